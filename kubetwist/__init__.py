@@ -1,0 +1,1 @@
+"""kubetwist: the Kubernetes API server, in Python, on Twisted."""

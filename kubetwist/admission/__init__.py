@@ -1,0 +1,1 @@
+"""The admission chain: attributes, phases, the order of plugins."""

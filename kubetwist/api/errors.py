@@ -1,0 +1,291 @@
+"""
+Errors as the API tells them: C{Status} objects with the reference's codes, reasons, details and messages.
+
+Storage has errors of its own (L{kubetwist.storage.errors}); the registry alone turns those into these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from .resource import GroupKind, GroupResource
+
+
+@frozen
+class Cause:
+    """One thing wrong with one field; C{reason} is a C{CauseType} such as C{FieldValueInvalid}."""
+
+    reason: str
+    message: str
+    field: str
+
+    def as_dict(self) -> dict[str, str]:
+        """The entry of C{details.causes}."""
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class APIStatusError(Exception):
+    """
+    A request that failed in a way its client is told of.
+
+    @ivar code: The HTTP status.
+    @ivar reason: A C{StatusReason}; C{""} is a reason too, which the reference leaves out of the answer.
+    @ivar details: The C{details} of the Status, or L{None}.
+    @ivar retry_after: Seconds for the C{Retry-After} header, or L{None}.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+
+    def status(self) -> dict[str, Any]:
+        """The C{Status} object that answers the request."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = self.details
+        status["code"] = self.code
+        return status
+
+    @classmethod
+    def not_found(cls, resource: GroupResource, name: str) -> APIStatusError:
+        """No object of that name."""
+        return cls(404, "NotFound", f'{resource} "{name}" not found', named(resource, name))
+
+    @classmethod
+    def already_exists(cls, resource: GroupResource, name: str) -> APIStatusError:
+        """An object of that name is there already."""
+        return cls(409, "AlreadyExists", f'{resource} "{name}" already exists', named(resource, name))
+
+    @classmethod
+    def conflict(cls, resource: GroupResource, name: str, why: str) -> APIStatusError:
+        """The object is not what the client took it for."""
+        return cls(
+            409,
+            "Conflict",
+            f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+            named(resource, name),
+        )
+
+    @classmethod
+    def modified(cls, resource: GroupResource, name: str) -> APIStatusError:
+        """The C{resourceVersion} of a write is not the newest."""
+        return cls.conflict(
+            resource,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+
+    @classmethod
+    def invalid(cls, kind: GroupKind, name: str, causes: Sequence[Cause]) -> APIStatusError:
+        """
+        An object that breaks the rules of its kind.
+
+        The message joins the causes without repeats, the causes keep them; as apimachinery's C{NewInvalid} does.
+        """
+        details: dict[str, Any] = {"name": name} if name else {}
+        if kind.group:
+            details["group"] = kind.group
+        if kind.kind:
+            details["kind"] = kind.kind
+        if causes:
+            details["causes"] = [cause.as_dict() for cause in causes]
+        return cls(422, "Invalid", f'{kind} "{name}" is invalid{aggregate(causes)}', details)
+
+    @classmethod
+    def bad_request(cls, message: str) -> APIStatusError:
+        """A request that makes no sense."""
+        return cls(400, "BadRequest", message)
+
+    @classmethod
+    def unauthorized(cls, message: str = "Unauthorized") -> APIStatusError:
+        """No one vouches for the client."""
+        return cls(401, "Unauthorized", message)
+
+    @classmethod
+    def forbidden(cls, resource: GroupResource, name: str, why: str) -> APIStatusError:
+        """The client, or anyone, may not do this."""
+        if not resource.resource:
+            message = f"forbidden: {why}"
+        else:
+            message = f'{resource} "{name}" is forbidden: {why}' if name else f"{resource} is forbidden: {why}"
+        return cls(403, "Forbidden", message, named(resource, name))
+
+    @classmethod
+    def method_not_supported(cls, resource: GroupResource, action: str) -> APIStatusError:
+        """The resource has no such verb."""
+        details = named(resource, "")
+        message = f'{action} is not supported on resources of kind "{resource}"'
+        return cls(405, "MethodNotAllowed", message, details)
+
+    @classmethod
+    def method_not_allowed(cls) -> APIStatusError:
+        """The path knows no such HTTP method."""
+        return cls(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+    @classmethod
+    def path_not_found(cls) -> APIStatusError:
+        """No such resource or version, within a group that is served."""
+        return cls(404, "NotFound", "the server could not find the requested resource", {})
+
+    @classmethod
+    def not_acceptable(cls, accepted: Iterable[str]) -> APIStatusError:
+        """The client accepts none of our media types."""
+        return cls(
+            406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}"
+        )
+
+    @classmethod
+    def unsupported_media_type(cls, accepted: Iterable[str]) -> APIStatusError:
+        """A body in a media type we do not read."""
+        return cls(
+            415,
+            "UnsupportedMediaType",
+            f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}",
+        )
+
+    @classmethod
+    def expired(cls, message: str) -> APIStatusError:
+        """A revision or continue token that is forgotten."""
+        return cls(410, "Expired", message)
+
+    @classmethod
+    def too_large(cls, message: str) -> APIStatusError:
+        """A body or a patch beyond the limits."""
+        return cls(413, "RequestEntityTooLarge", message)
+
+    @classmethod
+    def too_many_requests(cls, message: str, retry_after: int) -> APIStatusError:
+        """Not now."""
+        details = {"retryAfterSeconds": retry_after} if retry_after else {}
+        return cls(429, "TooManyRequests", message, details, retry_after or None)
+
+    @classmethod
+    def internal(cls, message: str) -> APIStatusError:
+        """A failure of the server that its client is told the text of."""
+        return cls(
+            500,
+            "InternalError",
+            f"Internal error occurred: {message}",
+            {"causes": [{"message": message}]},
+        )
+
+    @classmethod
+    def unknown(cls, message: str) -> APIStatusError:
+        """A plain error, which the reference answers as a 500 without a reason."""
+        return cls(500, "", message)
+
+    @classmethod
+    def service_unavailable(cls, message: str) -> APIStatusError:
+        """The server, or one behind it, can not answer at present."""
+        return cls(503, "ServiceUnavailable", message)
+
+    @classmethod
+    def timeout(cls, message: str, retry_after: int = 0) -> APIStatusError:
+        """The time for the request is over."""
+        details = {"retryAfterSeconds": retry_after} if retry_after else {}
+        return cls(504, "Timeout", f"Timeout: {message}", details, retry_after or None)
+
+
+def named(resource: GroupResource, name: str) -> dict[str, Any]:
+    """C{details} that name an object; its C{kind} is the resource, as everywhere in the reference."""
+    details = {"name": name} if name else {}
+    if resource.group:
+        details["group"] = resource.group
+    if resource.resource:
+        details["kind"] = resource.resource
+    return details
+
+
+def aggregate(causes: Sequence[Cause]) -> str:
+    """The causes as the end of a message: each text once, in brackets when there are several."""
+    texts = list(dict.fromkeys(str(cause) for cause in causes))
+    if not texts:
+        return ""
+    return ": " + (texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+# Constructors of causes, in the words of apimachinery's util/validation/field.
+
+
+def shown(value: Any) -> str:
+    """A value as the reference prints it in an Invalid message: strings quoted, the rest as Go's JSON."""
+    import json
+
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+
+
+def required(field: str, detail: str = "") -> Cause:
+    """A value that must be there is not."""
+    return Cause("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)
+
+
+def invalid(field: str, value: Any, detail: str) -> Cause:
+    """A value that breaks a rule."""
+    return Cause("FieldValueInvalid", f"Invalid value: {shown(value)}{': ' + detail if detail else ''}", field)
+
+
+def duplicate(field: str, value: Any) -> Cause:
+    """A value that must be unique is not."""
+    return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", field)
+
+
+def forbidden(field: str, detail: str) -> Cause:
+    """A value that may not be there."""
+    return Cause("FieldValueForbidden", f"Forbidden: {detail}", field)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
+    """A value outside of a fixed choice."""
+    choice = ", ".join(shown(one) for one in sorted(supported))
+    return Cause(
+        "FieldValueNotSupported",
+        f"Unsupported value: {shown(value)}{': supported values: ' + choice if choice else ''}",
+        field,
+    )
+
+
+def not_found(field: str, value: Any) -> Cause:
+    """A value that refers to nothing."""
+    return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
+
+
+def too_long(field: str, limit: int, unit: str = "bytes") -> Cause:
+    """A value over its length."""
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} {unit}", field)
+
+
+def too_many(field: str, actual: int, limit: int) -> Cause:
+    """A list over its length."""
+    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {limit} items", field)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> Cause:
+    """A value of the wrong type."""
+    return Cause("FieldValueTypeInvalid", f"Invalid value: {shown(value)}: {detail}", field)

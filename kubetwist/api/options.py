@@ -1,0 +1,82 @@
+"""The options of the verbs, as they come out of a query or a body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import define, field
+
+#: Whether an object with these labels, or fields, is meant.
+Matcher = Callable[[Mapping[str, str]], bool]
+
+
+@define
+class GetOptions:
+    """C{resourceVersion} as sent; C{""} asks for the newest."""
+
+    resource_version: str = ""
+
+
+@define
+class ListOptions:
+    """
+    What to list or watch.
+
+    @ivar labels: Matches an object's labels; L{None} for all.
+    @ivar fields: Pairs of the field selector: C{(field, wanted, equal)}, already checked and converted by the kind.
+    @ivar timeout: Seconds; L{None} when not given.
+    """
+
+    labels: Matcher | None = None
+    fields: tuple[tuple[str, str, bool], ...] = ()
+    resource_version: str = ""
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    watch: bool = False
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+    timeout: float | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+@define
+class WriteOptions:
+    """What all writes share."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+
+
+class CreateOptions(WriteOptions):
+    """POST."""
+
+
+class UpdateOptions(WriteOptions):
+    """PUT."""
+
+
+@define
+class PatchOptions(WriteOptions):
+    """PATCH; C{force} is for apply."""
+
+    force: bool | None = None
+
+
+@define
+class DeleteOptions:
+    """
+    DELETE, from the body or, without one, from the query.
+
+    @ivar propagation_policy: C{Orphan}, C{Background}, C{Foreground} or L{None}.
+    """
+
+    dry_run: bool = False
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    orphan_dependents: bool | None = None
+    precondition_uid: str | None = None
+    precondition_resource_version: str | None = None
+    ignore_store_read_error: bool = field(default=False)

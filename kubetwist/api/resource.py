@@ -1,0 +1,98 @@
+"""The words by which the API names things: groups, versions, resources, kinds, users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from attrs import field, frozen
+
+JSONObject = dict[str, Any]
+
+
+class GroupVersion(NamedTuple):
+    """An API group and one of its versions; the core group is C{""}."""
+
+    group: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @classmethod
+    def parse(cls, api_version: str) -> GroupVersion:
+        """
+        Read an C{apiVersion}.
+
+        @raise ValueError: It has more than one slash.
+        """
+        group, slash, version = api_version.rpartition("/")
+        if "/" in group:
+            raise ValueError(f"unexpected GroupVersion string: {api_version}")
+        return cls(group, version)
+
+
+class GroupResource(NamedTuple):
+    """A resource whatever its version: C{deployments.apps}."""
+
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+class GroupKind(NamedTuple):
+    """A kind whatever its version: C{Deployment.apps}."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+class GroupVersionResource(NamedTuple):
+    """What a path names: C{apps/v1, deployments}."""
+
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+
+class GroupVersionKind(NamedTuple):
+    """What an object says it is: C{apps/v1, Deployment}."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+@frozen
+class UserInfo:
+    """Who sends a request, as an authenticator found it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(factory=dict)

@@ -1,0 +1,1 @@
+"""Who sends a request: the built-in authenticators."""

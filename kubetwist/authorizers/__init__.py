@@ -1,0 +1,1 @@
+"""May they: the built-in authorizers."""

@@ -1,0 +1,315 @@
+"""
+Every interface of the server, by layer: storage backends, the capabilities of a resource, admission, who and may they.
+
+A capability is what a resource's storage object provides. The installer asks with C{providedBy} and registers one
+route per capability; discovery's verbs, OpenAPI and authorization follow from the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zope.interface import Attribute, Interface
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions
+    from .api.resource import JSONObject, UserInfo
+    from .storage.values import Page, StorageEvent, StoredValue, Write
+
+# --- storage -----------------------------------------------------------------------------------------------------
+
+
+class IStorageObserver(Interface):
+    """Who watches a prefix of a storage backend. All calls come in the reactor thread."""
+
+    def committed(events: Sequence[StorageEvent]) -> None:
+        """
+        Changes below the prefix, in revision order, each exactly once.
+
+        Called before the write they come from is answered, where writer and watcher share a process.
+        """
+
+    def progressed(revision: int) -> None:
+        """Every event below the prefix up to C{revision} has been delivered."""
+
+    def ended(reason: Exception) -> None:
+        """The watch is over and must be begun anew: L{RevisionCompacted}, or the backend was lost."""
+
+
+class IStorageWatch(Interface):
+    """A watch that runs."""
+
+    def stop() -> None:
+        """Deliver nothing more; the observer's C{ended} is not called."""
+
+
+class IStorageBackend(Interface):
+    """An ordered, watchable store of bytes under one logical clock; knows nothing of HTTP, kinds or admission."""
+
+    revision: int = Attribute("The newest committed revision; it only grows, over restarts too.")
+    compacted: int = Attribute("States at this revision and before can not be read any more.")
+
+    async def open() -> None:
+        """
+        Make ready for use.
+
+        @raise StorageCorrupt: What is there is damaged, foreign or of a newer format.
+        @raise StorageUnavailable: It can not be reached, written, or is in use by another process.
+        """
+
+    async def close() -> None:
+        """Finish what was submitted, then let go of everything. Idempotent."""
+
+    def commit(writes: Sequence[Write]) -> Deferred[int]:
+        """
+        Do all of C{writes} (at most one per key), or none, as one revision.
+
+        @return: Fires with that revision once it is durable and observers in this process know it.
+        @raise KeyExists: A write expects revision 0 and something is there.
+        @raise KeyNotFound: A write expects a revision, or deletes, where nothing is.
+        @raise RevisionConflict: A key is at another revision than expected. This and the two above
+            come only after the state that they tell of is durable and was given to observers.
+        @raise StorageUnavailable: Nothing was written and nothing will be.
+        """
+
+    async def read(key: str) -> StoredValue:
+        """
+        The newest committed state of one key.
+
+        @raise KeyNotFound: There is none.
+        """
+
+    async def read_page(prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """
+        Read values below C{prefix}, all as of one revision.
+
+        @param prefix: With its last slash.
+        @param start: The first key wanted; C{""} for the first there is.
+        @param limit: The most to return; 0 for all.
+        @param revision: As of which; 0 for the newest.
+        @raise RevisionCompacted: That revision is forgotten.
+        @raise FutureRevision: That revision is not there yet.
+        """
+
+    async def watch(prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
+        """
+        Tell C{observer} of every change below C{prefix} after C{revision}.
+
+        @raise RevisionCompacted: Changes after that revision are forgotten.
+        """
+
+    async def compact(revision: int) -> None:
+        """Forget what was superseded at or before C{revision}, in slices that let writes through."""
+
+
+class IStorageBackendFactory(Interface):
+    """A Twisted plugin that makes storage backends; C{--storage-backend} names it."""
+
+    name: str = Attribute("What --storage-backend calls it.")
+
+    def make(options: Any, reactor: Any) -> IStorageBackend:
+        """
+        Build a backend, not opened yet.
+
+        @param options: The parsed command line, L{kubetwist.tap.Options}.
+        """
+
+
+# --- capabilities of a resource ----------------------------------------------------------------------------------
+#
+# C{scope} is a L{kubetwist.registry.scope.RequestScope}: the user, the namespace, where warnings go.
+# A result is a L{kubetwist.storage.record.Record} for stored objects and a dict for those made to answer.
+
+
+class ICreator(Interface):
+    """Objects can be made: POST on the collection."""
+
+    async def create(scope: Any, obj: JSONObject, options: CreateOptions) -> Any:
+        """Store C{obj}, which the caller hands over; the name may be left to the server (C{generateName})."""
+
+
+class INamedCreator(Interface):
+    """Something can be made under an object: POST on a subresource (binding, eviction, token)."""
+
+    async def create_named(scope: Any, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+        """Act on the object called C{name} with C{obj}."""
+
+
+class IGetter(Interface):
+    """Single objects can be read."""
+
+    async def get(scope: Any, name: str, options: GetOptions) -> Any:
+        """The object called C{name}."""
+
+
+class ILister(Interface):
+    """Collections can be read."""
+
+    async def list(scope: Any, options: ListOptions) -> Any:
+        """A L{kubetwist.storage.watchcache.Listing} of what the selectors leave."""
+
+
+class IWatcher(Interface):
+    """Changes can be followed."""
+
+    async def watch(scope: Any, options: ListOptions, sink: Any) -> Any:
+        """Begin a watch that writes to C{sink}, an L{IWatchSink}; what is returned has C{stop()}."""
+
+
+class IUpdater(Interface):
+    """Objects can be replaced."""
+
+    async def update(
+        scope: Any, name: str, change: Callable[[JSONObject], JSONObject], options: UpdateOptions | PatchOptions
+    ) -> Any:
+        """
+        Replace an object by what C{change} makes of its current state.
+
+        @param change: Called with the newest state (again after a conflict, so it must be repeatable).
+        @return: The new state and whether the object was created by this call.
+        """
+
+
+class IPatcher(IGetter, IUpdater):
+    """Objects can be patched: read, change, write back, again after a conflict."""
+
+
+class IGracefulDeleter(Interface):
+    """Single objects can be deleted, at once or after a grace period and finalizers."""
+
+    async def delete(scope: Any, name: str, options: DeleteOptions) -> Any:
+        """Delete; return the object's last state and whether it is gone already."""
+
+
+class ICollectionDeleter(Interface):
+    """Whatever a list selects can be deleted."""
+
+    async def delete_collection(scope: Any, options: DeleteOptions, selection: ListOptions) -> Any:
+        """Delete each; return the listing of what was selected."""
+
+
+class IConnecter(Interface):
+    """The request is handed to another server (proxy, exec, logs)."""
+
+    methods: Sequence[str] = Attribute("The HTTP methods that are routed there.")
+
+    async def connect(scope: Any, name: str, path: str, request: Any) -> Any:
+        """Answer C{request} itself."""
+
+
+class IWatchSink(Interface):
+    """Where the events of one watch go."""
+
+    def send(kind: str, record: Any, event: Any) -> None:
+        """
+        One event.
+
+        @param kind: C{"ADDED"}, C{"MODIFIED"} or C{"DELETED"}.
+        @param record: The state to show.
+        @param event: Shared by all watches that show this same state in this same way: a place to keep what it
+            encodes to. L{None} for initial events.
+        """
+
+    def bookmark(revision: int, initial_events_end: bool) -> None:
+        """Everything up to C{revision} has been sent."""
+
+    def end(error: Any) -> None:
+        """The watch is over; C{error} is L{None} or the L{kubetwist.api.errors.APIStatusError} to tell."""
+
+
+# --- admission ---------------------------------------------------------------------------------------------------
+
+
+class IAdmissionPlugin(Interface):
+    """What every admission plugin tells of itself; it also provides one or both of the next two."""
+
+    name: str = Attribute("As in --enable-admission-plugins.")
+
+    def handles(operation: str) -> bool:
+        """Whether the plugin has to do with C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT} at all."""
+
+
+class IMutatingAdmission(IAdmissionPlugin):
+    """May change objects on their way in."""
+
+    async def admit(attributes: Any) -> None:
+        """
+        Change C{attributes.object} in place.
+
+        @raise APIStatusError: The request is refused.
+        """
+
+
+class IValidatingAdmission(IAdmissionPlugin):
+    """May refuse objects on their way in; sees them as they will be stored."""
+
+    async def validate(attributes: Any) -> None:
+        """
+        Look, but do not touch.
+
+        @raise APIStatusError: The request is refused.
+        """
+
+
+class IAdmissionPluginFactory(Interface):
+    """A Twisted plugin that makes an admission plugin."""
+
+    name: str = Attribute("As in --enable-admission-plugins.")
+    default: bool = Attribute("Whether it is on unless switched off.")
+
+    def make(server: Any, configuration: Any) -> IAdmissionPlugin:
+        """
+        Build the plugin.
+
+        @param server: What plugins may use: L{kubetwist.admission.chain.AdmissionContext}.
+        @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
+        """
+
+
+# --- who, and may they -------------------------------------------------------------------------------------------
+
+
+class IAuthenticator(Interface):
+    """Finds out who sends a request."""
+
+    def authenticate(request: Any) -> UserInfo | None | Deferred[UserInfo | None]:
+        """
+        The user, or L{None} when nothing in the request is this authenticator's business.
+
+        @raise AuthenticationFailed: There are credentials for this authenticator, and they are bad.
+        """
+
+
+class IAuthenticatorFactory(Interface):
+    """A Twisted plugin that makes an authenticator; all that are found are asked in the order of C{rank}."""
+
+    name: str = Attribute("For logs.")
+    rank: int = Attribute("Lower ones are asked first: certificates 100, tokens 200, anonymous 1000.")
+
+    def make(options: Any, reactor: Any) -> IAuthenticator | None:
+        """Build it; L{None} when the options do not ask for it."""
+
+
+class IAuthorizer(Interface):
+    """Says yes, no, or nothing; silence from all of them is a refusal."""
+
+    name: str = Attribute("As in --authorization-mode.")
+
+    def authorize(attributes: Any) -> Any:
+        """
+        Decide on a L{kubetwist.api.authorization.AuthorizerAttributes}.
+
+        @return: A L{kubetwist.api.authorization.Verdict}, or a Deferred of one.
+        """
+
+
+class IAuthorizerFactory(Interface):
+    """A Twisted plugin that makes an authorizer."""
+
+    name: str = Attribute("As in --authorization-mode.")
+
+    def make(options: Any, server: Any) -> IAuthorizer:
+        """Build it."""

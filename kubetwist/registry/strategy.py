@@ -1,0 +1,117 @@
+"""
+What is special about a kind, as the generic store asks it.
+
+A strategy works on plain dicts that have passed L{kubetwist.schema}'s decoding, so types are right, unknown fields
+are gone and what Go leaves out when empty is left out. It does no I/O; what needs other objects (allocators,
+admission) is elsewhere. All methods are synchronous and may change C{obj} only where they say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..api.errors import Cause
+from ..api.names import is_dns1123_subdomain_problems
+
+if TYPE_CHECKING:
+    from ..api.options import DeleteOptions
+    from ..api.resource import JSONObject
+
+
+class Strategy:
+    """The rules that kinds have unless they say otherwise; kinds derive from it."""
+
+    #: PUT of a name that is not there makes it.
+    allow_create_on_update = False
+    #: PUT without a resourceVersion overwrites whatever is there.
+    allow_unconditional_update = True
+    #: metadata.generation starts at 1 and grows when the spec changes; kinds without it never show one.
+    has_generation = False
+    #: The kind has a status that its main resource may not write.
+    has_status = False
+    #: DELETE answers with the object instead of a Status.
+    delete_returns_object = False
+    #: What DELETE without a policy does to dependents: L{None} (background) or C{"orphan"}.
+    default_garbage_collection: str | None = None
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """What is wrong with C{name}; C{prefix} when it is a generateName."""
+        return is_dns1123_subdomain_problems(name, prefix)
+
+    def default(self, obj: JSONObject) -> None:
+        """Fill in, in C{obj}, what the kind's version fills in; idempotent, and applied to every body and patch result."""
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Change C{obj}: drop what clients may not set on create (status), set what creation sets."""
+        if self.has_status:
+            obj.pop("status", None)
+            self.reset_status(obj)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Give a new C{obj} the status that its kind is born with."""
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Change C{obj}: keep of C{old} what the main resource may not write (status)."""
+        if self.has_status:
+            if "status" in old:
+                obj["status"] = old["status"]
+            else:
+                obj.pop("status", None)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Change C{obj}: keep of C{old} all that the status subresource may not write; metadata but for
+        managedFields stays as it is in C{old} where the kind's reference does so."""
+        status = obj.get("status")
+        metadata = obj["metadata"]
+        kept = {**old, "metadata": {**metadata}}
+        for name in ("labels", "annotations", "finalizers", "ownerReferences"):
+            if name in old["metadata"]:
+                kept["metadata"][name] = old["metadata"][name]
+            else:
+                kept["metadata"].pop(name, None)
+        obj.clear()
+        obj.update(kept)
+        if status is None:
+            obj.pop("status", None)
+        else:
+            obj["status"] = status
+
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Whether this update makes a new generation: anything changed outside of metadata and status."""
+        return any(
+            obj.get(name) != old.get(name)
+            for name in obj.keys() | old.keys()
+            if name not in ("metadata", "status", "kind", "apiVersion")
+        )
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """All that is wrong with a new object beyond its metadata, in the reference's order."""
+        return ()
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """All that is wrong with C{obj} as a successor of C{old}, beyond its metadata."""
+        return self.validate(obj)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """All that is wrong with an update through the status subresource."""
+        return ()
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """What the client should be told with a Warning header."""
+        return ()
+
+    def selectable_fields(self, obj: JSONObject) -> Mapping[str, str]:
+        """The values of the fields, besides metadata.name and metadata.namespace, that field selectors may ask for."""
+        return {}
+
+    #: The names of those fields.
+    selectable_field_names: Sequence[str] = ()
+
+    def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
+        """
+        Seconds between the first DELETE and the end, for kinds that end gracefully; L{None} for all others.
+
+        0 deletes at once.
+        """
+        return None

@@ -1,0 +1,1 @@
+"""The generic server: configuration, the chain, hooks, health, certificates, starting and stopping."""

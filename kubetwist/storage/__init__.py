@@ -1,0 +1,1 @@
+"""Bytes and revisions: the storage backends and the watch cache. Knows nothing of HTTP or kinds."""

@@ -1,0 +1,60 @@
+"""The values that go through L{kubetwist.interfaces.IStorageBackend}."""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+
+@define(slots=True, frozen=False, eq=False)
+class Write:
+    """
+    One key's part of a transaction.
+
+    @ivar key: Where, with the leading slash: C{"/registry/pods/default/web-0"}.
+    @ivar value: The bytes to put there; L{None} deletes.
+    @ivar expected: The revision the key must have now; 0 demands that nothing is there; L{None} demands nothing.
+    @ivar ttl: Seconds after which the key deletes itself; L{None} for never.
+    @ivar attachment: Anything; handed to watchers in the same process with the event, so that they need
+        not decode what the writer has decoded already. Watchers must do without (other processes have none).
+    """
+
+    key: str
+    value: bytes | None
+    expected: int | None
+    ttl: float | None = None
+    attachment: object = None
+
+
+@define(slots=True, eq=False)
+class StorageEvent:
+    """
+    One committed change of one key.
+
+    @ivar value: What is there now; L{None} after a deletion.
+    @ivar revision: Of the transaction.
+    @ivar previous: The revision of the key before; 0 when it was not there.
+    """
+
+    key: str
+    value: bytes | None
+    revision: int
+    previous: int
+    attachment: object = None
+
+
+@frozen
+class StoredValue:
+    """What a key holds; C{revision} is that of its newest write."""
+
+    key: str
+    value: bytes
+    revision: int
+
+
+@frozen
+class Page:
+    """Some values in key order, all as of C{revision}; C{more} tells whether others follow."""
+
+    items: list[StoredValue] = field()
+    revision: int
+    more: bool
