@@ -50,7 +50,7 @@ class IStorageBackend(Interface):
     """An ordered, watchable store of bytes under one logical clock; knows nothing of HTTP, kinds or admission."""
 
     revision: int = Attribute("The newest committed revision; it only grows, over restarts too.")
-    compacted: int = Attribute("States at this revision and before can not be read any more.")
+    compacted: int = Attribute("States before this revision can not be read any more.")
 
     async def open() -> None:
         """
@@ -99,10 +99,17 @@ class IStorageBackend(Interface):
         Tell C{observer} of every change below C{prefix} after C{revision}.
 
         @raise RevisionCompacted: Changes after that revision are forgotten.
+        @raise FutureRevision: That revision is not there yet.
         """
 
     async def compact(revision: int) -> None:
-        """Forget what was superseded at or before C{revision}, in slices that let writes through."""
+        """
+        Forget what was superseded at or before C{revision}, in slices that let writes through.
+
+        The state at C{revision} itself can still be read, and watched from.
+
+        @raise FutureRevision: That revision is not there yet.
+        """
 
 
 class IStorageBackendFactory(Interface):
@@ -121,7 +128,8 @@ class IStorageBackendFactory(Interface):
 # --- capabilities of a resource ----------------------------------------------------------------------------------
 #
 # C{scope} is a L{kubetwist.registry.scope.RequestScope}: the user, the namespace, where warnings go.
-# A result is a L{kubetwist.storage.record.Record} for stored objects and a dict for those made to answer.
+# A result is a L{kubetwist.storage.record.Record} for stored objects and a dict for those made to answer. C{get} and
+# C{list} may give their result at once instead of an awaitable of it: most reads need not wait for anything.
 
 
 class ICreator(Interface):
@@ -195,6 +203,7 @@ class IConnecter(Interface):
     """The request is handed to another server (proxy, exec, logs)."""
 
     methods: Sequence[str] = Attribute("The HTTP methods that are routed there.")
+    subpaths: bool = Attribute("Whether paths below it are routed there, too.")
 
     async def connect(scope: Any, name: str, path: str, request: Any) -> Any:
         """Answer C{request} itself."""

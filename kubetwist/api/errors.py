@@ -54,13 +54,15 @@ class APIStatusError(Exception):
         self.message = message
         self.details = details
         self.retry_after = retry_after
+        #: What the Status says in its C{metadata}: the C{continue} token with which an expired list can go on.
+        self.list_meta: dict[str, Any] = {}
 
     def status(self) -> dict[str, Any]:
         """The C{Status} object that answers the request."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.list_meta,
             "status": "Failure",
             "message": self.message,
         }

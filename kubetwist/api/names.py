@@ -1,0 +1,311 @@
+"""
+What names may look like: each function returns what is wrong with a value, in apimachinery's words; nothing wrong is C{[]}.
+
+See kubernetes/apimachinery, C{pkg/util/validation} and C{pkg/api/validate/content}. Lengths are counted in bytes of
+UTF-8, as Go counts them; the texts of the former speak of characters all the same.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+#: Says what is wrong with a name; the second argument tells that it is a C{generateName}.
+NameProblems = Callable[[str, bool], Sequence[str]]
+
+DNS1123_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+DNS1123_SUBDOMAIN: Final = DNS1123_LABEL + r"(\." + DNS1123_LABEL + ")*"
+DNS1035_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+WILDCARD_DNS1123_SUBDOMAIN: Final = r"\*\." + DNS1123_SUBDOMAIN
+QUALIFIED_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+LABEL_VALUE: Final = f"({QUALIFIED_NAME})?"
+CONFIG_MAP_KEY: Final = "[-._a-zA-Z0-9]+"
+ENV_VAR_NAME: Final = "[-._a-zA-Z][-._a-zA-Z0-9]*"
+C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
+HTTP_HEADER_NAME: Final = "[-A-Za-z0-9]+"
+PERCENT: Final = "[0-9]+%"
+
+_dns1123_label = re.compile(DNS1123_LABEL).fullmatch
+_dns1123_subdomain = re.compile(DNS1123_SUBDOMAIN).fullmatch
+_dns1035_label = re.compile(DNS1035_LABEL).fullmatch
+_wildcard = re.compile(WILDCARD_DNS1123_SUBDOMAIN).fullmatch
+_qualified = re.compile(QUALIFIED_NAME).fullmatch
+_label_value = re.compile(LABEL_VALUE).fullmatch
+_config_map_key = re.compile(CONFIG_MAP_KEY).fullmatch
+_env_var_name = re.compile(ENV_VAR_NAME).fullmatch
+_c_identifier = re.compile(C_IDENTIFIER).fullmatch
+_http_header_name = re.compile(HTTP_HEADER_NAME).fullmatch
+_percent = re.compile(PERCENT).fullmatch
+_port_name = re.compile("[-a-z0-9]+").fullmatch
+_letter = re.compile("[a-z]").search
+
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character"
+)
+_QUALIFIED_RULE: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+#: How long generated names get, and the random part of them.
+_GENERATED_LENGTH: Final = 63
+_RANDOM_LENGTH: Final = 5
+#: No vowels, and nothing that looks like one: no words come out.
+_RANDOM_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def generate_name(base: str) -> str:
+    """A name that begins with C{base} and ends in five random characters, 63 characters at the most."""
+    kept = base[: _GENERATED_LENGTH - _RANDOM_LENGTH]
+    return kept + "".join(random.choices(_RANDOM_ALPHABET, k=_RANDOM_LENGTH))
+
+
+def byte_length(text: str) -> int:
+    """The length of C{text} as Go counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def regex_problem(rule: str, pattern: str, *examples: str) -> str:
+    """The text for a value that does not match a pattern."""
+    if not examples:
+        return f"{rule} (regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def too_long_problem(limit: int, unit: str = "characters") -> str:
+    """The text for a value over its length."""
+    return f"must be no more than {limit} {unit}"
+
+
+def range_problem(low: int, high: int) -> str:
+    """The text for a number outside of its range."""
+    return f"must be between {low} and {high}, inclusive"
+
+
+def _masked(name: str) -> str:
+    # The reference replaces the last two characters, not the dash alone: apimachinery pkg/api/validation/generic.go.
+    return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
+
+
+def is_dns1123_subdomain_problems(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
+    """Names of most kinds: parts of lower case letters, digits and dashes, joined by dots."""
+    if prefix:
+        name = _masked(name)
+    matches = _dns1123_subdomain(name)
+    if matches and len(name) <= 253:
+        return []
+    problems = []
+    if byte_length(name) > 253:
+        problems.append(too_long_problem(253, unit))
+    if not matches:
+        problems.append(regex_problem(_SUBDOMAIN_RULE, DNS1123_SUBDOMAIN, "example.com"))
+    return problems
+
+
+def is_dns1123_label_problems(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
+    """Names of namespaces, containers, volumes: a subdomain without dots."""
+    if prefix:
+        name = _masked(name)
+    matches = _dns1123_label(name)
+    if matches and len(name) <= 63:
+        return []
+    problems = []
+    if byte_length(name) > 63:
+        problems.append(too_long_problem(63, unit))
+    if not matches:
+        if _dns1123_subdomain(name):
+            problems.append("must not contain dots")
+        else:
+            problems.append(regex_problem(_LABEL_RULE, DNS1123_LABEL, "my-name", "123-abc"))
+    return problems
+
+
+def is_dns1035_label_problems(name: str, prefix: bool = False) -> list[str]:
+    """Names that begin with a letter and have no dots."""
+    if prefix:
+        name = _masked(name)
+    problems = []
+    if byte_length(name) > 63:
+        problems.append(too_long_problem(63))
+    if not _dns1035_label(name):
+        rule = (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+            "start with an alphabetic character, and end with an alphanumeric character"
+        )
+        problems.append(regex_problem(rule, DNS1035_LABEL, "my-name", "abc-123"))
+    return problems
+
+
+def is_wildcard_dns1123_subdomain_problems(name: str) -> list[str]:
+    """Host names whose first part is C{*}."""
+    problems = []
+    if byte_length(name) > 253:
+        problems.append(too_long_problem(253))
+    if not _wildcard(name):
+        rule = (
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
+            "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+        )
+        problems.append(regex_problem(rule, WILDCARD_DNS1123_SUBDOMAIN, "*.example.com"))
+    return problems
+
+
+def fully_qualified_name_problems(name: str, parts: int = 3) -> list[str]:
+    """
+    Domains of at least C{parts} parts; the text for an empty one is C{""}, for the cause C{FieldValueRequired}.
+
+    The problems of the subdomain are one text here.
+    """
+    if not name:
+        return [""]
+    problems = is_dns1123_subdomain_problems(name)
+    if problems:
+        return [",".join(problems)]
+    if name.count(".") + 1 < parts:
+        word = {2: "two", 3: "three"}[parts]
+        return [f"should be a domain with at least {word} segments separated by dots"]
+    return []
+
+
+def qualified_name_problems(name: str) -> list[str]:
+    """Label keys, finalizers, condition types: a name, before it a domain and a slash if there is need to."""
+    prefix, slash, rest = name.partition("/")
+    if not slash:
+        rest = prefix
+        problems = []
+    elif "/" in rest:
+        rule = regex_problem(f"a valid label key {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
+        return [f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    elif not prefix:
+        problems = ["prefix part must be non-empty"]
+    else:
+        problems = [f"prefix part {text}" for text in is_dns1123_subdomain_problems(prefix, unit="bytes")]
+    matches = _qualified(rest)
+    if matches and len(rest) <= 63:
+        return problems
+    if not rest:
+        problems.append("name part must be non-empty")
+    elif byte_length(rest) > 63:
+        problems.append(f"name part {too_long_problem(63, 'bytes')}")
+    if not matches:
+        problems.append(
+            regex_problem(f"name part {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
+        )
+    return problems
+
+
+def label_value_problems(value: str) -> list[str]:
+    """Values of labels."""
+    matches = _label_value(value)
+    if matches and len(value) <= 63:
+        return []
+    problems = []
+    if byte_length(value) > 63:
+        problems.append(too_long_problem(63, "bytes"))
+    if not matches:
+        rule = (
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
+        problems.append(regex_problem(rule, LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return problems
+
+
+def path_segment_problems(name: str, prefix: bool = False) -> list[str]:
+    """Names of roles and bindings: whatever can be a part of a URL's path."""
+    if not prefix and name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{part}'" for part in "/%" if part in name]
+
+
+def _parent_problems(value: str) -> list[str]:
+    if value in (".", ".."):
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def config_map_key_problems(key: str) -> list[str]:
+    """Keys of ConfigMaps and Secrets: they can be names of files."""
+    problems = []
+    if byte_length(key) > 253:
+        problems.append(too_long_problem(253))
+    if not _config_map_key(key):
+        rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        problems.append(regex_problem(rule, CONFIG_MAP_KEY, "key.name", "KEY_NAME", "key-name"))
+    return problems + _parent_problems(key)
+
+
+def env_var_name_problems(name: str) -> list[str]:
+    """Names of environment variables: anything printable in ASCII but C{=}."""
+    if not name:
+        return ["environment variable name must be non-empty"]
+    if name.isascii() and name.isprintable() and "=" not in name:
+        return []
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def strict_env_var_name_problems(name: str) -> list[str]:
+    """Names of environment variables as releases before 1.34 wanted them."""
+    problems = []
+    if not _env_var_name(name):
+        rule = (
+            "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
+            "and must not start with a digit"
+        )
+        problems.append(regex_problem(rule, ENV_VAR_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
+    return problems + _parent_problems(name)
+
+
+def c_identifier_problems(name: str) -> list[str]:
+    """Identifiers of C."""
+    if _c_identifier(name):
+        return []
+    rule = (
+        "a valid C identifier must start with alphabetic character or '_', "
+        "followed by a string of alphanumeric characters or '_'"
+    )
+    return [regex_problem(rule, C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
+
+
+def http_header_name_problems(name: str) -> list[str]:
+    """Names of HTTP headers."""
+    if _http_header_name(name):
+        return []
+    rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return [regex_problem(rule, HTTP_HEADER_NAME, "X-Header-Name")]
+
+
+def percent_problems(text: str) -> list[str]:
+    """Percentages, such as C{25%}."""
+    if _percent(text):
+        return []
+    rule = "a valid percent string must be a numeric string followed by an ending '%'"
+    return [regex_problem(rule, PERCENT, "1%", "93%")]
+
+
+def port_name_problems(name: str) -> list[str]:
+    """Names of ports, as IANA has them."""
+    problems = []
+    if byte_length(name) > 15:
+        problems.append(too_long_problem(15))
+    if not _port_name(name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _letter(name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return problems
+
+
+def port_number_problems(port: int) -> list[str]:
+    """Numbers of ports."""
+    return [] if 1 <= port <= 65535 else [range_problem(1, 65535)]

@@ -30,6 +30,10 @@ class Strategy:
     has_generation = False
     #: The kind has a status that its main resource may not write.
     has_status = False
+    #: What C{metadata.generation} starts at, for kinds that have one; 0 leaves it out until the first change.
+    first_generation = 1
+    #: The parts of metadata, besides what no write may touch, that the status subresource leaves alone.
+    status_protects: Sequence[str] = ("labels", "annotations", "finalizers", "ownerReferences")
     #: DELETE answers with the object instead of a Status.
     delete_returns_object = False
     #: What DELETE without a policy does to dependents: L{None} (background) or C{"orphan"}.
@@ -60,12 +64,15 @@ class Strategy:
                 obj.pop("status", None)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Change C{obj}: keep of C{old} all that the status subresource may not write; metadata but for
-        managedFields stays as it is in C{old} where the kind's reference does so."""
+        """
+        Change C{obj}: keep of C{old} all that the status subresource may not write.
+
+        That is everything but status and metadata, and of metadata what L{status_protects} names.
+        """
         status = obj.get("status")
         metadata = obj["metadata"]
         kept = {**old, "metadata": {**metadata}}
-        for name in ("labels", "annotations", "finalizers", "ownerReferences"):
+        for name in self.status_protects:
             if name in old["metadata"]:
                 kept["metadata"][name] = old["metadata"][name]
             else:
@@ -99,6 +106,10 @@ class Strategy:
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """What the client should be told with a Warning header."""
+        return ()
+
+    def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
+        """What the client of a DELETE should be told with a Warning header."""
         return ()
 
     def selectable_fields(self, obj: JSONObject) -> Mapping[str, str]:

@@ -1,1 +1,7 @@
 """What the tests of users import: servers that start fast, fakes, suites for providers."""
+
+from .connection import Connection
+from .inprocess import InProcessServer, KubeAPI
+from .process import ServerNotReady, SubprocessServer
+
+__all__ = ["Connection", "InProcessServer", "KubeAPI", "ServerNotReady", "SubprocessServer"]

@@ -1,0 +1,81 @@
+"""
+Start the installed C{twist kubeapi} in an empty directory, ask it for /readyz and a namespace list, stop it.
+
+Uses the standard library only, as whoever has just installed the wheel would.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+
+def credentials(kubeconfig: str, folder: str) -> tuple[str, ssl.SSLContext]:
+    """The server's address and a TLS context with the admin's certificate, from the text of a kubeconfig."""
+    url = re.search(r"server: (\S+)", kubeconfig)
+    parts = {}
+    for name in ("certificate-authority", "client-certificate", "client-key"):
+        inline = re.search(rf"{name}-data: (\S+)", kubeconfig)
+        named = re.search(rf"{name}: (\S+)", kubeconfig)
+        assert inline or named, f"no {name} in the kubeconfig"
+        if inline:
+            parts[name] = os.path.join(folder, name)
+            Path(parts[name]).write_bytes(base64.b64decode(inline.group(1)))
+        elif named:
+            parts[name] = named.group(1)
+    assert url, "no server in the kubeconfig"
+    context = ssl.create_default_context(cafile=parts["certificate-authority"])
+    context.load_cert_chain(parts["client-certificate"], parts["client-key"])
+    return url.group(1), context
+
+
+def fetch(url: str, context: ssl.SSLContext) -> bytes:
+    """The body of a 200."""
+    with urllib.request.urlopen(url, context=context, timeout=10) as response:
+        body: bytes = response.read()
+        return body
+
+
+def main() -> int:
+    """Run the check."""
+    twist = os.path.join(sysconfig.get_path("scripts"), "twist")
+    subprocess.run([twist, "kubeapi", "--help"], check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen([twist, "kubeapi", "--secure-port", "0"], cwd=folder)
+        try:
+            kubeconfig = Path(folder, "kubetwist-data", "admin.kubeconfig")
+            deadline = time.monotonic() + 30
+            while True:
+                try:
+                    url, context = credentials(kubeconfig.read_text(), folder)
+                    assert fetch(f"{url}/readyz", context) == b"ok"
+                    break
+                except (OSError, AssertionError) as error:
+                    if server.poll() is not None or time.monotonic() > deadline:
+                        print(f"starts: no server after all: {error!r}, exit code {server.poll()}")
+                        return 1
+                    time.sleep(0.05)
+            assert b'"kind":"NamespaceList"' in fetch(f"{url}/api/v1/namespaces", context)
+            server.send_signal(signal.SIGTERM)
+            code = server.wait(timeout=30)
+            print(f"starts: twist kubeapi came up at {url} and stopped with exit code {code}")
+            return code
+        finally:
+            if server.poll() is None:
+                server.kill()
+                server.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

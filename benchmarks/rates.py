@@ -1,0 +1,197 @@
+"""
+Rates of the verbs on ConfigMaps of about 1.2 kB, in a namespace of the run's own.
+
+  create     POST, 8 connections, until there are --objects of them
+  get        GET of one object, 8 connections
+  list500    LIST with limit=500, 2 connections
+  listall    LIST of everything at once, 1 connection
+  listlabel  LIST of a tenth by label, 2 connections
+  table500   LIST with limit=500 as a Table, 2 connections
+  patch      merge PATCH, 8 connections, each object in turn
+  fanout     events a second that reach 100 watchers of a tenth of the objects, while patching
+  rss        resident memory of the server at the end, MB
+
+The second column is the ratio to a static twisted.web site on the same machine in the same minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from load import Load, Target, arguments, send, target, trusting, yardstick
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+MERGE = "application/merge-patch+json"
+
+
+class Rates:
+    """The measures, against one server."""
+
+    def __init__(self, target: Target, objects: int, seconds: float) -> None:
+        self.target, self.objects, self.seconds = target, objects, seconds
+        self.run = f"{random.randrange(1 << 32):08x}"
+        namespace = f"rates-{self.run}"
+        self.target.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        self.path = f"/api/v1/namespaces/{namespace}/configmaps"
+        self.made = 0
+
+    def name(self, number: int) -> str:
+        """The name of one object of the run."""
+        return f"cm-{number:07d}"
+
+    def config_map(self, number: int) -> dict[str, object]:
+        """An object with ten values of 60 characters, labels and an annotation."""
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": self.name(number),
+                "labels": {"app": f"a{number % 10}", "tier": "x"},
+                "annotations": {"note": "n" * 100},
+            },
+            "data": {f"key{key}": "v" * 60 for key in range(10)},
+        }
+
+    def count(self) -> int:
+        """How many objects there are."""
+        page = self.target.call("GET", f"{self.path}?limit=1")
+        return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
+
+    def version(self) -> str:
+        """The resourceVersion from which a watch sees what comes."""
+        version: str = self.target.call("GET", f"{self.path}?limit=1")["metadata"]["resourceVersion"]
+        return version
+
+    def create(self) -> Load:
+        """In rounds of new names, until there are enough; the middle round counts."""
+        rounds = []
+        while self.count() < self.objects:
+            numbers = range(self.made, self.made + round(self.seconds * 6000))
+            self.made = numbers.stop
+            posts = [
+                self.target.request("POST", self.path, self.config_map(number), Content_Type="application/json")
+                for number in numbers
+            ]
+            rounds.append(send(self.target.url, posts, 8, self.seconds))
+        rounds.sort(key=lambda load: load.rate)
+        return rounds[len(rounds) // 2]
+
+    def names(self) -> list[str]:
+        """The names of all objects, page by page."""
+        names, token = [], ""
+        while True:
+            page = self.target.call("GET", f"{self.path}?limit=1000" + (f"&continue={token}" if token else ""))
+            names += [item["metadata"]["name"] for item in page["items"]]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return names
+
+    def read(self, query: str, connections: int, accept: str = "application/json") -> Load:
+        """GET one thing again and again."""
+        request = self.target.request("GET", self.path + query, Accept=accept)
+        return send(self.target.url, [request], connections, self.seconds)
+
+    def patch(self, names: list[str]) -> Load:
+        """Give objects in turn a value that they did not have."""
+        chosen = random.sample(names, min(len(names), 2000))
+        patches = [
+            self.target.request(
+                "PATCH", f"{self.path}/{name}", {"data": {"key0": f"{random.random()}"}}, Content_Type=MERGE
+            )
+            for _ in range(max(1, 20000 // len(chosen)))
+            for name in chosen
+        ]
+        return send(self.target.url, patches, 8, self.seconds)
+
+    async def fanout(self, names: list[str], version: str, watchers: int = 100) -> Load:
+        """Count what all watchers receive while objects are patched."""
+        parts = urlsplit(self.target.url)
+        query = f"?watch=1&resourceVersion={version}&labelSelector=app%3Da1&timeoutSeconds=600"
+        request = self.target.request("GET", self.path + query, Accept="application/json")
+        events = 0
+
+        async def follow() -> None:
+            nonlocal events
+            reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=trusting())
+            writer.write(request)
+            kept = b""
+            try:
+                while data := await reader.read(1 << 18):
+                    data = kept + data
+                    events += data.count(b'{"type":"')
+                    kept = data[-8:] if not data.endswith(b"\n") else b""
+            finally:
+                writer.close()
+
+        tasks = [asyncio.create_task(follow()) for _ in range(watchers)]
+        await asyncio.sleep(2)
+        began, before, last = time.perf_counter(), events, -1
+        await asyncio.get_running_loop().run_in_executor(None, self.patch, names)
+        while events != last:
+            last = events
+            await asyncio.sleep(0.5)
+        rate = (events - before) / (time.perf_counter() - began - 0.5)
+        ended = sum(task.done() for task in tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return Load(rate, ended, 0.0)
+
+    def measure(self, wanted: list[str]) -> dict[str, Load]:
+        """Run what is wanted, in the order that the head of this file gives."""
+        loads = {"create": self.create()}
+        names = self.names()
+        middle = names[len(names) // 2]
+        steps: dict[str, Callable[[], Load]] = {
+            "get": lambda: self.read(f"/{middle}", 8),
+            "list500": lambda: self.read("?limit=500", 2),
+            "listall": lambda: self.read("", 1),
+            "listlabel": lambda: self.read("?labelSelector=app%3Da1", 2),
+            "table500": lambda: self.read("?limit=500", 2, TABLE),
+            "patch": lambda: self.patch(names),
+            "fanout": lambda: asyncio.run(self.fanout(names, self.version())),
+        }
+        for name, step in steps.items():
+            if not wanted or name in wanted:
+                loads[name] = step()
+        return loads
+
+
+def show(loads: dict[str, Load], unit: float, rss: float) -> None:
+    """Print the table."""
+    print(f"yardstick: {unit:.0f} static answers/s")
+    print(f"{'measure':10} {'rate/s':>10} {'/yardstick':>11} {'p99 ms':>8} {'failed':>7}")
+    for name, load in loads.items():
+        print(f"{name:10} {load.rate:10.1f} {load.rate / unit:11.5f} {load.p99:8.1f} {load.failed:7}")
+    print(f"{'rss':10} {rss:10.0f} MB")
+
+
+def main() -> None:
+    """Measure and print."""
+    assert __doc__
+    parser = arguments(__doc__)
+    parser.add_argument("--objects", type=int, default=10000)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--only", default="", help="names of measures, with commas")
+    parser.add_argument("--json", type=Path, help="write the figures there as well")
+    options: argparse.Namespace = parser.parse_args()
+    unit = yardstick()
+    with target(options) as server:
+        rates = Rates(server, options.objects, options.seconds)
+        loads = rates.measure([name for name in options.only.split(",") if name])
+        rss = server.memory()
+    show(loads, unit, rss)
+    if options.json:
+        figures = {name: {"rate": load.rate, "ratio": load.rate / unit} for name, load in loads.items()}
+        options.json.write_text(json.dumps({"yardstick": unit, "rss": rss, "measures": figures}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""
+Addresses and blocks of addresses: what is wrong with them, in apimachinery's words, and their canonical form.
+
+See kubernetes/apimachinery, C{pkg/util/validation/ip.go}. Fields older than these rules take addresses that libraries
+disagree about (leading zeros, IPv4 within IPv6) when C{strict} is false.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_BAD_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_BAD_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+_leading_zeros = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])").sub
+_number = re.compile("[0-9]{1,8}").fullmatch
+
+
+def parse_ip(text: str) -> Address | None:
+    """The address that C{text} is when leading zeros do not matter; L{None} when it is none."""
+    # 64 characters are more than any address has but for its zeros, and the parsers below need a bound.
+    if len(text) > 64 or "%" in text or not text.isascii():
+        return None
+    try:
+        return ipaddress.ip_address(_leading_zeros("", text))
+    except ValueError:
+        return None
+
+
+def parse_cidr(text: str) -> tuple[Address, Network] | None:
+    """The address and the block that C{text} names when leading zeros do not matter; L{None} when it is none."""
+    before, slash, length = text.partition("/")
+    address = parse_ip(before)
+    if not slash or address is None or not _number(length) or int(length) > address.max_prefixlen:
+        return None
+    return address, ipaddress.ip_network((address, int(length)), strict=False)
+
+
+def shown_ip(address: Address) -> str:
+    """The canonical form of an address; that of IPv4 within IPv6 is IPv4's."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _is_mapped(address: Address) -> bool:
+    return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+
+
+def _has_leading_zeros(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return True
+    return False
+
+
+def ip_problems(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
+    """
+    What is wrong with an address.
+
+    @param strict: Refuse what libraries disagree about.
+    @param canonical: Also refuse any but the canonical form, as new fields and names do.
+    """
+    address = parse_ip(text)
+    if address is None:
+        return [_BAD_ADDRESS]
+    problems = []
+    if strict:
+        if _has_leading_zeros(text):
+            problems.append("must not have leading 0s")
+        elif _is_mapped(address):
+            problems.append("must not be an IPv4-mapped IPv6 address")
+    if canonical and not problems and shown_ip(address) != text:
+        problems.append(f'must be in canonical form ("{shown_ip(address)}")')
+    return problems
+
+
+def cidr_problems(text: str, strict: bool = True, canonical: bool = True) -> list[str]:
+    """
+    What is wrong with a block of addresses.
+
+    @param strict: Refuse what libraries disagree about, and bits beyond the length of the prefix.
+    @param canonical: Also refuse any but the canonical form.
+    """
+    parsed = parse_cidr(text)
+    if parsed is None:
+        return [_BAD_NETWORK]
+    address, network = parsed
+    problems = []
+    if strict:
+        before, _, length = text.partition("/")
+        if _has_leading_zeros(before) or str(int(length)) != length:
+            problems.append("must not have leading 0s in IP or prefix length")
+        elif _is_mapped(address):
+            problems.append("must not have an IPv4-mapped IPv6 address")
+        elif address != network.network_address:
+            problems.append("must not have bits set beyond the prefix length")
+    if canonical and not problems and str(network) != text:
+        problems.append(f'must be in canonical form ("{network}")')
+    return problems

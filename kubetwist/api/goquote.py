@@ -1,0 +1,59 @@
+"""Text as Go quotes it, which is how it stands in many of the reference's messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_SHORT: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+
+_plain = re.compile('[ !#-\\[\\]-~]*').fullmatch
+
+
+def is_print(character: str) -> bool:
+    """Go's C{unicode.IsPrint}: letters, marks, numbers, punctuation, symbols, and of spaces only the ASCII one."""
+    return character.isprintable()
+
+
+def quoted(text: str) -> str:
+    """Go's C{strconv.Quote}."""
+    if _plain(text):
+        return f'"{text}"'
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def quoted_char(character: str) -> str:
+    """A character in single quotes, as C{encoding/json} shows it."""
+    if character == "'":
+        return "'\\''"
+    if character == '"':
+        return "'\"'"
+    return f"'{_escaped(character)}'"
+
+
+def _escaped(character: str) -> str:
+    short = _SHORT.get(character)
+    if short is not None:
+        return short
+    if is_print(character):
+        return character
+    number = ord(character)
+    if number < 0x20 or number == 0x7F:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def unicode_number(character: str) -> str:
+    """Go's C{%#U}: C{U+0041 'A'}; of what can not be printed only the number."""
+    number = f"U+{ord(character):04X}"
+    return f"{number} '{character}'" if is_print(character) else number

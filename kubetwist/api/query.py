@@ -1,0 +1,37 @@
+"""The parameters of a URL."""
+
+from __future__ import annotations
+
+
+def parse_query(query: bytes) -> dict[str, list[str]]:
+    """
+    Read what stands behind the question mark.
+
+    As the reference reads it, blank values are values, and what has a semicolon or a bad escape is left out.
+    """
+    found: dict[str, list[str]] = {}
+    if not query:
+        return found
+    for part in query.split(b"&"):
+        if not part or b";" in part:
+            continue
+        name, _, value = part.partition(b"=")
+        if b"%" in part or b"+" in part:
+            try:
+                name, value = _unescaped(name), _unescaped(value)
+            except ValueError:
+                continue
+        found.setdefault(name.decode("utf-8", "replace"), []).append(value.decode("utf-8", "replace"))
+    return found
+
+
+def _unescaped(part: bytes) -> bytes:
+    first, *escaped = part.replace(b"+", b" ").split(b"%")
+    pieces = [first]
+    for one in escaped:
+        # int() alone takes signs, spaces and underscores as well.
+        if len(one) < 2 or not one[:2].isalnum():
+            raise ValueError("a bad escape")
+        pieces.append(bytes((int(one[:2], 16),)))
+        pieces.append(one[2:])
+    return b"".join(pieces)

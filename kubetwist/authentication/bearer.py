@@ -1,0 +1,24 @@
+"""Tokens in the C{Authorization} header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+
+
+def bearer_token(request: Any) -> bytes | None:
+    """The token of a request; L{None} without one."""
+    values = request.fields.get(b"authorization")
+    if values is None:
+        return None
+    value = values[0]
+    if value.startswith(b"Bearer ") and value.count(b" ") == 1:
+        return value[7:] or None
+    scheme, *rest = value.strip(b" \t").split(b" ", 2)
+    if scheme.lower() != b"bearer" or not rest:
+        return None
+    if not rest[0]:
+        request.warn(_EXTRA_SPACE)
+        return None
+    return rest[0]  # type: ignore[no-any-return]

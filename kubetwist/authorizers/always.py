@@ -1,0 +1,33 @@
+"""Authorizers that say the same to everyone: C{AlwaysAllow}, C{AlwaysDeny}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zope.interface import implementer
+
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..interfaces import IAuthorizer
+
+
+@implementer(IAuthorizer)
+class Always:
+    """Has one verdict."""
+
+    def __init__(self, name: str, verdict: Verdict) -> None:
+        self.name = name
+        self._verdict = verdict
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """@see: L{IAuthorizer.authorize}."""
+        return self._verdict
+
+
+def make_allow(options: Any, server: Any) -> Always:
+    """C{AlwaysAllow}."""
+    return Always("AlwaysAllow", Verdict(Decision.ALLOW))
+
+
+def make_deny(options: Any, server: Any) -> Always:
+    """C{AlwaysDeny}; it has no opinion rather than a veto, as in the reference."""
+    return Always("AlwaysDeny", Verdict(Decision.NO_OPINION, "Everything is forbidden."))

@@ -1,0 +1,63 @@
+"""Several authorizers as one, with the group that no mode can lock out in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..interfaces import IAuthorizer
+
+_ALLOWED = Verdict(Decision.ALLOW)
+_NO_OPINION = Decision.NO_OPINION
+
+
+@implementer(IAuthorizer)
+class PrivilegedGroup:
+    """Allows everything to members of C{system:masters}; has no opinion about anyone else."""
+
+    name = "PrivilegedGroup"
+    group = "system:masters"
+    _nothing = Verdict(Decision.NO_OPINION)
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """@see: L{IAuthorizer.authorize}."""
+        return _ALLOWED if self.group in attributes.user.groups else self._nothing
+
+
+@implementer(IAuthorizer)
+class AuthorizerUnion:
+    """Asks one after the other; the first with an opinion decides, and nobody's opinion is a refusal."""
+
+    name = "union"
+
+    def __init__(self, authorizers: Sequence[Any]) -> None:
+        self._asked = [authorizer.authorize for authorizer in authorizers]
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Any:
+        """@see: L{IAuthorizer.authorize}."""
+        reasons: list[str] = []
+        for number, ask in enumerate(self._asked):
+            verdict = ask(attributes)
+            if isinstance(verdict, Deferred):
+                return Deferred.fromCoroutine(self._slowly(verdict, number, reasons, attributes))
+            if verdict.decision is not _NO_OPINION:
+                return verdict
+            if verdict.reason:
+                reasons.append(verdict.reason)
+        return Verdict(_NO_OPINION, "\n".join(reasons))
+
+    async def _slowly(self, first: Any, number: int, reasons: list[str], attributes: AuthorizerAttributes) -> Verdict:
+        """Go on from where somebody had to wait."""
+        for place, ask in enumerate(self._asked[number:]):
+            verdict = first if place == 0 else ask(attributes)
+            if isinstance(verdict, Deferred):
+                verdict = await verdict
+            if verdict.decision is not _NO_OPINION:
+                return verdict  # type: ignore[no-any-return]
+            if verdict.reason:
+                reasons.append(verdict.reason)
+        return Verdict(_NO_OPINION, "\n".join(reasons))

@@ -1,0 +1,61 @@
+"""Who sends a request; nobody unknown gets past this."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..api.errors import APIStatusError
+from ..authentication.errors import AuthenticationFailed
+from ..interfaces import IAuthenticator
+
+if TYPE_CHECKING:
+    from ..api.resource import UserInfo
+    from ..server.site import Handler, KubeRequest
+
+_log = Logger()
+
+
+def with_authentication(handler: Handler, authenticator: IAuthenticator) -> Handler:
+    """Set C{request.user}, or answer 401."""
+    authenticate = authenticator.authenticate
+
+    def authentication(request: KubeRequest) -> None:
+        try:
+            user = authenticate(request)
+        except AuthenticationFailed as error:
+            _refuse(request, error)
+            return
+        if isinstance(user, Deferred):
+            user.addCallbacks(_continue, _failed, callbackArgs=(request,), errbackArgs=(request,))
+            user.addErrback(request.processingFailed)
+        elif user is None:
+            _refuse(request, None)
+        else:
+            request.user = user
+            handler(request)
+
+    def _continue(user: UserInfo | None, request: KubeRequest) -> None:
+        if request.finished or request._disconnected:
+            return
+        if user is None:
+            _refuse(request, None)
+        else:
+            request.user = user
+            handler(request)
+
+    return authentication
+
+
+def _failed(failure: Failure, request: KubeRequest) -> None:
+    failure.trap(AuthenticationFailed)
+    _refuse(request, failure.value)
+
+
+def _refuse(request: KubeRequest, error: BaseException | None) -> None:
+    if error is not None:
+        _log.info("unable to authenticate a request ({audit_id}): {why}", why=str(error), audit_id=request.audit_id)
+    request.fail(APIStatusError.unauthorized())

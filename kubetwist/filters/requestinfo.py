@@ -1,0 +1,201 @@
+"""
+What a request is about, told from its method and URL alone.
+
+As the reference finds it (C{pkg/endpoints/request/requestinfo.go} of kubernetes/apiserver): authorization, metrics and
+deadlines go by this, whether or not anything answers at the path.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_to_bytes
+
+if TYPE_CHECKING:
+    from ..server.site import Handler, KubeRequest
+
+_VERBS: Final = {
+    b"POST": "create",
+    b"GET": "get",
+    b"HEAD": "get",
+    b"PUT": "update",
+    b"PATCH": "patch",
+    b"DELETE": "delete",
+}
+_NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
+#: Longer URLs are parsed each time; remembered, they would let a client fill the memory.
+_REMEMBERED_URL: Final = 256
+
+#: What lasts as long as client and server want.
+LONG_RUNNING_VERBS: Final = frozenset(("watch", "proxy"))
+LONG_RUNNING_SUBRESOURCES: Final = frozenset(("attach", "exec", "proxy", "log", "portforward"))
+
+
+class UnknownRequest(Exception):
+    """The path begins like one of a resource and breaks off."""
+
+
+class RequestInfo:
+    """
+    What a request is about. Shared between requests: not to be changed.
+
+    @ivar path: Decoded, as sent otherwise.
+    @ivar verb: C{list}, C{deletecollection}...; for what is no resource, the HTTP method in lower case.
+    @ivar api_prefix: C{"api"} or C{"apis"}; C{""} for what is no resource.
+    @ivar name: From the path, or from a field selector that leaves only one name.
+    @ivar parts: The path from the resource on.
+    @ivar long_running: Whether no deadline applies.
+    """
+
+    __slots__ = (
+        "api_prefix",
+        "group",
+        "is_resource_request",
+        "long_running",
+        "name",
+        "namespace",
+        "parts",
+        "path",
+        "resource",
+        "subresource",
+        "verb",
+        "version",
+    )
+
+    def __init__(self, path: str, verb: str) -> None:
+        self.path = path
+        self.verb = verb
+        self.is_resource_request = False
+        self.api_prefix = ""
+        self.group = ""
+        self.version = ""
+        self.namespace = ""
+        self.resource = ""
+        self.subresource = ""
+        self.name = ""
+        self.parts: tuple[str, ...] = ()
+        self.long_running = False
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"RequestInfo({shown})"
+
+
+def with_request_info(handler: Handler) -> Handler:
+    """Find out what requests are about; paths that break off are answered here, before anyone asks who is there."""
+
+    def request_info(request: KubeRequest) -> None:
+        uri = request.uri
+        try:
+            if len(uri) <= _REMEMBERED_URL:
+                request.info = _remembered(request.method, uri)
+            else:
+                request.info = request_info_of(request.method, uri)
+        except UnknownRequest as error:
+            quoted = uri.decode("utf-8", "replace")
+            text = f'Internal Server Error: "{quoted}": failed to create RequestInfo: {error}'
+            request.respond_text(500, f"{sanitized(text)}\n")
+            return
+        handler(request)
+
+    return request_info
+
+
+def sanitized(text: str) -> str:
+    """C{text} such that it can not be taken for HTML; quotes stay."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
+    """
+    Find out what a request is about.
+
+    @param uri: Path and query as sent.
+    @raise UnknownRequest: Nobody can tell.
+    """
+    raw_path, _, query = uri.partition(b"?")
+    path = (unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path).decode("utf-8", "replace")
+    info = RequestInfo(path, method.decode("latin-1").lower())
+    parts = path.strip("/").split("/")
+    if len(parts) < 3 or parts[0] not in ("api", "apis"):
+        info.long_running = path.startswith("/debug/pprof/")
+        return info
+    info.api_prefix = parts[0]
+    if parts[0] == "apis":
+        if len(parts) < 4:
+            return info
+        info.group = parts[1]
+        parts = parts[2:]
+    else:
+        parts = parts[1:]
+    info.is_resource_request = True
+    info.version = parts[0]
+    parts = parts[1:]
+    if parts[0] in ("proxy", "watch"):
+        if len(parts) < 2:
+            raise UnknownRequest(
+                f"unable to determine kind and namespace from url, {uri.decode('utf-8', 'replace')}"
+            )
+        info.verb = parts[0]
+        parts = parts[1:]
+    else:
+        info.verb = _VERBS.get(method, "")
+    if parts[0] == "namespaces" and len(parts) > 1:
+        info.namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+            parts = parts[2:]
+    info.parts = tuple(parts)
+    info.resource = parts[0]
+    if len(parts) > 1:
+        info.name = parts[1]
+        if len(parts) > 2 and info.verb != "proxy":
+            info.subresource = parts[2]
+    if not info.name:
+        if info.verb == "get":
+            _read_collection(info, query)
+        elif info.verb == "delete":
+            info.verb = "deletecollection"
+    info.long_running = info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES
+    return info
+
+
+_remembered = lru_cache(maxsize=4096)(request_info_of)
+
+
+def _read_collection(info: RequestInfo, query: bytes) -> None:
+    """A GET without a name lists or watches, perhaps a single name."""
+    info.verb = "list"
+    if not query:
+        return
+    from ..api.query import parse_query
+
+    parameters = parse_query(query)
+    watch = parameters.get("watch")
+    if watch is not None and watch[0].lower() not in ("false", "0"):
+        info.verb = "watch"
+    selectors = parameters.get("fieldSelector")
+    if selectors is None or not all(_whole_number(parameters.get(name)) for name in ("limit", "timeoutSeconds")):
+        return
+    name = _only_name(selectors[0])
+    if name and name not in (".", "..") and "/" not in name and "%" not in name:
+        info.name = name
+
+
+def _whole_number(values: list[str] | None) -> bool:
+    """Whether options with this parameter can be decoded."""
+    if values is None or not values[0]:
+        return True
+    try:
+        int(values[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _only_name(selector: str) -> str:
+    """The name that a field selector demands; C{""} when it demands none."""
+    for term in selector.split(","):
+        field, equals, value = term.partition("=")
+        if equals and field == "metadata.name":
+            return value.removeprefix("=").replace("\\", "")
+    return ""

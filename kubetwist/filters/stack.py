@@ -1,0 +1,45 @@
+"""
+The filters in front of every server, in their order.
+
+A filter takes the handler behind it and gives one that does its part first. A request goes through from the last line
+of L{with_filters} to the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..interfaces import IAuthenticator, IAuthorizer
+from .auditid import with_audit_id
+from .authentication import with_authentication
+from .authorization import with_authorization
+from .cachecontrol import with_cache_control
+from .deadline import with_deadline
+from .panicrecovery import with_panic_recovery
+from .requestinfo import with_request_info
+
+if TYPE_CHECKING:
+    from ..server.site import Handler
+
+
+def with_filters(
+    handler: Handler,
+    *,
+    reactor: Any,
+    authenticator: IAuthenticator,
+    authorizer: IAuthorizer,
+    request_timeout: float = 60.0,
+) -> Handler:
+    """
+    Put the filters in front of C{handler}.
+
+    @param request_timeout: Seconds for requests that are not long-running.
+    """
+    handler = with_authorization(handler, authorizer)
+    handler = with_authentication(handler, authenticator)
+    handler = with_deadline(handler, reactor, request_timeout)
+    handler = with_cache_control(handler)
+    handler = with_request_info(handler)
+    handler = with_panic_recovery(handler)
+    handler = with_audit_id(handler)
+    return handler

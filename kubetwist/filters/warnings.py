@@ -1,0 +1,53 @@
+"""What a client is told beside the answer: C{Warning} headers, which kubectl prints."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+#: More characters than this in all, and every warning is cut, as in the reference.
+_TOTAL: Final = 4 * 1024
+#: To this many.
+_EACH: Final = 256
+
+
+class Warnings:
+    """
+    The warnings of one request.
+
+    @ivar values: Of the headers.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+        self._texts: dict[str, tuple[str, int]] = {}
+        self._written = 0
+        self._cutting = False
+
+    def add(self, text: str, agent: str = "-", code: int = 299) -> None:
+        """Keep one; texts that were kept already, that are empty or that no header can carry are dropped."""
+        if not text or text in self._texts or (self._cutting and self._written >= _TOTAL):
+            return
+        self._texts[text] = (agent or "-", code)
+        if not self._cutting and self._written + len(text) > _TOTAL:
+            self._cutting = True
+            self._written = 0
+            self.values = []
+            for known in self._texts:
+                self._write(known)
+        else:
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        agent, code = self._texts[text]
+        if self._cutting:
+            text = text[:_EACH]
+        if any(unicodedata.category(character) == "Cc" for character in text) or not _is_agent(agent):
+            return
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        self._written += len(text)
+        self.values.append(f'{code:03d} {agent} "{quoted}"'.encode("utf-8", "replace"))
+
+
+def _is_agent(agent: str) -> bool:
+    return not any(one in '\\"' or one.isspace() or unicodedata.category(one) == "Cc" for one in agent)

@@ -1,0 +1,224 @@
+"""Subresources that only do something: bind a pod to a node, evict it, issue a token."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from zope.interface import implementer
+
+from ..api.decoding import BodyError
+from ..api.errors import APIStatusError, Cause, aggregate, not_supported, required
+from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ..api.resource import GroupResource, JSONObject
+from ..api.selectors import label_selector_from_object
+from ..interfaces import ICreator, INamedCreator
+from . import deletion
+from .kinds import ResourceInfo, SubresourceInfo
+from .scope import RequestScope
+from .updates import UpdateRules
+
+if TYPE_CHECKING:
+    from .store import Store
+    from .stores import Stores
+
+#: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
+BUDGET_RETRY = 10
+
+
+def success(code: int) -> JSONObject:
+    """The Status of an action that worked."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
+
+
+@implementer(INamedCreator)
+class PodBinding:
+    """C{pods/binding}: the scheduler's decision."""
+
+    def __init__(self, pods: Store) -> None:
+        self._pods = pods
+        self.info = pods.info
+
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{INamedCreator.create_named}."""
+        said = obj["metadata"].get("name")
+        if said != name:
+            raise APIStatusError.bad_request("name in URL does not match name in Binding object")
+        self._pods.check_namespace(scope, obj["metadata"])
+        self._pods.existing(scope, name)
+        target = obj.get("target") or {}
+        causes: list[Cause] = []
+        if target.get("kind", "") not in ("", "Node"):
+            causes.append(not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
+        if not target.get("name"):
+            causes.append(required("target.name"))
+        if causes:
+            raise APIStatusError.unknown(aggregate(causes).removeprefix(": "))
+
+        def bound(pod: JSONObject | None) -> JSONObject:
+            assert pod is not None, "bindings do not create pods"
+            self._assign(pod, target["name"], obj["metadata"])
+            pod["metadata"].pop("resourceVersion", None)
+            return pod
+
+        rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: (), main=True)
+        await self._pods.update(scope, name, bound, UpdateOptions(dry_run=options.dry_run), rules)
+        return success(201)
+
+    def _assign(self, pod: JSONObject, node: str, meta: JSONObject) -> None:
+        name = pod["metadata"]["name"]
+        conflict = APIStatusError.conflict
+        resource = GroupResource("", "pods/binding")
+        if "deletionTimestamp" in pod["metadata"]:
+            raise conflict(resource, name, f"pod {name} is being deleted, cannot be assigned to a host")
+        spec = pod.setdefault("spec", {})
+        if spec.get("nodeName"):
+            raise conflict(resource, name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+        if spec.get("schedulingGates"):
+            raise conflict(resource, name, f"pod {name} has non-empty .spec.schedulingGates")
+        spec["nodeName"] = node
+        if meta.get("annotations"):
+            pod["metadata"].setdefault("annotations", {}).update(meta["annotations"])
+        status = pod.setdefault("status", {})
+        conditions = [one for one in status.get("conditions") or [] if one.get("type") != "PodScheduled"]
+        now = deletion.timestamp(datetime.now(timezone.utc))
+        conditions.append({"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
+        status["conditions"] = conditions
+
+
+@implementer(ICreator)
+class Bindings:
+    """C{bindings}: the same by an older path, where the body alone names the pod."""
+
+    def __init__(self, pods: Store) -> None:
+        self._binding = PodBinding(pods)
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        return await self._binding.create_named(scope, obj["metadata"].get("name", ""), obj, options)
+
+
+@implementer(INamedCreator)
+class PodEviction:
+    """C{pods/eviction}: a deletion that respects disruption budgets."""
+
+    def __init__(self, pods: Store, budgets: Store) -> None:
+        self._pods = pods
+        self._budgets = budgets
+        self.info = pods.info
+
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{INamedCreator.create_named}."""
+        said = obj["metadata"].get("name")
+        if said and said != name:
+            raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
+        delete_options = self._delete_options(obj, options)
+        pod = orjson.loads(self._pods.existing(scope, name).item)
+        if not ignores_budgets(pod):
+            await self._spend_budget(scope, pod, delete_options.dry_run)
+        await self._pods.delete(scope, name, delete_options)
+        return success(201)
+
+    def _delete_options(self, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
+        from ..api.listoptions import delete_options_from_body
+
+        try:
+            found = delete_options_from_body(obj.get("deleteOptions") or {})
+        except BodyError as error:
+            raise APIStatusError.bad_request(str(error)) from None
+        found.dry_run = found.dry_run or options.dry_run
+        return found
+
+    async def _spend_budget(self, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
+        labels = pod["metadata"].get("labels") or {}
+        matching = []
+        for record in self._budgets.cache.list(f"{scope.namespace}/").records:
+            budget = orjson.loads(record.item)
+            selector = (budget.get("spec") or {}).get("selector")
+            if selector is not None and label_selector_from_object(selector).matches(labels):
+                matching.append(record.name)
+        if not matching:
+            return
+        if len(matching) > 1:
+            raise APIStatusError.internal(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            )
+        pod_name = pod["metadata"]["name"]
+
+        def spent(budget: JSONObject | None) -> JSONObject:
+            assert budget is not None, "evictions make no budgets"
+            spend(budget, pod_name)
+            budget["metadata"].pop("resourceVersion", None)
+            return budget
+
+        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+        await self._budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules)
+
+
+def ignores_budgets(pod: JSONObject) -> bool:
+    """Whether the end of a pod disrupts nothing: it has ended, not begun, or is ending."""
+    phase = (pod.get("status") or {}).get("phase", "")
+    return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
+
+
+def spend(budget: JSONObject, pod: str) -> None:
+    """
+    Take one disruption from a budget, in place.
+
+    @raise APIStatusError: None is left (429).
+    """
+    meta, status = budget["metadata"], budget.setdefault("status", {})
+    name = meta["name"]
+    refused = "Cannot evict pod as it would violate the pod's disruption budget."
+    if status.get("observedGeneration", 0) < meta.get("generation", 0):
+        why = f"The disruption budget {name} is still being processed by the server."
+        raise budget_error(refused, why, BUDGET_RETRY)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        raise APIStatusError.forbidden(
+            GroupResource("policy", "poddisruptionbudget"), name, "pdb disruptions allowed is negative"
+        )
+    if allowed == 0:
+        wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        why = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+        raise budget_error(refused, why, 0)
+    status["disruptionsAllowed"] = allowed - 1
+    status.setdefault("disruptedPods", {})[pod] = deletion.timestamp(datetime.now(timezone.utc))
+
+
+def budget_error(message: str, why: str, retry: int) -> APIStatusError:
+    """The 429 of an eviction that has to wait."""
+    error = APIStatusError.too_many_requests(message, retry)
+    error.details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    if retry:
+        error.details["retryAfterSeconds"] = retry
+    return error
+
+
+@implementer(INamedCreator)
+class TokenRequests:
+    """C{serviceaccounts/token}: hands the request to the server's issuer of tokens."""
+
+    def __init__(self, accounts: Store, context: Any) -> None:
+        self._accounts = accounts
+        self._context = context
+        self.info = accounts.info
+
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{INamedCreator.create_named}."""
+        account = orjson.loads(self._accounts.existing(scope, name).item)
+        issuer = getattr(self._context, "token_issuer", None)
+        if issuer is None:
+            raise APIStatusError.service_unavailable("no issuer of service account tokens is configured")
+        return await issuer.issue(account, obj, options)
+
+
+def action_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
+    """The storage object of an action."""
+    store = stores.get(info.group, info.resource)
+    if subresource.name == "binding":
+        return PodBinding(store)
+    if subresource.name == "eviction":
+        return PodEviction(store, stores.get("policy", "poddisruptionbudgets"))
+    return TokenRequests(store, context)

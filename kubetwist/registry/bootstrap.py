@@ -1,0 +1,367 @@
+"""
+The objects that a server makes for itself: system namespaces, priority classes, fairness settings, its own service.
+
+Each is made when it is missing and otherwise left alone, so every start is safe to repeat. What the objects say are
+facts of kube-apiserver, which clients rely on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from ..api.errors import APIStatusError
+from ..api.options import CreateOptions
+from ..api.resource import GroupVersion, JSONObject
+from . import deletion
+from .kinds import group_priority, version_priority
+from .scope import RequestScope
+
+if TYPE_CHECKING:
+    from .store import Store
+    from .stores import Stores
+
+SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
+
+_FLOW: Final = "flowcontrol.apiserver.k8s.io"
+_AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
+
+
+async def ensure(store: Store, obj: JSONObject) -> None:
+    """Make an object unless one of its name is there; its C{status} is kept, which a create would drop."""
+    meta = obj["metadata"]
+    namespace = meta.get("namespace", "")
+    if store.cache.get(store.key(namespace, meta["name"])) is not None:
+        return
+    status = obj.get("status")
+    store.strategy.default(obj)
+    scope = RequestScope(namespace)
+    try:
+        await store.create(scope, obj, CreateOptions())
+    except APIStatusError as error:
+        if error.reason != "AlreadyExists":
+            raise
+        return
+    if status is not None:
+        await set_status(store, scope, meta["name"], status)
+
+
+async def set_status(store: Store, scope: RequestScope, name: str, status: JSONObject) -> None:
+    """Write an object's status as the server itself may."""
+    from ..api.options import UpdateOptions
+    from .updates import UpdateRules
+
+    def changed(obj: JSONObject | None) -> JSONObject:
+        assert obj is not None, "a status is no object"
+        obj["metadata"].pop("resourceVersion", None)
+        return {**obj, "status": status}
+
+    rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+    await store.update(scope, name, changed, UpdateOptions(), rules, patching=True)
+
+
+async def system_namespaces(stores: Stores) -> None:
+    """The namespaces that everything else takes for granted."""
+    store = stores.get("", "namespaces")
+    for name in SYSTEM_NAMESPACES:
+        await ensure(store, {"metadata": {"name": name}})
+
+
+async def priority_classes(stores: Stores) -> None:
+    """The two classes that no user may define."""
+    store = stores.get("scheduling.k8s.io", "priorityclasses")
+    for name, value, text in (
+        (
+            "system-node-critical",
+            2000001000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+        (
+            "system-cluster-critical",
+            2000000000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+    ):
+        await ensure(store, {"metadata": {"name": name}, "value": value, "description": text})
+
+
+def _level(shares: int, lendable: int, queues: int = 0, hand: int = 0) -> JSONObject:
+    response: JSONObject = {"type": "Reject"}
+    if queues:
+        response = {"type": "Queue", "queuing": {"queues": queues, "handSize": hand, "queueLengthLimit": 50}}
+    limited = {"nominalConcurrencyShares": shares, "limitResponse": response, "lendablePercent": lendable}
+    return {"type": "Limited", "limited": limited}
+
+
+#: The priority levels, by name.
+PRIORITY_LEVELS: Final[dict[str, JSONObject]] = {
+    "catch-all": _level(5, 0),
+    "exempt": {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}},
+    "global-default": _level(20, 50, 128, 6),
+    "leader-election": _level(10, 0, 16, 4),
+    "node-high": _level(40, 25, 64, 6),
+    "system": _level(30, 33, 64, 6),
+    "workload-high": _level(40, 50, 128, 6),
+    "workload-low": _level(100, 90, 128, 6),
+}
+
+_EVERYTHING: Final[JSONObject] = {
+    "verbs": ["*"],
+    "apiGroups": ["*"],
+    "resources": ["*"],
+    "clusterScope": True,
+    "namespaces": ["*"],
+}
+_EVERY_PATH: Final[JSONObject] = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+
+
+def _group(name: str) -> JSONObject:
+    return {"kind": "Group", "group": {"name": name}}
+
+
+def _user(name: str) -> JSONObject:
+    return {"kind": "User", "user": {"name": name}}
+
+
+_SYSTEM_ACCOUNTS: Final[JSONObject] = {
+    "kind": "ServiceAccount",
+    "serviceAccount": {"namespace": "kube-system", "name": "*"},
+}
+_ANYONE: Final = (_group("system:unauthenticated"), _group("system:authenticated"))
+_LEASES: Final[JSONObject] = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "namespaces": ["*"]}
+
+
+@frozen
+class Flow:
+    """A flow schema: whom it concerns, doing what, on which level."""
+
+    name: str
+    level: str
+    precedence: int
+    distinguisher: str
+    subjects: Sequence[JSONObject]
+    resources: Sequence[JSONObject] = (_EVERYTHING,)
+    paths: Sequence[JSONObject] = (_EVERY_PATH,)
+
+    def spec(self) -> JSONObject:
+        """As an object has it."""
+        rule: JSONObject = {"subjects": list(self.subjects)}
+        if self.resources:
+            rule["resourceRules"] = list(self.resources)
+        if self.paths:
+            rule["nonResourceRules"] = list(self.paths)
+        spec: JSONObject = {
+            "priorityLevelConfiguration": {"name": self.level},
+            "matchingPrecedence": self.precedence,
+            "rules": [rule],
+        }
+        if self.distinguisher:
+            spec["distinguisherMethod"] = {"type": self.distinguisher}
+        return spec
+
+
+_NODES: Final[JSONObject] = {**_EVERYTHING, "apiGroups": [""], "resources": ["nodes", "nodes/status"]}
+_PROBES: Final[JSONObject] = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/readyz", "/livez"]}
+
+FLOWS: Final = (
+    Flow("catch-all", "catch-all", 10000, "ByUser", _ANYONE),
+    Flow("exempt", "exempt", 1, "", [_group("system:masters")]),
+    Flow("global-default", "global-default", 9900, "ByUser", _ANYONE),
+    Flow("kube-controller-manager", "workload-high", 800, "ByNamespace", [_user("system:kube-controller-manager")]),
+    Flow("kube-scheduler", "workload-high", 800, "ByNamespace", [_user("system:kube-scheduler")]),
+    Flow("kube-system-service-accounts", "workload-high", 900, "ByNamespace", [_SYSTEM_ACCOUNTS]),
+    Flow("probes", "exempt", 2, "", _ANYONE, (), (_PROBES,)),
+    Flow("service-accounts", "workload-low", 9000, "ByUser", [_group("system:serviceaccounts")]),
+    Flow(
+        "system-leader-election",
+        "leader-election",
+        100,
+        "ByUser",
+        [_user("system:kube-controller-manager"), _user("system:kube-scheduler"), _SYSTEM_ACCOUNTS],
+        ({"verbs": ["get", "create", "update"], **_LEASES},),
+        (),
+    ),
+    Flow(
+        "system-node-high",
+        "node-high",
+        400,
+        "ByUser",
+        [_group("system:nodes")],
+        (_NODES, {"verbs": ["*"], **_LEASES}),
+        (),
+    ),
+    Flow("system-nodes", "system", 500, "ByUser", [_group("system:nodes")]),
+)
+
+
+async def fairness(stores: Stores) -> None:
+    """Priority levels, and the flow schemas that lead to them."""
+    levels = stores.get(_FLOW, "prioritylevelconfigurations")
+    for name, spec in PRIORITY_LEVELS.items():
+        await ensure(levels, {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)})
+    flows = stores.get(_FLOW, "flowschemas")
+    for flow in FLOWS:
+        text = f'This FlowSchema references the PriorityLevelConfiguration object named "{flow.level}" and it exists'
+        condition = _condition("Dangling", "False", "Found", text)
+        obj: JSONObject = {
+            "metadata": {"name": flow.name, "annotations": dict(_AUTOUPDATE)},
+            "spec": _copy(flow.spec()),
+            "status": {"conditions": [condition]},
+        }
+        await ensure(flows, obj)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copy(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_copy(part) for part in value]
+    return value
+
+
+def _condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
+    now = deletion.timestamp(datetime.now(timezone.utc))
+    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+_HEALTH_PATHS: Final = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
+_DISCOVERY_PATHS: Final = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH_PATHS]
+_ASKING: Final = {
+    "authorization.k8s.io": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+    "authentication.k8s.io": ["selfsubjectreviews"],
+}
+
+#: Cluster roles that everything rests on: their rules, and the groups that have them.
+CLUSTER_ROLES: Final[dict[str, tuple[Sequence[JSONObject], Sequence[str]]]] = {
+    "cluster-admin": (
+        [
+            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+            {"verbs": ["*"], "nonResourceURLs": ["*"]},
+        ],
+        ["system:masters"],
+    ),
+    "system:basic-user": (
+        [{"verbs": ["create"], "apiGroups": [group], "resources": names} for group, names in _ASKING.items()],
+        ["system:authenticated"],
+    ),
+    "system:discovery": ([{"verbs": ["get"], "nonResourceURLs": sorted(_DISCOVERY_PATHS)}], ["system:authenticated"]),
+    "system:public-info-viewer": (
+        [{"verbs": ["get"], "nonResourceURLs": _HEALTH_PATHS}],
+        ["system:authenticated", "system:unauthenticated"],
+    ),
+}
+
+
+async def cluster_roles(stores: Stores) -> None:
+    """The roles without which, under RBAC, nobody could even ask what there is."""
+    roles, bindings = stores.get(_RBAC, "clusterroles"), stores.get(_RBAC, "clusterrolebindings")
+    for name, (rules, groups) in CLUSTER_ROLES.items():
+        meta: JSONObject = {
+            "name": name,
+            "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+            "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+        }
+        await ensure(roles, {"metadata": _copy(meta), "rules": _copy(rules)})
+        binding = {
+            "metadata": meta,
+            "subjects": [{"kind": "Group", "apiGroup": _RBAC, "name": group} for group in groups],
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+        }
+        await ensure(bindings, binding)
+
+
+async def kubernetes_service(
+    stores: Stores, cidrs: Sequence[str], service_ip: str, address: str, port: int, public_port: int = 443
+) -> None:
+    """
+    The service by which pods find this server, with its addresses.
+
+    @param service_ip: The first address of the first of C{cidrs}.
+    @param address: Where the server can be reached; C{""} when only from this machine, as loopback is no endpoint.
+    @param port: Where the server listens.
+    """
+    cidr_store = stores.get("networking.k8s.io", "servicecidrs") if _has(stores, "servicecidrs") else None
+    if cidr_store is not None:
+        text = "Kubernetes default Service CIDR is ready"
+        obj: JSONObject = {
+            "metadata": {"name": "kubernetes"},
+            "spec": {"cidrs": list(cidrs)},
+            "status": {"conditions": [_condition("Ready", "True", "", text)]},
+        }
+        await ensure(cidr_store, obj)
+    service = {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "ports": [{"name": "https", "protocol": "TCP", "port": public_port, "targetPort": port}],
+            "clusterIP": service_ip,
+            "clusterIPs": [service_ip],
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "ipFamilies": ["IPv6" if ":" in service_ip else "IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+        },
+    }
+    await ensure(stores.get("", "services"), service)
+    if address:
+        await _kubernetes_endpoints(stores, address, port)
+
+
+def _has(stores: Stores, resource: str) -> bool:
+    return any(store.info.resource == resource for store in stores)
+
+
+async def _kubernetes_endpoints(stores: Stores, address: str, port: int) -> None:
+    endpoints = {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": port, "protocol": "TCP"}]}],
+    }
+    await ensure(stores.get("", "endpoints"), endpoints)
+    endpoint_slice = {
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": "IPv6" if ":" in address else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "protocol": "TCP", "port": port}],
+    }
+    await ensure(stores.get("discovery.k8s.io", "endpointslices"), endpoint_slice)
+
+
+async def api_services(stores: Stores, group_versions: Iterable[GroupVersion]) -> None:
+    """An APIService for each group-version that is served here; they order discovery."""
+    store = stores.get("apiregistration.k8s.io", "apiservices")
+    for group, version in group_versions:
+        if group == "apiregistration.k8s.io":
+            continue
+        spec: JSONObject = {
+            "version": version,
+            "groupPriorityMinimum": group_priority(group),
+            "versionPriority": version_priority(group, version),
+        }
+        if group:
+            spec["group"] = group
+        obj: JSONObject = {
+            "metadata": {
+                "name": f"{version}.{group}",
+                "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+            },
+            "spec": spec,
+            "status": {
+                "conditions": [_condition("Available", "True", "Local", "Local APIServices are always available")]
+            },
+        }
+        await ensure(store, obj)

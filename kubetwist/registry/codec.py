@@ -1,0 +1,201 @@
+"""One version of one kind: what turns a client's value into the object that is stored, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..api.errors import APIStatusError, Cause
+from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
+from ..schema.objecttype import DecodeError, ObjectType
+from .conversion import convert
+
+if TYPE_CHECKING:
+    from ..schema.definitions import Definitions
+
+#: How the reference names its table of types; it stands in messages that users search for.
+SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+
+
+class Codec:
+    """
+    Decodes what clients send for one kind in one version, and converts from and to the stored version.
+
+    @ivar gvk: The kind as clients of this version see it.
+    @ivar storage: The kind as it is stored.
+    @ivar converts: Whether the two differ.
+    """
+
+    def __init__(self, definitions: Definitions, gvk: GroupVersionKind, storage: GroupVersionKind) -> None:
+        self.gvk = gvk
+        self.storage = storage
+        self.converts = gvk != storage
+        self._definitions = definitions
+        self._type: ObjectType | None = None
+
+    @property
+    def type(self) -> ObjectType:
+        """The type of this version, compiled at first use."""
+        if self._type is None:
+            self._type = self._definitions.type_for(self.gvk)
+        return self._type
+
+    def decode(self, value: Any, problems: list[str], raw: bytes = b"") -> JSONObject:
+        """
+        Make an object of a decoded body.
+
+        @param problems: Takes a text for every field that the kind does not have.
+        @param raw: The body, for messages that quote its beginning.
+        @return: The object in this version; C{kind} and C{apiVersion} are filled in, C{metadata} is there.
+        @raise APIStatusError: It is another kind, or not an object of this type at all (400).
+        """
+        if value is None:
+            value = {}
+        kind, api_version = self._identity(value, raw)
+        if kind != self.gvk.kind or api_version != self.gvk.api_version:
+            self._other_kind(kind, api_version)
+        try:
+            obj = self.type.decode(value, problems)
+        except DecodeError as error:
+            raise self.unreadable(str(error)) from None
+        obj["kind"] = self.gvk.kind
+        obj["apiVersion"] = api_version
+        if "metadata" not in obj:
+            obj["metadata"] = {}
+        return obj
+
+    def redecode(self, value: JSONObject, problems: list[str]) -> JSONObject:
+        """
+        Make an object of what a patch left.
+
+        @raise ValueError: It is not an object of this kind any more, in the words of the reference.
+        """
+        kind, api_version = value.get("kind"), value.get("apiVersion")
+        if kind != self.gvk.kind or api_version != self.gvk.api_version:
+            raise ValueError(self._mismatch(str(kind or ""), str(api_version or "")))
+        try:
+            obj = self.type.decode(value, problems)
+        except DecodeError as error:
+            raise ValueError(str(error)) from None
+        if "metadata" not in obj:
+            obj["metadata"] = {}
+        return obj
+
+    def to_storage(self, obj: JSONObject) -> JSONObject:
+        """The object in the stored version."""
+        return convert(obj, self.gvk, self.storage) if self.converts else obj
+
+    def from_storage(self, obj: JSONObject) -> JSONObject:
+        """A stored object in this version, with C{kind} and C{apiVersion} first."""
+        obj = {"kind": self.storage.kind, "apiVersion": self.storage.api_version, **obj}
+        return convert(obj, self.storage, self.gvk) if self.converts else obj
+
+    def unreadable(self, why: str) -> APIStatusError:
+        """The error for a body that can not be made an object of this kind."""
+        return APIStatusError.bad_request(
+            f'{self.gvk.kind} in version "{self.gvk.version}" cannot be handled as a {self.gvk.kind}: {why}'
+        )
+
+    def unrecognized(self, why: str, raw: bytes) -> APIStatusError:
+        """The error for a body that does not even tell what it is."""
+        return APIStatusError.bad_request(
+            f"the object provided is unrecognized (must be of type {self.gvk.kind}): {why} ({summary(raw)})"
+        )
+
+    def _identity(self, value: Any, raw: bytes) -> tuple[str, str]:
+        if not isinstance(value, dict):
+            why = (
+                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value of "
+                'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+            )
+            raise self.unrecognized(why, raw)
+        found = []
+        for name in ("kind", "apiVersion"):
+            part = value.get(name)
+            if part is None:
+                part = ""
+            elif not isinstance(part, str):
+                why = (
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal "
+                    f"{json_type(part)} into Go struct field .{name} of type string"
+                )
+                raise self.unrecognized(why, raw)
+            found.append(part)
+        kind, api_version = found
+        if "/" in api_version:
+            try:
+                GroupVersion.parse(api_version)
+            except ValueError as error:
+                raise self.unrecognized(str(error), raw) from None
+        return kind or self.gvk.kind, api_version or self.gvk.api_version
+
+    def _other_kind(self, kind: str, api_version: str) -> None:
+        said = GroupVersion.parse(api_version)
+        known = self._definitions.knows(GroupVersionKind(said.group, said.version, kind)) or kind == "List"
+        if known and kind == self.gvk.kind and said.group == self.gvk.group:
+            raise APIStatusError.bad_request(
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({self.gvk.api_version})"
+            )
+        raise APIStatusError.bad_request(
+            f'{kind} in version "{said.version}" cannot be handled as a {self.gvk.kind}: '
+            + self._mismatch(kind, api_version)
+        )
+
+    def _mismatch(self, kind: str, api_version: str) -> str:
+        said = GroupVersion.parse(api_version)
+        if not self._definitions.knows(GroupVersionKind(said.group, said.version, kind)) and kind != "List":
+            return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
+        internal = self.gvk.group.partition(".")[0] or "core"
+        return f"converting ({said.version}.{kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
+
+
+def summary(raw: bytes) -> str:
+    """The beginning of a body as the reference quotes it: text of an object, else hexadecimal."""
+    if not raw:
+        return "<empty>"
+    if raw[:1] == b"{":
+        text = raw.decode("utf-8", "replace")
+        return text if len(text) <= 30 else f"{text[:30]} ..."
+    return raw.hex() if len(raw) <= 30 else f"{raw[:30].hex()} ..."
+
+
+def json_type(value: Any) -> str:
+    """What Go's decoder calls a JSON value of this type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, dict):
+        return "object"
+    return "number"
+
+
+def report_problems(
+    problems: list[str], field_validation: str, warn: Callable[[str], object], kind: str, version: str
+) -> None:
+    """
+    Do with unknown and duplicate fields what C{fieldValidation} asks for.
+
+    @raise APIStatusError: It is C{Strict} and there are some (400).
+    """
+    if not problems or field_validation == "Ignore":
+        return
+    if field_validation == "Strict":
+        raise APIStatusError.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: {", ".join(problems)}'
+        )
+    for problem in problems:
+        warn(problem)
+
+
+def patch_failure(value: str, why: str) -> APIStatusError:
+    """The 422 for a patch whose result is no object; C{value} is what the reference quotes of it."""
+    from ..api.errors import shown
+    from ..api.resource import GroupKind
+
+    cause = Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", "patch")
+    error = APIStatusError.invalid(GroupKind("", ""), "", [cause])
+    return error

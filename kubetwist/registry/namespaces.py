@@ -1,0 +1,67 @@
+"""Namespaces: they end in two steps, and only when whoever cleans them has said that nothing is left in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import orjson
+
+from ..api.errors import Cause
+from ..api.options import DeleteOptions
+from ..api.resource import JSONObject
+from ..storage.record import Record
+from . import deletion
+from .scope import RequestScope
+from .store import Store, set_finalizers
+from .updates import UpdateRules
+
+
+class NamespaceStore(Store):
+    """C{spec.finalizers} hold a deleted namespace until C{finalize} takes the last of them away."""
+
+    async def delete_once(
+        self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
+    ) -> tuple[Any, bool]:
+        """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
+        old = orjson.loads(record.item)
+        deletion.check_preconditions(options, old["metadata"], self.group_kind, record.name)
+        attributes = self.attributes("DELETE", scope, record.name, None, old, options.dry_run)
+        await self.admission.validate(attributes)
+        if "deletionTimestamp" not in old["metadata"]:
+            obj = orjson.loads(record.item)
+            meta = obj["metadata"]
+            meta["deletionTimestamp"] = deletion.timestamp(datetime.now(timezone.utc))
+            finalizers = deletion.garbage_collection_finalizers(self.strategy, meta, options)
+            if finalizers is not None:
+                set_finalizers(meta, finalizers)
+            obj.setdefault("status", {})["phase"] = "Terminating"
+            return await self.put_back(key, obj, old, record, options.dry_run), False
+        if held(old):
+            return record, False
+        return await super().delete_once(scope, key, record, options)
+
+    def ends(self, obj: JSONObject, old: JSONObject) -> bool:
+        """An update lets a namespace go only when its C{spec.finalizers} are gone, too."""
+        return not held(obj) and super().ends(obj, old)
+
+
+def held(namespace: JSONObject) -> bool:
+    """Whether C{spec.finalizers} hold a namespace."""
+    return bool((namespace.get("spec") or {}).get("finalizers"))
+
+
+def finalize_rules(store: Store) -> UpdateRules:
+    """What C{namespaces/finalize} may write: C{spec.finalizers}."""
+
+    def prepare(obj: JSONObject, old: JSONObject) -> None:
+        if "status" in old:
+            obj["status"] = old["status"]
+        else:
+            obj.pop("status", None)
+
+    def validate(obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        return store.strategy.validate(obj)
+
+    return UpdateRules("finalize", prepare, validate)

@@ -1,0 +1,126 @@
+"""Subresources that are the object itself, of which only a part can be written: C{status}, C{finalize}, C{approval}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from zope.interface import implementer
+
+from ..api.options import GetOptions, WriteOptions
+from ..api.resource import JSONObject
+from ..interfaces import IPatcher, IUpdater
+from .scope import RequestScope
+from .updates import UpdateRules
+
+if TYPE_CHECKING:
+    from .store import Store
+
+
+@implementer(IUpdater)
+class WritablePart:
+    """A part of an object that can be written but, by this path, not read: C{namespaces/finalize}."""
+
+    def __init__(self, store: Store, rules: UpdateRules) -> None:
+        self.store = store
+        self.info = store.info
+        self.rules = rules
+
+    def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
+        """As the store's."""
+        self.store.check_uid(scope, obj, old)
+
+    async def update(
+        self,
+        scope: RequestScope,
+        name: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+        *,
+        patching: bool = False,
+    ) -> tuple[Any, bool]:
+        """See L{IUpdater.update}."""
+        return await self.store.update(scope, name, change, options, self.rules, patching=patching)
+
+
+@implementer(IPatcher)
+class Part(WritablePart):
+    """A part of an object that can be read, replaced and patched: C{status}."""
+
+    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
+        """See L{kubetwist.interfaces.IGetter.get}."""
+        return self.store.get(scope, name, options)
+
+
+def status_rules(store: Store) -> UpdateRules:
+    """What the status subresource may write."""
+    strategy = store.strategy
+    return UpdateRules("status", strategy.prepare_for_status_update, strategy.validate_status_update)
+
+
+def approval_rules(store: Store) -> UpdateRules:
+    """What C{certificatesigningrequests/approval} may write: the conditions that approve and deny."""
+
+    def prepare(obj: JSONObject, old: JSONObject) -> None:
+        conditions = (obj.get("status") or {}).get("conditions")
+        keep_but(obj, old, "status")
+        status = {**(old.get("status") or {})}
+        status.pop("conditions", None)
+        if conditions:
+            status["conditions"] = conditions
+        obj["status"] = status
+
+    return UpdateRules("approval", prepare, store.strategy.validate_status_update)
+
+
+def ephemeral_containers_rules(store: Store) -> UpdateRules:
+    """What C{pods/ephemeralcontainers} may write: containers added for debugging."""
+
+    def prepare(obj: JSONObject, old: JSONObject) -> None:
+        containers = (obj.get("spec") or {}).get("ephemeralContainers")
+        keep_but(obj, old, "spec")
+        spec = {**(old.get("spec") or {})}
+        spec.pop("ephemeralContainers", None)
+        if containers:
+            spec["ephemeralContainers"] = containers
+        obj["spec"] = spec
+
+    return UpdateRules("ephemeralcontainers", prepare, store.strategy.validate_update, main=True)
+
+
+def resize_rules(store: Store) -> UpdateRules:
+    """What C{pods/resize} may write: the resources of containers."""
+
+    def prepare(obj: JSONObject, old: JSONObject) -> None:
+        wanted = obj.get("spec") or {}
+        keep_but(obj, old, "spec")
+        spec = {**(old.get("spec") or {})}
+        for field in ("containers", "initContainers"):
+            if field in spec:
+                spec[field] = [_resized(container, wanted.get(field) or []) for container in spec[field]]
+        obj["spec"] = spec
+
+    return UpdateRules("resize", prepare, store.strategy.validate_status_update, main=True)
+
+
+def _resized(container: JSONObject, wanted: list[JSONObject]) -> JSONObject:
+    for other in wanted:
+        if other.get("name") == container.get("name"):
+            return {**container, "resources": other.get("resources") or {}}
+    return container
+
+
+def keep_but(obj: JSONObject, old: JSONObject, field: str) -> None:
+    """Put everything of C{old} but one field in C{obj}; of the metadata, what identifies the write stays."""
+    meta = {**old["metadata"]}
+    for name in ("resourceVersion", "managedFields"):
+        if name in obj["metadata"]:
+            meta[name] = obj["metadata"][name]
+    value = obj.get(field)
+    obj.clear()
+    obj.update(old)
+    obj["metadata"] = meta
+    if value is None:
+        obj.pop(field, None)
+    else:
+        obj[field] = value

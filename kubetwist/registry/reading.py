@@ -1,0 +1,284 @@
+"""The read half of the generic store: resource versions, selectors, paging, the start of a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import frozen
+
+from ..api.errors import APIStatusError
+from ..api.listoptions import ContinueTokenError, decode_continue, encode_continue
+from ..api.options import GetOptions, ListOptions
+from ..storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
+from ..storage.record import Record
+from ..storage.watchcache import Listing
+
+if TYPE_CHECKING:
+    from .scope import RequestScope
+    from .store import Store
+
+#: Seconds that a read waits for a revision that is not there yet.
+FRESH_ENOUGH = 3.0
+
+RecordMatcher = Callable[[Record], bool]
+
+
+@frozen
+class Selection:
+    """
+    What a list or watch selects.
+
+    @ivar prefix: Of the keys: C{""} for all, C{"default/"} for a namespace.
+    @ivar key: The only key that can match; L{None} when there may be several.
+    @ivar match: What else records must satisfy; L{None} for nothing.
+    @ivar nothing: The terms contradict each other.
+    """
+
+    prefix: str
+    key: str | None
+    match: RecordMatcher | None
+    nothing: bool = False
+
+
+def select(store: Store, scope: RequestScope, options: ListOptions) -> Selection:
+    """Split the selectors into what keys tell and what has to be asked of each record."""
+    namespace, name, tests, nothing = scope.namespace, "", [], False
+    for field, wanted, equal in options.fields:
+        if field == "metadata.name":
+            if equal:
+                nothing = nothing or (name not in ("", wanted))
+                name = wanted
+            else:
+                tests.append(_name_differs(wanted))
+        elif field == "metadata.namespace":
+            if equal:
+                nothing = nothing or (namespace not in ("", wanted))
+                namespace = wanted
+            else:
+                tests.append(_namespace_differs(wanted))
+        else:
+            tests.append(_field_is(field, wanted, equal))
+    if options.labels is not None:
+        tests.append(_labels_match(options.labels))
+    if not store.info.namespaced and namespace and scope.namespace != namespace:
+        nothing = True
+    prefix = f"{namespace}/" if namespace and store.info.namespaced else ""
+    key = None
+    if name:
+        if prefix or not store.info.namespaced:
+            key = prefix + name
+        else:
+            tests.append(_name_is(name))
+    return Selection(prefix, key, _all(tests), nothing)
+
+
+def _name_is(name: str) -> RecordMatcher:
+    return lambda record: record.name == name
+
+
+def _name_differs(name: str) -> RecordMatcher:
+    return lambda record: record.name != name
+
+
+def _namespace_differs(namespace: str) -> RecordMatcher:
+    return lambda record: record.namespace != namespace
+
+
+def _field_is(field: str, wanted: str, equal: bool) -> RecordMatcher:
+    if equal:
+        return lambda record: record.fields.get(field, "") == wanted
+    return lambda record: record.fields.get(field, "") != wanted
+
+
+def _labels_match(labels: Any) -> RecordMatcher:
+    return lambda record: labels(record.labels)
+
+
+def _all(tests: list[RecordMatcher]) -> RecordMatcher | None:
+    if not tests:
+        return None
+    if len(tests) == 1:
+        return tests[0]
+    return lambda record: all(test(record) for test in tests)
+
+
+def parse_revision(text: str) -> int:
+    """
+    The revision in a query.
+
+    @raise ValueError: It is none; the text is the reference's.
+    """
+    if not text:
+        return 0
+    number = text.isascii() and text.isdigit()
+    if number and int(text) < 1 << 64:
+        return int(text)
+    shown = orjson.dumps(text).decode()
+    problem = "value out of range" if number else "invalid syntax"
+    raise ValueError(f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}")
+
+
+def too_large(error: FutureRevision) -> APIStatusError:
+    """The 504 for a revision that did not come."""
+    failure = APIStatusError.timeout(f"Too large resource version: {error.asked}, current: {error.revision}", 1)
+    failure.details = {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    return failure
+
+
+async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptions) -> Record:
+    """One object, not older than asked."""
+    try:
+        revision = parse_revision(options.resource_version)
+    except ValueError as error:
+        raise APIStatusError.unknown(str(error)) from None
+    await _fresh(store, revision)
+    return store.existing(scope, name)
+
+
+async def _fresh(store: Store, revision: int) -> None:
+    if revision > store.cache.revision:
+        try:
+            await store.cache.wait_until(revision, FRESH_ENOUGH)
+        except FutureRevision as error:
+            raise too_large(error) from None
+
+
+def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Any:
+    """A listing, or an awaitable of one when the asked revision is not there yet."""
+    try:
+        revision = parse_revision(options.resource_version)
+    except ValueError as error:
+        raise APIStatusError.bad_request(f"invalid resource version: {error}") from None
+    if revision > store.cache.revision:
+        return _list_later(store, scope, options, revision)
+    return _list_now(store, scope, options, revision)
+
+
+async def _list_later(store: Store, scope: RequestScope, options: ListOptions, revision: int) -> Listing:
+    await _fresh(store, revision)
+    result = _list_now(store, scope, options, revision)
+    return result if isinstance(result, Listing) else await result
+
+
+def _list_now(
+    store: Store, scope: RequestScope, options: ListOptions, revision: int
+) -> Listing | Coroutine[Any, Any, Listing]:
+    selection = select(store, scope, options)
+    limit = max(options.limit, 0)
+    exact, start_after = 0, ""
+    if options.continue_token:
+        if options.resource_version not in ("", "0"):
+            raise APIStatusError.bad_request("specifying resource version is not allowed when using continue")
+        try:
+            exact, start_after = decode_continue(options.continue_token, selection.prefix)
+        except ContinueTokenError as error:
+            raise APIStatusError.bad_request(f"invalid continue token: {error}") from None
+    elif revision and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
+        # A limit with a resourceVersion and no match asks for exactly that version: storage/util, legacy exact match.
+        exact = revision
+    if selection.nothing:
+        return Listing([], exact or store.cache.revision, "", None)
+    match = selection.match
+    if selection.key is not None:
+        if not exact:
+            return _single(store, selection)
+        match = _only(selection)
+    try:
+        return store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
+    except RevisionCompacted:
+        return _list_old(store, options, selection, match, limit, start_after, exact)
+    except FutureRevision as error:
+        raise too_large(error) from None
+
+
+async def _list_old(
+    store: Store,
+    options: ListOptions,
+    selection: Selection,
+    match: RecordMatcher | None,
+    limit: int,
+    start_after: str,
+    revision: int,
+) -> Listing:
+    """What the cache has forgotten may still be in the backend."""
+    try:
+        return await store.cache.list_at(
+            selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision
+        )
+    except RevisionCompacted:
+        raise expired_list(options, selection, start_after) from None
+
+
+def _only(selection: Selection) -> RecordMatcher:
+    key, match = selection.key, selection.match
+    return lambda record: record.key == key and (match is None or match(record))
+
+
+def _single(store: Store, selection: Selection) -> Listing:
+    record = store.cache.get(selection.key or "")
+    found = record is not None and (selection.match is None or selection.match(record))
+    return Listing([record] if found and record is not None else [], store.cache.revision, "", None)
+
+
+def continue_token(listing: Listing, scope: RequestScope, namespaced: bool) -> str:
+    """The token for what follows a listing; C{""} when nothing does."""
+    if not listing.next_key:
+        return ""
+    prefix = f"{scope.namespace}/" if namespaced and scope.namespace else ""
+    return encode_continue(listing.next_key, listing.revision, prefix)
+
+
+def expired_list(options: ListOptions, selection: Selection, start_after: str) -> APIStatusError:
+    """The 410 for a list at a forgotten revision; a paged one is told a token to go on with, at the newest."""
+    if not options.continue_token:
+        return APIStatusError.expired("The resourceVersion for the provided list is too old.")
+    failure = APIStatusError.expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of "
+        "the results. Continuing with the provided token results in an inconsistent list - objects that were "
+        "created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    failure.list_meta = {"continue": encode_continue(start_after, 0, selection.prefix)}
+    return failure
+
+
+def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+    """
+    Start a watch.
+
+    @return: What stops it.
+    @raise APIStatusError: The resourceVersion is no number (500 without a reason) or forgotten (410).
+    """
+    try:
+        revision = parse_revision(options.resource_version)
+    except ValueError as error:
+        raise APIStatusError.unknown(str(error)) from None
+    selection = select(store, scope, options)
+    initial = options.send_initial_events
+    if initial is None:
+        initial = revision == 0
+    match = _never if selection.nothing else selection.match
+    where = selection.key if selection.key is not None else selection.prefix
+    cache = store.cache
+    if revision > cache.revision:
+        # The future is no mistake in a watch: it begins when that revision has come.
+        match, revision = _later_than(revision, match), cache.revision
+    try:
+        return cache.watch(where, match=match, revision=revision, sink=sink, initial=initial)
+    except RevisionCompacted as error:
+        raise APIStatusError.expired(f"too old resource version: {revision} ({error.oldest})") from None
+    except StorageUnavailable:
+        raise APIStatusError.too_many_requests("storage is (re)initializing", 1) from None
+
+
+def _later_than(revision: int, match: RecordMatcher | None) -> RecordMatcher:
+    return lambda record: record.revision > revision and (match is None or match(record))
+
+
+def _never(record: Record) -> bool:
+    return False

@@ -1,0 +1,284 @@
+"""
+What pods and pod templates default to; used by every kind that holds one.
+
+See kubernetes, C{pkg/apis/core/v1/defaults.go}; a few fields are filled in there by conversion, and here with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ...api.resource import JSONObject
+
+#: Lists of containers, in the order in which the reference walks them.
+CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+def containers_of(spec: JSONObject) -> Iterator[JSONObject]:
+    """All containers of all sorts; whoever looks at containers looks at these."""
+    for name in CONTAINER_LISTS:
+        yield from spec.get(name) or ()
+
+
+def default_pod_template(template: JSONObject) -> None:
+    """A template has a spec, if only an empty one."""
+    template.setdefault("metadata", {})
+    spec = template.get("spec")
+    if spec is None:
+        spec = template["spec"] = {}
+    default_pod_spec(spec)
+
+
+def default_pod_spec(spec: JSONObject) -> None:
+    """Everything that holds for pods as for templates."""
+    if not spec.get("dnsPolicy"):
+        spec["dnsPolicy"] = "ClusterFirst"
+    if not spec.get("restartPolicy"):
+        spec["restartPolicy"] = "Always"
+    if not spec.get("schedulerName"):
+        spec["schedulerName"] = "default-scheduler"
+    if spec.get("securityContext") is None:
+        spec["securityContext"] = {}
+    if spec.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"] = 30
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    host_network = spec.get("hostNetwork")
+    for name in CONTAINER_LISTS:
+        for container in spec.get(name) or ():
+            _default_container(container)
+            if host_network and name != "ephemeralContainers":
+                for port in container.get("ports") or ():
+                    if not port.get("hostPort") and port.get("containerPort"):
+                        port["hostPort"] = port["containerPort"]
+    for volume in spec.get("volumes") or ():
+        default_volume(volume)
+
+
+def default_pod(obj: JSONObject) -> None:
+    """What only pods get: service links, and requests out of limits."""
+    spec = obj.get("spec")
+    if spec is None:
+        spec = obj["spec"] = {}
+    default_pod_spec(spec)
+    if spec.get("enableServiceLinks") is None:
+        spec["enableServiceLinks"] = True
+    for name in ("containers", "initContainers"):
+        for container in spec.get(name) or ():
+            resources = container["resources"]
+            limits = resources.get("limits")
+            if limits:
+                requests = resources.setdefault("requests", {})
+                for resource, quantity in limits.items():
+                    requests.setdefault(resource, quantity)
+    resources = spec.get("resources")
+    if resources and resources.get("limits"):
+        _default_pod_requests(spec, resources)
+
+
+def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
+    """Requests of the whole pod: what its containers ask for, or else its limits."""
+    from ...api.quantity import Quantity
+
+    requests = resources.setdefault("requests", {})
+    limits = resources["limits"]
+    for name in ("cpu", "memory"):
+        if name in requests or name not in limits:
+            continue
+        asked = [container["resources"].get("requests", {}).get(name) for container in spec.get("containers") or ()]
+        given = [Quantity.parse(one) for one in asked if one is not None]
+        requests[name] = limits[name] if not given else str(sum(given[1:], given[0]))
+    for name, quantity in limits.items():
+        if name.startswith("hugepages-"):
+            requests.setdefault(name, quantity)
+    if not requests:
+        del resources["requests"]
+
+
+def _default_container(container: JSONObject) -> None:
+    if not container.get("imagePullPolicy"):
+        container["imagePullPolicy"] = pull_policy(container.get("image") or "")
+    if not container.get("terminationMessagePath"):
+        container["terminationMessagePath"] = "/dev/termination-log"
+    if not container.get("terminationMessagePolicy"):
+        container["terminationMessagePolicy"] = "File"
+    if container.get("resources") is None:
+        container["resources"] = {}
+    ports = container.get("ports")
+    if ports:
+        for port in ports:
+            if not port.get("protocol"):
+                port["protocol"] = "TCP"
+    env = container.get("env")
+    if env:
+        for variable in env:
+            source = variable.get("valueFrom")
+            if source:
+                reference = source.get("fieldRef")
+                if reference is not None and not reference.get("apiVersion"):
+                    reference["apiVersion"] = "v1"
+                reference = source.get("resourceFieldRef")
+                if reference is not None:
+                    reference.setdefault("divisor", "0")
+                reference = source.get("fileKeyRef")
+                if reference is not None and reference.get("optional") is None:
+                    reference["optional"] = False
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = container.get(name)
+        if probe is not None:
+            _default_probe(probe)
+    lifecycle = container.get("lifecycle")
+    if lifecycle:
+        for name in ("postStart", "preStop"):
+            handler = lifecycle.get(name)
+            if handler and handler.get("httpGet") is not None:
+                _default_http_get(handler["httpGet"])
+
+
+def pull_policy(image: str) -> str:
+    """How to pull an image whose user does not say: always when it is the newest of its name."""
+    rest = image.rpartition("/")[2]
+    name, at, _digest = rest.partition("@")
+    if not image or image != image.strip():
+        return "IfNotPresent"
+    tag = name.rpartition(":")[2] if ":" in name else ("" if at else "latest")
+    return "Always" if tag == "latest" else "IfNotPresent"
+
+
+def _default_probe(probe: JSONObject) -> None:
+    if not probe.get("timeoutSeconds"):
+        probe["timeoutSeconds"] = 1
+    if not probe.get("periodSeconds"):
+        probe["periodSeconds"] = 10
+    if not probe.get("successThreshold"):
+        probe["successThreshold"] = 1
+    if not probe.get("failureThreshold"):
+        probe["failureThreshold"] = 3
+    get = probe.get("httpGet")
+    if get is not None:
+        _default_http_get(get)
+    grpc = probe.get("grpc")
+    if grpc is not None and grpc.get("service") is None:
+        grpc["service"] = ""
+
+
+def _default_http_get(get: JSONObject) -> None:
+    if not get.get("path"):
+        get["path"] = "/"
+    if not get.get("scheme"):
+        get["scheme"] = "HTTP"
+
+
+# --- volumes -----------------------------------------------------------------------------------------------------
+
+
+def default_volume(volume: JSONObject) -> None:
+    """A volume without a source is an empty directory."""
+    empty = True
+    for name, source in list(volume.items()):
+        if name == "name" or source is None:
+            continue
+        empty = False
+        fill = _VOLUME_DEFAULTS.get(name)
+        if fill is not None:
+            fill(source)
+    if empty:
+        volume["emptyDir"] = {}
+
+
+def _fill(**defaults: Any) -> Callable[[JSONObject], None]:
+    def fill(source: JSONObject) -> None:
+        for name, value in defaults.items():
+            if source.get(name) in (None, ""):
+                source[name] = value
+
+    return fill
+
+
+def _downward_items(source: JSONObject) -> None:
+    for item in source.get("items") or ():
+        reference = item.get("fieldRef")
+        if reference is not None and not reference.get("apiVersion"):
+            reference["apiVersion"] = "v1"
+        reference = item.get("resourceFieldRef")
+        if reference is not None:
+            reference.setdefault("divisor", "0")
+
+
+def _downward_api(source: JSONObject) -> None:
+    if source.get("defaultMode") is None:
+        source["defaultMode"] = 420
+    _downward_items(source)
+
+
+def _projected(source: JSONObject) -> None:
+    if source.get("defaultMode") is None:
+        source["defaultMode"] = 420
+    source.setdefault("sources", None)
+    for projection in source["sources"] or ():
+        token = projection.get("serviceAccountToken")
+        if token is not None and token.get("expirationSeconds") is None:
+            token["expirationSeconds"] = 3600
+        downward = projection.get("downwardAPI")
+        if downward is not None:
+            _downward_items(downward)
+
+
+def _ephemeral(source: JSONObject) -> None:
+    template = source.get("volumeClaimTemplate")
+    if template is not None:
+        template.setdefault("metadata", {})
+        default_claim_spec(template.setdefault("spec", {}))
+
+
+def default_claim_spec(spec: JSONObject) -> None:
+    """The spec of a claim, wherever it stands."""
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    spec.setdefault("resources", {})
+    default_data_sources(spec)
+
+
+def default_data_sources(spec: JSONObject) -> None:
+    """C{dataSource} and C{dataSourceRef} say the same, unless the reference crosses namespaces."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = dict(source)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = dict(reference)
+
+
+def _image_volume(source: JSONObject) -> None:
+    if not source.get("pullPolicy"):
+        source["pullPolicy"] = pull_policy(source.get("reference") or "")
+
+
+def _host_path(source: JSONObject) -> None:
+    if source.get("type") is None:
+        source["type"] = ""
+
+
+def _azure_disk(source: JSONObject) -> None:
+    _fill(cachingMode="ReadWrite", kind="Shared", fsType="ext4", readOnly=False)(source)
+
+
+#: Shared with persistent volumes, whose sources carry the same names.
+VOLUME_SOURCE_DEFAULTS: Final[dict[str, Callable[[JSONObject], None]]] = {
+    "hostPath": _host_path,
+    "iscsi": _fill(iscsiInterface="default"),
+    "rbd": _fill(pool="rbd", user="admin", keyring="/etc/ceph/keyring"),
+    "azureDisk": _azure_disk,
+    "scaleIO": _fill(storageMode="ThinProvisioned", fsType="xfs"),
+}
+
+_VOLUME_DEFAULTS: Final[dict[str, Callable[[JSONObject], None]]] = {
+    **VOLUME_SOURCE_DEFAULTS,
+    "secret": _fill(defaultMode=420),
+    "configMap": _fill(defaultMode=420),
+    "downwardAPI": _downward_api,
+    "projected": _projected,
+    "ephemeral": _ephemeral,
+    "image": _image_volume,
+}

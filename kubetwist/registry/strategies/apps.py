@@ -1,0 +1,242 @@
+"""Deployments, ReplicaSets, DaemonSets, StatefulSets and ControllerRevisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import workloads
+from ._podspec import default_claim_spec, default_pod_template
+
+
+class WorkloadStrategy(Strategy):
+    """What the kinds have in common that keep pods running from a template."""
+
+    has_generation = True
+    has_status = True
+    status_protects = ()
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and its template are structs in Go: always there."""
+        spec = obj.setdefault("spec", {})
+        template = spec.get("template")
+        if template is None:
+            template = spec["template"] = {}
+        default_pod_template(template)
+        self.default_spec(spec)
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """The rest of the spec."""
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """As the zero of the kind's status is written."""
+        obj["status"] = {}
+
+
+class DeploymentStrategy(WorkloadStrategy):
+    """apps/v1 Deployment."""
+
+    status_protects = ("labels",)
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """See C{pkg/apis/apps/v1/defaults.go}."""
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+        strategy = spec.get("strategy")
+        if strategy is None:
+            strategy = spec["strategy"] = {}
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.get("rollingUpdate")
+            if rolling is None:
+                rolling = strategy["rollingUpdate"] = {}
+            if rolling.get("maxUnavailable") is None:
+                rolling["maxUnavailable"] = "25%"
+            if rolling.get("maxSurge") is None:
+                rolling["maxSurge"] = "25%"
+        if spec.get("revisionHistoryLimit") is None:
+            spec["revisionHistoryLimit"] = 10
+        if spec.get("progressDeadlineSeconds") is None:
+            spec["progressDeadlineSeconds"] = 600
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_deployment(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that the selector stays."""
+        return workloads.validate_deployment_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_deployment_status(obj, old)
+
+
+class ReplicaSetStrategy(WorkloadStrategy):
+    """apps/v1 ReplicaSet."""
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """One replica."""
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No replicas yet."""
+        obj["status"] = {"replicas": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_replica_set(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that the selector stays."""
+        return workloads.validate_replica_set_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_replica_set_status(obj)
+
+
+class DaemonSetStrategy(WorkloadStrategy):
+    """apps/v1 DaemonSet."""
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """Rolls one node at a time."""
+        strategy = spec.get("updateStrategy")
+        if strategy is None:
+            strategy = spec["updateStrategy"] = {}
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.get("rollingUpdate")
+            if rolling is None:
+                rolling = strategy["rollingUpdate"] = {}
+            if rolling.get("maxUnavailable") is None:
+                rolling["maxUnavailable"] = 1
+            if rolling.get("maxSurge") is None:
+                rolling["maxSurge"] = 0
+        if spec.get("revisionHistoryLimit") is None:
+            spec["revisionHistoryLimit"] = 10
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """The template has a generation too, from a time before the object's."""
+        super().prepare_for_create(obj)
+        _set_template_generation(obj, "1")
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The template's generation grows with the template."""
+        super().prepare_for_update(obj, old)
+        generation = _template_generation(old)
+        if obj["spec"]["template"] != old["spec"].get("template"):
+            generation += 1
+        _set_template_generation(obj, str(generation))
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No node has it yet."""
+        obj["status"] = {
+            "currentNumberScheduled": 0,
+            "numberMisscheduled": 0,
+            "desiredNumberScheduled": 0,
+            "numberReady": 0,
+        }
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_daemon_set(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec, and that the selector stays."""
+        return workloads.validate_daemon_set_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_daemon_set_status(obj)
+
+
+_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+
+
+def _template_generation(obj: JSONObject) -> int:
+    text = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+    return int(text) if text.lstrip("-").isdigit() else 0
+
+
+def _set_template_generation(obj: JSONObject, generation: str) -> None:
+    obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = generation
+
+
+class StatefulSetStrategy(WorkloadStrategy):
+    """apps/v1 StatefulSet."""
+
+    def default_spec(self, spec: JSONObject) -> None:
+        """See C{pkg/apis/apps/v1/defaults.go}; the claims' kind comes from conversion."""
+        if not spec.get("podManagementPolicy"):
+            spec["podManagementPolicy"] = "OrderedReady"
+        strategy = spec.get("updateStrategy")
+        if strategy is None:
+            strategy = spec["updateStrategy"] = {}
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+            rolling = strategy.setdefault("rollingUpdate", {})
+        rolling = strategy.get("rollingUpdate")
+        if strategy["type"] == "RollingUpdate" and rolling is not None and rolling.get("partition") is None:
+            rolling["partition"] = 0
+        policy = spec.get("persistentVolumeClaimRetentionPolicy")
+        if policy is None:
+            policy = spec["persistentVolumeClaimRetentionPolicy"] = {}
+        for name in ("whenDeleted", "whenScaled"):
+            if not policy.get(name):
+                policy[name] = "Retain"
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+        if spec.get("revisionHistoryLimit") is None:
+            spec["revisionHistoryLimit"] = 10
+        for claim in spec.get("volumeClaimTemplates") or ():
+            claim["apiVersion"] = "v1"
+            claim["kind"] = "PersistentVolumeClaim"
+            claim.setdefault("metadata", {})
+            default_claim_spec(claim.setdefault("spec", {}))
+            status = claim.setdefault("status", {})
+            if not status.get("phase"):
+                status["phase"] = "Pending"
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No replicas yet."""
+        obj["status"] = {"replicas": 0, "availableReplicas": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_stateful_set(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The few fields that may change."""
+        return workloads.validate_stateful_set_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_stateful_set_status(obj)
+
+
+class ControllerRevisionStrategy(Strategy):
+    """apps/v1 ControllerRevision: data that may not change, under a number that may."""
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """It has data."""
+        return workloads.validate_controller_revision(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The data stay."""
+        return workloads.validate_controller_revision_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Deployment": DeploymentStrategy(),
+    "ReplicaSet": ReplicaSetStrategy(),
+    "DaemonSet": DaemonSetStrategy(),
+    "StatefulSet": StatefulSetStrategy(),
+    "ControllerRevision": ControllerRevisionStrategy(),
+}

@@ -1,0 +1,79 @@
+"""CertificateSigningRequests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import certificates
+
+
+class CertificateSigningRequestStrategy(Strategy):
+    """certificates.k8s.io/v1 CertificateSigningRequest; who asks is written into it by the store."""
+
+    has_status = True
+    status_protects = ()
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} is a struct in Go: always there."""
+        obj.setdefault("spec", {})
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Neither approved nor signed."""
+        obj["status"] = {}
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """A request stays what it was; only its metadata change here."""
+        super().prepare_for_update(obj, old)
+        obj["spec"] = old["spec"]
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Approval and denial are another subresource's."""
+        super().prepare_for_status_update(obj, old)
+        status = obj.setdefault("status", {})
+        kept = certificates.approvals(old)
+        others = [one for one in status.get("conditions") or () if one.get("type") not in certificates.VERDICTS]
+        _set_conditions(status, kept + others, old)
+
+    def prepare_for_approval(self, obj: JSONObject, old: JSONObject) -> None:
+        """Take nothing but the conditions from C{obj}."""
+        conditions = list((obj.get("status") or {}).get("conditions") or ())
+        super().prepare_for_status_update(obj, old)
+        obj["status"] = dict(old.get("status") or {})
+        _set_conditions(obj["status"], conditions, old)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """A signer, and a request that can be read."""
+        return certificates.validate_request(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec was checked when it came."""
+        return certificates.validate_request_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Conditions may not be taken back."""
+        return certificates.validate_request_update(obj, old)
+
+
+def _set_conditions(status: JSONObject, conditions: list[JSONObject], old: JSONObject) -> None:
+    """A change of a condition is as new as the server says."""
+    from ...api.times import now
+
+    before = {one.get("type"): one for one in (old.get("status") or {}).get("conditions") or ()}
+    for condition in conditions:
+        earlier = before.get(condition.get("type"))
+        if condition.get("lastUpdateTime") is None:
+            condition["lastUpdateTime"] = now()
+        if condition.get("lastTransitionTime") is None:
+            same = earlier is not None and earlier.get("status") == condition.get("status")
+            condition["lastTransitionTime"] = earlier["lastTransitionTime"] if same and earlier else now()
+    if conditions:
+        status["conditions"] = conditions
+    else:
+        status.pop("conditions", None)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"CertificateSigningRequest": CertificateSigningRequestStrategy()}

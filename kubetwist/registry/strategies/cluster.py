@@ -1,0 +1,170 @@
+"""Namespaces, Nodes, Events and ComponentStatuses: the cluster itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.names import is_dns1123_label_problems
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import cluster
+
+#: The label by which selectors can choose a namespace by name.
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class NamespaceStrategy(Strategy):
+    """v1 Namespace; how it ends is the store's business."""
+
+    has_status = True
+    status_protects = ()
+    delete_returns_object = True
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A namespace's name is a label in DNS."""
+        return is_dns1123_label_problems(name, prefix)
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and C{status} are structs in Go: always there."""
+        obj.setdefault("spec", {})
+        status = obj.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Active"
+        self._set_name_label(obj)
+
+    def _set_name_label(self, obj: JSONObject) -> None:
+        metadata = obj.setdefault("metadata", {})
+        name = metadata.get("name")
+        if name:
+            labels = metadata.get("labels")
+            if labels is None:
+                labels = metadata["labels"] = {}
+            labels[NAME_LABEL] = name
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """A new namespace is active and waits, when it is deleted, for its contents to go."""
+        super().prepare_for_create(obj)
+        finalizers = obj["spec"].setdefault("finalizers", [])
+        if "kubernetes" not in finalizers:
+            finalizers.append("kubernetes")
+        self._set_name_label(obj)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Active."""
+        obj["status"] = {"phase": "Active"}
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """C{spec.finalizers} belong to the finalize subresource, status to its own."""
+        finalizers = (old.get("spec") or {}).get("finalizers")
+        if finalizers:
+            obj["spec"]["finalizers"] = finalizers
+        else:
+            obj["spec"].pop("finalizers", None)
+        super().prepare_for_update(obj, old)
+
+    def prepare_for_finalize(self, obj: JSONObject, old: JSONObject) -> None:
+        """Take nothing but C{spec.finalizers} and metadata from C{obj}."""
+        obj["status"] = old.get("status", {})
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Finalizers with proper names."""
+        return cluster.validate_namespace(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Nothing that could be wrong may change."""
+        return ()
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The phase follows the deletion."""
+        return cluster.validate_namespace_status(obj)
+
+    def validate_finalize(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Finalizers with proper names."""
+        return cluster.validate_namespace(obj)
+
+
+class NodeStrategy(Strategy):
+    """v1 Node; whoever registers a node gives it its first status."""
+
+    has_status = True
+    status_protects = ()
+
+    def default(self, obj: JSONObject) -> None:
+        """What can be allocated is all there is, unless said otherwise."""
+        obj.setdefault("spec", {})
+        self._sync_cidrs(obj["spec"])
+        status = obj.setdefault("status", {})
+        if status.get("allocatable") is None and status.get("capacity"):
+            status["allocatable"] = dict(status["capacity"])
+        status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {"Port": 0})
+        status.setdefault(
+            "nodeInfo",
+            {
+                "machineID": "",
+                "systemUUID": "",
+                "bootID": "",
+                "kernelVersion": "",
+                "osImage": "",
+                "containerRuntimeVersion": "",
+                "kubeletVersion": "",
+                "kubeProxyVersion": "",
+                "operatingSystem": "",
+                "architecture": "",
+            },
+        )
+
+    @staticmethod
+    def _sync_cidrs(spec: JSONObject) -> None:
+        one, many = spec.get("podCIDR"), spec.get("podCIDRs")
+        if one and not many:
+            spec["podCIDRs"] = [one]
+        elif many and not one:
+            spec["podCIDR"] = many[0]
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """The status stays."""
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Taints, addresses, capacities."""
+        return cluster.validate_node(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What a node is given once stays."""
+        return cluster.validate_node_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """As the main resource."""
+        return cluster.validate_node_update(obj, old)
+
+
+class EventStrategy(Strategy):
+    """v1 and events.k8s.io/v1 Event, stored as the former."""
+
+    allow_create_on_update = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Structs and times in Go: always there."""
+        obj.setdefault("involvedObject", {})
+        obj.setdefault("source", {})
+        for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
+            obj.setdefault(name, None)
+        for name in ("reportingComponent", "reportingInstance"):
+            obj.setdefault(name, "")
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The namespace fits the object that the event is about."""
+        return cluster.validate_event(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """As a new one; those of the newer kind change only their series."""
+        return cluster.validate_event_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "Namespace": NamespaceStrategy(),
+    "Node": NodeStrategy(),
+    "Event": EventStrategy(),
+    "ComponentStatus": Strategy(),
+}

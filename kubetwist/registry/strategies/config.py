@@ -1,0 +1,131 @@
+"""ConfigMaps, Secrets, ServiceAccounts, LimitRanges, ResourceQuotas: what is configured rather than run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import config
+
+
+class ConfigMapStrategy(Strategy):
+    """v1 ConfigMap."""
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Keys and size."""
+        return config.validate_config_map(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What is marked immutable stays."""
+        return config.validate_config_map_update(obj, old)
+
+
+class SecretStrategy(Strategy):
+    """v1 Secret."""
+
+    def default(self, obj: JSONObject) -> None:
+        """C{stringData} is for writing only; C{data} holds the same in base64."""
+        strings = obj.pop("stringData", None)
+        if strings:
+            data = obj.get("data")
+            if data is None:
+                data = obj["data"] = {}
+            data.update(config.encoded(strings))
+        if not obj.get("type"):
+            obj["type"] = "Opaque"
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """A type that is left out stays as it was."""
+        if not obj.get("type"):
+            obj["type"] = old.get("type", "Opaque")
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Keys, size, and what the type asks for."""
+        return config.validate_secret(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The type stays, and what is marked immutable."""
+        return config.validate_secret_update(obj, old)
+
+
+class ServiceAccountStrategy(Strategy):
+    """v1 ServiceAccount."""
+
+    delete_returns_object = True
+
+
+class LimitRangeStrategy(Strategy):
+    """v1 LimitRange."""
+
+    allow_create_on_update = True
+
+    def default(self, obj: JSONObject) -> None:
+        """For containers, limits default to maxima, and requests to limits or else to minima."""
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("limits", None)
+        for item in spec["limits"] or ():
+            if item.get("type") != "Container":
+                continue
+            limits = item.get("default") or {}
+            for name, quantity in (item.get("max") or {}).items():
+                limits.setdefault(name, quantity)
+            requests = item.get("defaultRequest") or {}
+            for name, quantity in limits.items():
+                requests.setdefault(name, quantity)
+            for name, quantity in (item.get("min") or {}).items():
+                requests.setdefault(name, quantity)
+            if limits:
+                item["default"] = limits
+            if requests:
+                item["defaultRequest"] = requests
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """A limit range without a name gets one."""
+        if not obj["metadata"].get("name"):
+            from uuid import uuid4
+
+            obj["metadata"]["name"] = str(uuid4())
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The limits agree with each other."""
+        return config.validate_limit_range(obj)
+
+
+class ResourceQuotaStrategy(Strategy):
+    """v1 ResourceQuota."""
+
+    has_status = True
+    status_protects = ()
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} is a struct in Go: always there."""
+        obj.setdefault("spec", {})
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Nothing is counted yet."""
+        obj["status"] = {}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Resources and scopes that exist."""
+        return config.validate_resource_quota(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The scopes stay."""
+        return config.validate_resource_quota_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Quantities."""
+        return config.validate_resource_quota_status(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "ConfigMap": ConfigMapStrategy(),
+    "Secret": SecretStrategy(),
+    "ServiceAccount": ServiceAccountStrategy(),
+    "LimitRange": LimitRangeStrategy(),
+    "ResourceQuota": ResourceQuotaStrategy(),
+}

@@ -1,0 +1,78 @@
+"""ReplicationControllers and PodTemplates, which the core group has of old."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import workloads
+from ._podspec import default_pod_template
+
+
+class ReplicationControllerStrategy(Strategy):
+    """v1 ReplicationController."""
+
+    has_generation = True
+    has_status = True
+    status_protects = ()
+    default_garbage_collection = "orphan"
+
+    def default(self, obj: JSONObject) -> None:
+        """Selector and labels come from the template, where they are not given."""
+        spec = obj.setdefault("spec", {})
+        template = spec.get("template")
+        if template is not None:
+            default_pod_template(template)
+            labels = template["metadata"].get("labels")
+            if labels:
+                if not spec.get("selector"):
+                    spec["selector"] = dict(labels)
+                metadata = obj.setdefault("metadata", {})
+                if not metadata.get("labels"):
+                    metadata["labels"] = dict(labels)
+        if spec.get("replicas") is None:
+            spec["replicas"] = 1
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """No replicas yet."""
+        obj["status"] = {"replicas": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return workloads.validate_replication_controller(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec; even the selector may change."""
+        return workloads.validate_replication_controller(obj)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts."""
+        return workloads.validate_replica_set_status(obj)
+
+
+class PodTemplateStrategy(Strategy):
+    """v1 PodTemplate."""
+
+    has_generation = True
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """The template is a struct in Go: always there."""
+        default_pod_template(obj.setdefault("template", {}))
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The template."""
+        return workloads.validate_pod_template(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The template."""
+        return workloads.validate_pod_template(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "ReplicationController": ReplicationControllerStrategy(),
+    "PodTemplate": PodTemplateStrategy(),
+}

@@ -1,0 +1,46 @@
+"""EndpointSlices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import endpointslices
+
+
+class EndpointSliceStrategy(Strategy):
+    """discovery.k8s.io/v1 EndpointSlice."""
+
+    has_generation = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Ports are TCP and have a name, if only an empty one."""
+        obj.setdefault("ports", None)
+        obj.setdefault("endpoints", None)
+        for port in obj["ports"] or ():
+            if port.get("name") is None:
+                port["name"] = ""
+            if port.get("protocol") is None:
+                port["protocol"] = "TCP"
+        for endpoint in obj["endpoints"] or ():
+            endpoint.setdefault("conditions", {})
+
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Labels count too: they say whose the slice is."""
+        return super().generation_changes(obj, old) or (
+            (obj["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {})
+        )
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Addresses, ports, topology."""
+        return endpointslices.validate_slice(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The type of address stays."""
+        return endpointslices.validate_slice_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"EndpointSlice": EndpointSliceStrategy()}

@@ -1,0 +1,28 @@
+"""RuntimeClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import small
+
+
+class RuntimeClassStrategy(Strategy):
+    """node.k8s.io/v1 RuntimeClass."""
+
+    allow_unconditional_update = False
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The handler is a label in DNS."""
+        return small.validate_runtime_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The handler stays."""
+        return small.validate_runtime_class_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"RuntimeClass": RuntimeClassStrategy()}

@@ -1,0 +1,162 @@
+"""Pods, and the binding of pods to nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..qos import qos_class
+from ..strategy import Strategy
+from ..validation import pods, podupdates
+from ._podspec import default_pod
+
+if TYPE_CHECKING:
+    from ...api.options import DeleteOptions
+
+#: Phases that a pod does not leave again.
+FINISHED: Final = ("Succeeded", "Failed")
+
+
+class PodStrategy(Strategy):
+    """v1 Pod."""
+
+    has_generation = True
+    has_status = True
+    status_protects = ("ownerReferences",)
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """The spec, and an IP for each of the lists of them."""
+        default_pod(obj)
+        status = obj.get("status")
+        if status:
+            for one, many in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
+                if status.get(one) and not status.get(many):
+                    status[many] = [{"ip": status[one]}]
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Pending, of the quality of service that its resources ask for; gated while it has scheduling gates."""
+        status: JSONObject = {"phase": "Pending"}
+        if obj["spec"].get("schedulingGates"):
+            status["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": None,
+                }
+            ]
+        status["qosClass"] = qos_class(obj["spec"])
+        obj["status"] = status
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The quality of service and, once given, the phase of a finished pod are not for clients to choose."""
+        super().prepare_for_status_update(obj, old)
+        status = obj.get("status")
+        if status is None:
+            status = obj["status"] = {}
+        quality = (old.get("status") or {}).get("qosClass")
+        if quality:
+            status["qosClass"] = quality
+        ips = status.get("podIPs")
+        if ips and not status.get("podIP"):
+            status["podIP"] = ips[0].get("ip", "")
+
+    def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Take nothing but the ephemeral containers from C{obj}."""
+        wanted = obj["spec"].get("ephemeralContainers")
+        _take(obj, old)
+        if wanted:
+            obj["spec"]["ephemeralContainers"] = wanted
+        else:
+            obj["spec"].pop("ephemeralContainers", None)
+
+    def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
+        """Take nothing but the resources and the resize policies of containers from C{obj}."""
+        wanted = obj["spec"]
+        _take(obj, old)
+        for name in ("containers", "initContainers"):
+            sizes = {one.get("name"): one for one in wanted.get(name) or ()}
+            for container in obj["spec"].get(name) or ():
+                size = sizes.get(container.get("name"))
+                if size is not None:
+                    for part in ("resources", "resizePolicy"):
+                        if part in size:
+                            container[part] = size[part]
+                        else:
+                            container.pop(part, None)
+        if "resources" in wanted:
+            obj["spec"]["resources"] = wanted["resources"]
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """The spec of a new one."""
+        return pods.validate_pod_create(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The few fields that may change."""
+        return podupdates.validate_pod_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Container states that may not go back, and addresses."""
+        return podupdates.validate_pod_status_update(obj, old)
+
+    def validate_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Ephemeral containers are added, never changed or removed."""
+        return podupdates.validate_ephemeral_update(obj, old)
+
+    def validate_resize(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Resources may change, the quality of service may not."""
+        return podupdates.validate_resize(obj, old)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Duplicates and deprecated fields."""
+        return pods.pod_warnings(obj["spec"], "spec", obj["metadata"]) if old is None else ()
+
+    def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
+        """
+        What the DELETE says or the spec; nothing when there is no kubelet that would have to stop containers.
+
+        See C{pkg/registry/core/pod/strategy.go}, CheckGracefulDelete.
+        """
+        spec, status = obj.get("spec") or {}, obj.get("status") or {}
+        period = options.grace_period_seconds
+        if period is None:
+            period = spec.get("terminationGracePeriodSeconds")
+            if period is None:
+                period = 0
+        if period < 0:
+            period = 1
+        if not spec.get("nodeName") or status.get("phase") in FINISHED:
+            period = 0
+        return int(period)
+
+
+def _take(obj: JSONObject, old: JSONObject) -> None:
+    """Make C{obj} what C{old} is, but for the metadata that carries preconditions."""
+    metadata = {**old["metadata"]}
+    for name in ("resourceVersion", "managedFields"):
+        if name in obj["metadata"]:
+            metadata[name] = obj["metadata"][name]
+    obj.clear()
+    obj.update(old)
+    obj["metadata"] = metadata
+    spec: JSONObject = {**old["spec"]}
+    for name in ("containers", "initContainers"):
+        if name in spec:
+            spec[name] = [{**container} for container in spec[name]]
+    obj["spec"] = spec
+
+
+class BindingStrategy(Strategy):
+    """v1 Binding: not stored, but checked."""
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """It names a node."""
+        return pods.validate_binding(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"Pod": PodStrategy(), "Binding": BindingStrategy()}

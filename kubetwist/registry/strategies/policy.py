@@ -1,0 +1,39 @@
+"""PodDisruptionBudgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import policy
+
+
+class PodDisruptionBudgetStrategy(Strategy):
+    """policy/v1 PodDisruptionBudget."""
+
+    has_generation = True
+    has_status = True
+    status_protects = ()
+    allow_unconditional_update = False
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} is a struct in Go: always there."""
+        obj.setdefault("spec", {})
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """As the zero of the status is written."""
+        obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """One of two bounds, and a selector."""
+        return policy.validate_budget(obj)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The counts and conditions."""
+        return policy.validate_budget_status(obj)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {"PodDisruptionBudget": PodDisruptionBudgetStrategy()}

@@ -1,0 +1,157 @@
+"""StorageClasses, CSI drivers, nodes and capacities, VolumeAttachments and VolumeAttributesClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import storage
+
+
+class StorageClassStrategy(Strategy):
+    """storage.k8s.io/v1 StorageClass."""
+
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """Volumes go with their claims and are bound at once."""
+        obj.setdefault("provisioner", "")
+        if obj.get("reclaimPolicy") is None:
+            obj["reclaimPolicy"] = "Delete"
+        if obj.get("volumeBindingMode") is None:
+            obj["volumeBindingMode"] = "Immediate"
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Provisioner, parameters, policies, topologies."""
+        return storage.validate_storage_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What volumes were made by stays."""
+        return storage.validate_storage_class_update(obj, old)
+
+
+class CSIDriverStrategy(Strategy):
+    """storage.k8s.io/v1 CSIDriver; its generation counts changes from nothing."""
+
+    has_generation = True
+    first_generation = 0
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/storage/v1/defaults.go}."""
+        spec = obj.setdefault("spec", {})
+        for name, value in (
+            ("attachRequired", True),
+            ("podInfoOnMount", False),
+            ("storageCapacity", False),
+            ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+            ("requiresRepublish", False),
+            ("seLinuxMount", False),
+        ):
+            if spec.get(name) is None:
+                spec[name] = value
+        if not spec.get("volumeLifecycleModes"):
+            spec["volumeLifecycleModes"] = ["Persistent"]
+
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """What kubelets have to act on."""
+        spec, before = obj["spec"], old["spec"]
+        return any(
+            spec.get(name) != before.get(name) for name in ("tokenRequests", "requiresRepublish", "seLinuxMount")
+        )
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Name and modes."""
+        return storage.validate_csi_driver(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What volumes were attached by stays."""
+        return storage.validate_csi_driver_update(obj, old)
+
+
+class CSINodeStrategy(Strategy):
+    """storage.k8s.io/v1 CSINode."""
+
+    delete_returns_object = True
+    allow_unconditional_update = False
+
+    def default(self, obj: JSONObject) -> None:
+        """C{drivers} is written even when there are none."""
+        obj.setdefault("spec", {}).setdefault("drivers", None)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Every driver once."""
+        return storage.validate_csi_node(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """A driver stays as it was registered."""
+        return storage.validate_csi_node_update(obj, old)
+
+
+class CSIStorageCapacityStrategy(Strategy):
+    """storage.k8s.io/v1 CSIStorageCapacity."""
+
+    delete_returns_object = True
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """A class, and quantities."""
+        return storage.validate_csi_capacity(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Whose capacity it is stays."""
+        return storage.validate_csi_capacity_update(obj, old)
+
+
+class VolumeAttachmentStrategy(Strategy):
+    """storage.k8s.io/v1 VolumeAttachment."""
+
+    has_status = True
+    allow_unconditional_update = False
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """C{spec} and C{status} are structs in Go: always there."""
+        spec = obj.setdefault("spec", {})
+        for name in ("attacher", "nodeName"):
+            spec.setdefault(name, "")
+        spec.setdefault("source", {})
+        obj.setdefault("status", {}).setdefault("attached", False)
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Not attached."""
+        obj["status"] = {"attached": False}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Attacher, node and one source."""
+        return storage.validate_attachment(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The spec stays."""
+        return storage.validate_attachment_update(obj, old)
+
+
+class VolumeAttributesClassStrategy(Strategy):
+    """storage.k8s.io/v1 VolumeAttributesClass."""
+
+    delete_returns_object = True
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Driver and parameters."""
+        return storage.validate_attributes_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Driver and parameters stay."""
+        return storage.validate_attributes_class_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "StorageClass": StorageClassStrategy(),
+    "CSIDriver": CSIDriverStrategy(),
+    "CSINode": CSINodeStrategy(),
+    "CSIStorageCapacity": CSIStorageCapacityStrategy(),
+    "VolumeAttachment": VolumeAttachmentStrategy(),
+    "VolumeAttributesClass": VolumeAttributesClassStrategy(),
+}

@@ -1,0 +1,93 @@
+"""PersistentVolumes and their claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from ..strategy import Strategy
+from ..validation import persistentvolumes
+from ._podspec import VOLUME_SOURCE_DEFAULTS, default_claim_spec
+
+
+class PersistentVolumeStrategy(Strategy):
+    """v1 PersistentVolume."""
+
+    has_status = True
+    status_protects = ()
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/core/v1/defaults.go}."""
+        spec = obj.setdefault("spec", {})
+        if not spec.get("persistentVolumeReclaimPolicy"):
+            spec["persistentVolumeReclaimPolicy"] = "Retain"
+        if spec.get("volumeMode") is None:
+            spec["volumeMode"] = "Filesystem"
+        for name, fill in VOLUME_SOURCE_DEFAULTS.items():
+            if spec.get(name) is not None:
+                fill(spec[name])
+        status = obj.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Pending"
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Pending, since now."""
+        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The time of the last change of phase is the server's to tell."""
+        super().prepare_for_status_update(obj, old)
+        status, before = obj.setdefault("status", {}), old.get("status") or {}
+        if status.get("phase") != before.get("phase"):
+            if status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime")):
+                from ...api.times import now
+
+                status["lastPhaseTransitionTime"] = now()
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Capacity, access and exactly one source."""
+        return persistentvolumes.validate_volume(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The source stays."""
+        return persistentvolumes.validate_volume_update(obj, old)
+
+
+class PersistentVolumeClaimStrategy(Strategy):
+    """v1 PersistentVolumeClaim."""
+
+    has_status = True
+    status_protects = ()
+    delete_returns_object = True
+
+    def default(self, obj: JSONObject) -> None:
+        """See C{pkg/apis/core/v1/defaults.go}."""
+        default_claim_spec(obj.setdefault("spec", {}))
+        status = obj.setdefault("status", {})
+        if not status.get("phase"):
+            status["phase"] = "Pending"
+
+    def reset_status(self, obj: JSONObject) -> None:
+        """Pending."""
+        obj["status"] = {"phase": "Pending"}
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Size, access, class, data source."""
+        return persistentvolumes.validate_claim(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Nothing changes but the size, once the claim is bound."""
+        return persistentvolumes.validate_claim_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Quantities."""
+        return persistentvolumes.validate_claim_status_update(obj, old)
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    "PersistentVolume": PersistentVolumeStrategy(),
+    "PersistentVolumeClaim": PersistentVolumeClaimStrategy(),
+}

@@ -1,0 +1,52 @@
+"""Which storage object answers for a subresource, and for the resources that have no objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .kinds import ResourceInfo, SubresourceInfo
+from .namespaces import finalize_rules
+from .parts import Part, WritablePart, approval_rules, ephemeral_containers_rules, resize_rules, status_rules
+from .scales import ScaleStore
+
+if TYPE_CHECKING:
+    from .store import Store
+    from .stores import Stores
+
+#: Parts of an object, by name; those of one resource only are named with it.
+_PARTS: dict[str, Callable[[Store], Any]] = {
+    "status": lambda store: Part(store, status_rules(store)),
+    "namespaces/finalize": lambda store: WritablePart(store, finalize_rules(store)),
+    "certificatesigningrequests/approval": lambda store: Part(store, approval_rules(store)),
+    "pods/ephemeralcontainers": lambda store: Part(store, ephemeral_containers_rules(store)),
+    "pods/resize": lambda store: Part(store, resize_rules(store)),
+}
+
+
+def subresource_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
+    """
+    The storage object of a subresource.
+
+    @param context: What actions need of the server besides the stores.
+    """
+    store = stores.get(info.group, info.resource)
+    if subresource.view == "part":
+        make = _PARTS.get(f"{info.resource}/{subresource.name}") or _PARTS[subresource.name]
+        return make(store)
+    if subresource.view == "scale":
+        return ScaleStore(store)
+    if subresource.view == "action":
+        from .actions import action_storage
+
+        return action_storage(info, subresource, stores, context)
+    from .connections import connection_storage
+
+    return connection_storage(info, subresource, stores, context)
+
+
+def virtual_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
+    """The storage object of a resource that has no objects: reviews, bindings, component statuses."""
+    from .reviews import review_storage
+
+    return review_storage(info, stores, context)

@@ -1,0 +1,247 @@
+"""The update half of the generic store: PUT and PATCH, on the main resource and on views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from attrs import frozen
+
+from ..api import objectmeta
+from ..api.errors import APIStatusError, Cause, invalid
+from ..api.options import WriteOptions
+from ..api.resource import GroupKind, JSONObject
+from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
+from ..storage.record import Record
+from . import deletion
+from .scope import RequestScope
+
+if TYPE_CHECKING:
+    from .store import Store
+
+#: How often an update that named no resourceVersion is repeated when others write in between.
+ATTEMPTS = 50
+
+
+@frozen
+class UpdateRules:
+    """
+    Which part of an object an endpoint may write: the main resource, its status, or another view.
+
+    @ivar subresource: As admission sees it; C{""} for the main resource.
+    @ivar prepare: Called with the new and the old object; changes the new one.
+    @ivar validate: Called likewise; what is wrong beyond the metadata.
+    @ivar main: Whether the main resource's rules hold: generations are counted.
+    @ivar creates: Whether what is not there may be made.
+    """
+
+    subresource: str
+    prepare: Callable[[JSONObject, JSONObject], object]
+    validate: Callable[[JSONObject, JSONObject], Sequence[Cause]]
+    main: bool = False
+    creates: bool = False
+
+
+class Updates:
+    """What L{kubetwist.registry.store.Store} does for PUT and PATCH."""
+
+    async def update(
+        self: Store,  # type: ignore[misc]
+        scope: RequestScope,
+        name: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+        rules: UpdateRules | None = None,
+        *,
+        patching: bool = False,
+    ) -> tuple[Any, bool]:
+        """
+        See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
+
+        @param change: Given L{None} when there is nothing and the kind may be created by PUT.
+        @param rules: What may be written; the whole main resource by default.
+        @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
+            (C{change} leaves the current one in place), and there is nothing to create.
+        """
+        strategy = self.strategy
+        if rules is None:
+            rules = UpdateRules("", strategy.prepare_for_update, strategy.validate_update, main=True, creates=True)
+        key = self.key(scope.namespace, name)
+        for _ in range(ATTEMPTS):
+            record = self.cache.get(key)
+            if record is None:
+                if patching or not (rules.creates and strategy.allow_create_on_update):
+                    raise self.not_found(name)
+                try:
+                    return await self.create_by_update(scope, key, change, options), True
+                except KeyExists:
+                    continue
+            old = orjson.loads(record.item)
+            obj = change(orjson.loads(record.item))
+            named_version = self.check_version(obj, record, patching)
+            try:
+                return await self.update_once(scope, key, record, obj, old, options, rules), False
+            except (RevisionConflict, KeyNotFound):
+                if named_version:
+                    raise APIStatusError.modified(self.group_resource, name) from None
+        raise APIStatusError.modified(self.group_resource, name)
+
+    async def create_by_update(
+        self: Store,  # type: ignore[misc]
+        scope: RequestScope,
+        key: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+    ) -> Any:
+        """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
+        obj = change(None)
+        meta = obj["metadata"]
+        self.check_namespace(scope, meta)
+        if meta.get("uid"):
+            raise self.other_uid(key, meta, {})
+        meta.pop("resourceVersion", None)
+        return await self.create_once(scope, obj, options)  # type: ignore[arg-type]
+
+    async def update_once(
+        self: Store,  # type: ignore[misc]
+        scope: RequestScope,
+        key: str,
+        record: Record,
+        obj: JSONObject,
+        old: JSONObject,
+        options: WriteOptions,
+        rules: UpdateRules,
+    ) -> Record:
+        """Take one new state through all the steps; fails when C{record} is not the newest state any more."""
+        meta, before = obj["metadata"], old["metadata"]
+        self.check_namespace(scope, meta)
+        attributes = self.attributes("UPDATE", scope, record.name, obj, old, options.dry_run, rules.subresource)
+        await self.admission.admit(attributes)
+        self.keep_identity(meta, before)
+        rules.prepare(obj, old)
+        if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
+            meta["generation"] = (before.get("generation") or 0) + 1
+        causes = list(objectmeta.validate_object_meta_update(meta, before))
+        causes += rules.validate(obj, old)
+        causes += objectmeta.validate_update_again(meta, before)
+        if causes:
+            raise self.invalid(record.name, causes)
+        if rules.main:
+            for text in self.strategy.warnings(obj, old):
+                scope.warn(text)
+        await self.admission.validate(attributes)
+        meta["resourceVersion"] = before["resourceVersion"]
+        if self.ends(obj, old):
+            if not options.dry_run:
+                await self.commit(key, None, record.revision)
+                self.deleted(old)
+            return Record.from_draft(key, record.revision, self.draft(obj))
+        if same(obj, old):
+            return record
+        draft = self.draft(obj)
+        if options.dry_run:
+            return Record.from_draft(key, record.revision, draft)
+        await self.before_update(obj, old)
+        try:
+            revision = await self.commit(key, draft, record.revision)
+        except BaseException:
+            self.update_failed(obj, old)
+            raise
+        self.updated(obj, old)
+        return self.written(key, revision, draft)
+
+    def ends(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Whether this update lets a deleted object go."""
+        return deletion.ends_with_update(obj, old)
+
+    async def before_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """A last step before an update is written, for kinds whose updates touch others."""
+
+    def update_failed(self, obj: JSONObject, old: JSONObject) -> None:
+        """Undo L{before_update}."""
+
+    def updated(self, obj: JSONObject, old: JSONObject) -> None:
+        """An update is written; for kinds that hold something for their objects."""
+
+    def check_version(self: Store, obj: JSONObject, record: Record, patching: bool) -> bool:  # type: ignore[misc]
+        """
+        Compare the resourceVersion that an update names with the newest.
+
+        @return: Whether the client insists on this version, so that the update is not to be repeated. A patch's
+            result has the version it started from, unless the patch itself says another.
+        @raise APIStatusError: It is another (409), or it has to be there and is not (422).
+        """
+        version = parse_version(obj["metadata"].get("resourceVersion", ""))
+        if version:
+            if version != record.revision:
+                raise APIStatusError.modified(self.group_resource, record.name)
+            return not patching
+        if not self.strategy.allow_unconditional_update:
+            cause = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            kind = GroupKind(self.info.group, self.info.resource)  # the reference names the resource here
+            raise APIStatusError.invalid(kind, record.name, [cause])
+        return False
+
+    def check_uid(self: Store, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:  # type: ignore[misc]
+        """
+        Compare the uid that a PUT names with the one that is there.
+
+        @raise APIStatusError: It is another (409).
+        """
+        meta = obj["metadata"]
+        uid = meta.get("uid")
+        if uid and uid != old["metadata"].get("uid"):
+            raise self.other_uid(self.key(scope.namespace, old["metadata"]["name"]), meta, old["metadata"])
+
+    def other_uid(self: Store, key: str, meta: JSONObject, before: JSONObject) -> APIStatusError:  # type: ignore[misc]
+        """The 409 for a uid that is not the object's."""
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {self._prefix}{key}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
+            f"UID in object meta: {before.get('uid', '')}"
+        )
+        return APIStatusError.conflict(self.group_resource, meta.get("name", ""), why)
+
+    def keep_identity(self, meta: JSONObject, before: JSONObject) -> None:
+        """Carry over what no update may change and clients may leave out or get wrong without harm."""
+        for name in ("generation", "creationTimestamp"):
+            if name in before:
+                meta[name] = before[name]
+            else:
+                meta.pop(name, None)
+        if not meta.get("uid"):
+            meta["uid"] = before["uid"]
+        if "deletionTimestamp" in before:
+            meta["deletionTimestamp"] = before["deletionTimestamp"]
+        if "deletionGracePeriodSeconds" in before and "deletionGracePeriodSeconds" not in meta:
+            meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
+        meta.pop("selfLink", None)
+
+
+def same(obj: JSONObject, old: JSONObject) -> bool:
+    """
+    Whether two objects have the same JSON, but for the order of keys.
+
+    Python's C{==} comes first since it is fast, and is not the last word since to it C{1 == True}.
+    """
+    obj.pop("kind", None)
+    obj.pop("apiVersion", None)
+    return obj == old and orjson.dumps(obj, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
+        old, option=orjson.OPT_SORT_KEYS
+    )
+
+
+def parse_version(text: str) -> int:
+    """
+    The revision that an object's resourceVersion stands for; 0 for none.
+
+    @raise APIStatusError: It is no number; in bodies that is a 500 without a reason.
+    """
+    if not text:
+        return 0
+    if text.isascii() and text.isdigit() and len(text) <= 20 and int(text) < 1 << 64:
+        return int(text)
+    problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
+    shown = orjson.dumps(text).decode()
+    raise APIStatusError.unknown(f"strconv.ParseUint: parsing {shown}: {problem}")

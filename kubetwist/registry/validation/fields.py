@@ -1,0 +1,494 @@
+"""
+The vocabulary of validation: the rules about single values that all kinds are made of.
+
+The texts are the API: users search for them and tests compare them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any, Final
+
+from ...api.errors import Cause, forbidden, invalid, required
+from ...api.names import (
+    is_dns1035_label_problems,
+    is_dns1123_label_problems,
+    is_dns1123_subdomain_problems,
+    label_value_problems,
+    qualified_name_problems,
+)
+from ...api.quantity import Quantity
+from ...api.resource import JSONObject
+
+Causes = list[Cause]
+#: Says what is wrong with a text.
+Problems = Callable[[str], Sequence[str]]
+
+MAX_INT32: Final = 2**31 - 1
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+IMMUTABLE: Final = "field is immutable"
+PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
+
+
+def dns_label(value: str) -> Sequence[str]:
+    """A label in DNS, RFC 1123."""
+    return is_dns1123_label_problems(value, False)
+
+
+def dns_subdomain(value: str) -> Sequence[str]:
+    """A name in DNS, RFC 1123."""
+    return is_dns1123_subdomain_problems(value, False)
+
+
+def dns1035_label(value: str) -> Sequence[str]:
+    """A label in DNS, RFC 1035: it starts with a letter."""
+    return is_dns1035_label_problems(value, False)
+
+
+def check(value: str, path: str, problems: Problems, causes: Causes) -> bool:
+    """A text that must pass C{problems}; whether it does."""
+    found = problems(value)
+    for text in found:
+        causes.append(invalid(path, value, text))
+    return not found
+
+
+def need(value: str | None, path: str, problems: Problems, causes: Causes) -> None:
+    """A text that must be there and pass C{problems}."""
+    if not value:
+        causes.append(required(path))
+    else:
+        check(value, path, problems, causes)
+
+
+def one_of(value: str | None, choice: Sequence[str], path: str, causes: Causes) -> None:
+    """A text that must be there and be one of C{choice}, which is shown in its own order."""
+    if not value:
+        causes.append(required(path))
+    elif value not in choice:
+        causes.append(unsupported(path, value, choice))
+
+
+def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
+    """A value outside of a choice that is shown in its own order."""
+    shown = ", ".join(quote(one) for one in choice)
+    text = quote(value) if isinstance(value, str) else go_json(value)
+    return Cause(
+        "FieldValueNotSupported", f"Unsupported value: {text}" + (f": supported values: {shown}" if shown else ""), path
+    )
+
+
+def quote(text: str) -> str:
+    """A text in quotes, as Go prints it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def go_json(value: Any) -> str:
+    """A value as Go encodes it, keys in their own order."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def invalid_shown(path: str, shown: str, detail: str) -> Cause:
+    """An invalid value that is printed in a way of its own."""
+    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)
+
+
+def in_order(value: Any, names: Sequence[str]) -> Any:
+    """An object with C{names} first, which is the order of its struct in Go."""
+    if not isinstance(value, dict):
+        return value
+    return {**{name: value[name] for name in names if name in value}, **value}
+
+
+def selector_shown(selector: Any) -> str:
+    """A label selector as Go prints it."""
+    if selector is None:
+        return "null"
+    return go_json(
+        {
+            **({"matchLabels": dict(sorted(selector["matchLabels"].items()))} if selector.get("matchLabels") else {}),
+            **(
+                {
+                    "matchExpressions": [
+                        in_order(one, ("key", "operator", "values")) for one in selector["matchExpressions"]
+                    ]
+                }
+                if selector.get("matchExpressions")
+                else {}
+            ),
+        }
+    )
+
+
+# --- numbers -----------------------------------------------------------------------------------------------------
+
+
+def not_negative(value: int | None, path: str, causes: Causes) -> None:
+    """A count."""
+    if value is not None and value < 0:
+        causes.append(invalid(path, value, NOT_NEGATIVE))
+
+
+def positive(value: int | None, path: str, causes: Causes) -> None:
+    """A count that is not zero."""
+    if value is not None and value <= 0:
+        causes.append(invalid(path, value, "must be greater than zero"))
+
+
+def port_number(value: Any, path: str, causes: Causes) -> None:
+    """The number of a port."""
+    if not 1 <= (value or 0) <= 65535:
+        causes.append(invalid(path, value or 0, PORT_RANGE))
+
+
+_PORT_NAME: Final = re.compile(r"[-a-z0-9]+")
+_LETTER: Final = re.compile(r"[a-z]")
+
+
+def port_name(value: str) -> Sequence[str]:
+    """What is wrong with the name of a port."""
+    found = []
+    if len(value) > 15:
+        found.append("must be no more than 15 characters")
+    if not _PORT_NAME.fullmatch(value):
+        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _LETTER.search(value):
+        found.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        found.append("must not contain consecutive hyphens")
+    if value and (value[0] == "-" or value[-1] == "-"):
+        found.append("must not begin or end with a hyphen")
+    return found
+
+
+def port_number_or_name(value: Any, path: str, causes: Causes) -> None:
+    """A port by number or by name."""
+    if isinstance(value, str):
+        check(value, path, port_name, causes)
+    else:
+        port_number(value, path, causes)
+
+
+_PERCENT: Final = re.compile(r"[0-9]+%")
+
+
+def number_or_percent(value: Any, path: str, causes: Causes) -> None:
+    """A count, or a share of something."""
+    if isinstance(value, str):
+        if not _PERCENT.fullmatch(value):
+            causes.append(
+                invalid(
+                    path,
+                    value,
+                    "a valid percent string must be a numeric string followed by an ending '%' "
+                    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+                )
+            )
+    else:
+        not_negative(value, path, causes)
+
+
+def percent(value: Any) -> int | None:
+    """The number in a share; L{None} for other values."""
+    return int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else None
+
+
+def at_most_whole(value: Any, path: str, causes: Causes) -> None:
+    """A share of no more than everything."""
+    share = percent(value)
+    if share is not None and share > 100:
+        causes.append(invalid(path, value, "must not be greater than 100%"))
+
+
+def share_or_number(value: Any) -> int:
+    """The number of a share or of a count; 0 when it is neither."""
+    share = percent(value)
+    if share is not None:
+        return share
+    return value if isinstance(value, int) else 0
+
+
+# --- quantities --------------------------------------------------------------------------------------------------
+
+
+def quantity(value: Any) -> Quantity:
+    """A quantity of an object that was decoded, which is therefore well-formed."""
+    return Quantity.parse(value)
+
+
+def quantity_not_negative(value: Any, path: str, causes: Causes) -> None:
+    """An amount."""
+    if quantity(value).sign() < 0:
+        causes.append(invalid(path, str(value), NOT_NEGATIVE))
+
+
+def quantity_positive(value: Any, path: str, causes: Causes) -> None:
+    """An amount of something."""
+    if quantity(value).sign() <= 0:
+        causes.append(invalid(path, str(value), "must be greater than zero"))
+
+
+# --- labels and selectors ----------------------------------------------------------------------------------------
+
+
+def qualified_name(value: str) -> Sequence[str]:
+    """What is wrong with a name that may have a prefix: C{example.com/name}."""
+    return qualified_name_problems(value)
+
+
+def label_value(value: str) -> Sequence[str]:
+    """What is wrong with the value of a label."""
+    return label_value_problems(value)
+
+
+def labels(found: JSONObject | None, path: str, causes: Causes) -> None:
+    """Labels, wherever they stand."""
+    for key, value in sorted((found or {}).items()):
+        check(key, path, qualified_name, causes)
+        check(value, path, label_value, causes)
+
+
+def annotations(found: JSONObject | None, path: str, causes: Causes) -> None:
+    """Annotations of an object within an object."""
+    for key in sorted(found or {}):
+        for text in qualified_name(key.lower()):
+            causes.append(invalid(path, key, text))
+
+
+def label_selector(selector: JSONObject | None, path: str, causes: Causes, *, values: bool = True) -> None:
+    """
+    A selector of labels.
+
+    @param values: Whether the values that it compares with have to be possible ones.
+    """
+    if selector is None:
+        return
+    labels(selector.get("matchLabels"), f"{path}.matchLabels", causes)
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        selector_requirement(expression, f"{path}.matchExpressions[{index}]", causes, values)
+
+
+def selector_requirement(expression: JSONObject, path: str, causes: Causes, values: bool = True) -> None:
+    """One expression of a selector of labels."""
+    operator, wanted = expression.get("operator", ""), expression.get("values") or ()
+    if operator in ("In", "NotIn"):
+        if not wanted:
+            causes.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if wanted:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            causes.append(forbidden(f"{path}.values", detail))
+    else:
+        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+    check(expression.get("key", ""), f"{path}.key", qualified_name, causes)
+    if values:
+        for index, value in enumerate(wanted):
+            check(value, f"{path}.values[{index}]", label_value, causes)
+
+
+def is_selector(selector: JSONObject) -> bool:
+    """Whether a selector of labels can be used at all."""
+    causes: Causes = []
+    label_selector(selector, "", causes)
+    return not causes
+
+
+def selects(selector: JSONObject, found: JSONObject) -> bool:
+    """Whether a selector of labels matches C{found}."""
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if found.get(key) != value:
+            return False
+    for expression in selector.get("matchExpressions") or ():
+        key, operator = expression.get("key", ""), expression.get("operator")
+        wanted = expression.get("values") or ()
+        if operator == "In":
+            matches = key in found and found[key] in wanted
+        elif operator == "NotIn":
+            matches = key not in found or found[key] not in wanted
+        elif operator == "Exists":
+            matches = key in found
+        else:
+            matches = key not in found
+        if not matches:
+            return False
+    return True
+
+
+def selector_empty(selector: JSONObject | None) -> bool:
+    """Whether a selector of labels asks for nothing."""
+    return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+# --- changes -----------------------------------------------------------------------------------------------------
+
+
+def immutable(value: Any, old: Any, path: str, causes: Causes, shown: str | None = None) -> None:
+    """A value that stays as it was."""
+    if value != old:
+        if shown is not None:
+            causes.append(invalid_shown(path, shown, IMMUTABLE))
+        else:
+            causes.append(invalid(path, value, IMMUTABLE))
+
+
+# --- addresses ---------------------------------------------------------------------------------------------------
+
+_IP_TEXT: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_CIDR_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+def parse_ip(text: str) -> IPv4Address | IPv6Address | None:
+    """An address; L{None} when it is none."""
+    if "%" in text:
+        return None
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def parse_old_ip(text: str) -> IPv4Address | IPv6Address | None:
+    """An address as the reference has always read them: numbers may have leading zeros."""
+    found = parse_ip(text)
+    if found is None and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12}){3}", text):
+        found = parse_ip(".".join(str(int(part)) for part in text.split(".")))
+    return found
+
+
+def ip(value: str, path: str, causes: Causes) -> None:
+    """An address in the form that everybody reads alike."""
+    found = parse_ip(value)
+    if found is None:
+        older = parse_old_ip(value)
+        if older is not None:
+            causes.append(invalid(path, value, "must not have leading 0s"))
+        else:
+            causes.append(invalid(path, value, _IP_TEXT))
+    elif isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+        causes.append(invalid(path, value, "must not be an IPv4-mapped IPv6 address"))
+
+
+def old_ip(value: str, path: str, causes: Causes) -> None:
+    """An address, checked as loosely as before the stricter rules."""
+    if parse_old_ip(value) is None:
+        causes.append(invalid(path, value, _IP_TEXT))
+
+
+def cidr(value: str, path: str, causes: Causes) -> None:
+    """A range of addresses, in the form that everybody reads alike."""
+    try:
+        if "/" not in value:
+            raise ValueError
+        network = ip_network(value, strict=False)
+        size = value.partition("/")[2]
+        if not size.isdigit():
+            raise ValueError
+    except ValueError:
+        causes.append(invalid(path, value, _CIDR_TEXT))
+        return
+    address = ip_address(value.partition("/")[0])
+    if size != str(int(size)):
+        causes.append(invalid(path, value, "must not have leading 0s in prefix length"))
+    if network.network_address != address:
+        causes.append(
+            invalid(
+                path,
+                value,
+                f'must not have bits set beyond the prefix length (did you mean "{network.with_prefixlen}"?)',
+            )
+        )
+
+
+def is_ipv6(value: str) -> bool:
+    """Whether an address is one of version 6."""
+    return isinstance(parse_old_ip(value), IPv6Address)
+
+
+def non_special_ip(value: str, path: str, causes: Causes) -> None:
+    """An address of an endpoint: not this host's own, nor one for many."""
+    found = parse_old_ip(value)
+    if found is None:
+        causes.append(invalid(path, value, _IP_TEXT))
+        return
+    if found.is_unspecified:
+        causes.append(invalid(path, value, "may not be unspecified (0.0.0.0 or ::)"))
+    if found.is_loopback:
+        causes.append(invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
+    if found.is_link_local:
+        causes.append(invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+    if found.is_multicast and str(found).lower().startswith(("224.0.0.", "ff02:", "ff12:")):
+        causes.append(invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+
+
+# --- keys and paths ----------------------------------------------------------------------------------------------
+
+_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+
+
+def config_key(value: str) -> Sequence[str]:
+    """What is wrong with a key of a ConfigMap or Secret."""
+    found = []
+    if len(value.encode()) > 253:
+        found.append("must be no more than 253 bytes")
+    if not _CONFIG_KEY.fullmatch(value):
+        found.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+            "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+        )
+    if value == ".":
+        found.append("must not be '.'")
+    elif value == "..":
+        found.append("must not be '..'")
+    elif value.startswith(".."):
+        found.append("must not start with '..'")
+    return found
+
+
+def local_path(value: str, path: str, causes: Causes) -> None:
+    """A path below somewhere, which does not climb out."""
+    if value.startswith("/"):
+        causes.append(invalid(path, value, "must be a relative path"))
+    no_backsteps(value, path, causes)
+
+
+def no_backsteps(value: str, path: str, causes: Causes) -> None:
+    """A path without C{..}."""
+    if ".." in value.replace("\\", "/").split("/"):
+        causes.append(invalid(path, value, "must not contain '..'"))
+
+
+def local_file_path(value: str, path: str, causes: Causes) -> None:
+    """A path below somewhere, whose names do not start with dots that mean something to the kubelet."""
+    before = len(causes)
+    local_path(value, path, causes)
+    if value.startswith("..") and len(causes) == before:
+        causes.append(invalid(path, value, "must not start with '..'"))
+
+
+_HTTP_HEADER: Final = re.compile(r"[-A-Za-z0-9]+")
+
+
+def http_header(value: str) -> Sequence[str]:
+    """What is wrong with the name of a header."""
+    if _HTTP_HEADER.fullmatch(value):
+        return ()
+    return (
+        "a valid HTTP header must consist of alphanumeric characters or '-' "
+        "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
+    )
+
+
+def env_name(value: str) -> Sequence[str]:
+    """What is wrong with the name of an environment variable."""
+    if value and all(" " <= one <= "~" and one != "=" for one in value):
+        return ()
+    return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
+
+
+def id_number(value: int | None, path: str, causes: Causes) -> None:
+    """The number of a user or a group."""
+    if value is not None and not 0 <= value <= MAX_INT32:
+        causes.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))

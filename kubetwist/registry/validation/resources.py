@@ -1,0 +1,167 @@
+"""Requests and limits of containers and pods."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from ...api.errors import duplicate, forbidden, invalid, not_found, required
+from ...api.resource import JSONObject
+from .fields import Causes, dns_label, qualified_name, quantity, quantity_not_negative, quote
+
+_CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
+_QUOTA_RESOURCES: Final = frozenset(
+    (
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "services.loadbalancers",
+        "services.nodeports",
+    )
+)
+_INTEGERS: Final = frozenset(
+    (
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    )
+)
+
+
+def is_huge_pages(name: str) -> bool:
+    """Pages of memory of a certain size, which nobody may have more of than asked for."""
+    return name.startswith("hugepages-")
+
+
+def is_native(name: str) -> bool:
+    """A resource of Kubernetes' own."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """A resource that somebody else counts in whole pieces."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not qualified_name(f"requests.{name}")
+
+
+def is_integer(name: str) -> bool:
+    """Whether there are only whole pieces of it."""
+    return name in _INTEGERS or is_extended(name)
+
+
+def resource_name(name: str, path: str, causes: Causes) -> None:
+    """A resource that Kubernetes knows, or one with a prefix."""
+    texts = qualified_name(name)
+    for text in texts:
+        causes.append(invalid(path, name, text))
+    if texts or "/" in name:
+        return
+    if name not in _CONTAINER_RESOURCES and name not in _QUOTA_RESOURCES and not is_huge_pages(name):
+        causes.append(invalid(path, name, "must be a standard resource type or fully qualified"))
+
+
+def container_resource_name(name: str, path: str, causes: Causes) -> None:
+    """A resource that a container can ask for."""
+    before = len(causes)
+    resource_name(name, path, causes)
+    if len(causes) > before and "/" in name:
+        return
+    if "/" not in name:
+        if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
+            causes.append(invalid(path, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        causes.append(invalid(path, name, "doesn't follow extended resource name standard"))
+
+
+def resource_value(name: str, value: object, path: str, causes: Causes) -> None:
+    """An amount of a resource."""
+    quantity_not_negative(value, path, causes)
+    if is_integer(name) and quantity(value).milli() % 1000:
+        causes.append(invalid(path, str(value), "must be an integer"))
+
+
+def validate_requirements(
+    resources: JSONObject, path: str, causes: Causes, *, claims: Container[str] | None = None
+) -> None:
+    """The requests and limits of one container."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    has_huge = has_other = False
+    for name in sorted(limits):
+        here = f"{path}.limits[{name}]"
+        container_resource_name(name, here, causes)
+        resource_value(name, limits[name], here, causes)
+        has_huge = has_huge or is_huge_pages(name)
+        has_other = has_other or name in ("cpu", "memory")
+        if is_huge_pages(name):
+            _whole_pages(name, limits[name], here, causes)
+    for name in sorted(requests):
+        here = f"{path}.requests[{name}]"
+        container_resource_name(name, here, causes)
+        resource_value(name, requests[name], here, causes)
+        firm = is_extended(name) or is_huge_pages(name)
+        if name in limits:
+            asked, allowed = quantity(requests[name]), quantity(limits[name])
+            if firm and asked != allowed:
+                text = f"must be equal to {name} limit of {limits[name]}"
+                causes.append(invalid(f"{path}.requests", str(requests[name]), text))
+            elif not firm and asked > allowed:
+                text = f"must be less than or equal to {name} limit of {limits[name]}"
+                causes.append(invalid(f"{path}.requests", str(requests[name]), text))
+        elif firm:
+            causes.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+        has_huge = has_huge or is_huge_pages(name)
+        has_other = has_other or name in ("cpu", "memory")
+        if is_huge_pages(name):
+            _whole_pages(name, requests[name], here, causes)
+    if has_huge and not has_other:
+        causes.append(forbidden(path, "HugePages require cpu or memory"))
+    if claims is not None:
+        _claims(resources.get("claims") or [], claims, f"{path}.claims", causes)
+
+
+def _whole_pages(name: str, value: object, path: str, causes: Causes) -> None:
+    size = name.removeprefix("hugepages-")
+    try:
+        page = quantity(size)
+    except ValueError:
+        causes.append(invalid(path, str(value), f"invalid hugepage size: {quote(size)}"))
+        return
+    if page.sign() > 0 and quantity(value).milli() % page.milli():
+        causes.append(invalid(path, str(value), "must be a multiple of the page size"))
+
+
+def _claims(claims: list[JSONObject], known: Container[str], path: str, causes: Causes) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, claim in enumerate(claims):
+        here, name = f"{path}[{index}]", claim.get("name") or ""
+        if not name:
+            causes.append(required(f"{here}.name"))
+            continue
+        key = (name, claim.get("request") or "")
+        if key in seen:
+            causes.append(duplicate(here, name))
+        seen.add(key)
+        if name not in known:
+            causes.append(not_found(f"{here}.name", name))
+        if claim.get("request"):
+            for text in dns_label(claim["request"]):
+                causes.append(invalid(f"{here}.request", claim["request"], text))

@@ -1,0 +1,63 @@
+"""What a request carries: its body, decoded within limits, as an object of the endpoint's kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.threads import deferToThread
+
+from ..api.decoding import BodyError, Decoded, decode_json, decode_yaml
+from ..api.resource import JSONObject
+from ..registry.codec import report_problems
+from .endpoint import Endpoint
+from .negotiation import body_media
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
+#: YAML of more bytes is parsed in a thread: the reactor must not stop for it.
+YAML_IN_REACTOR = 16 * 1024
+
+
+async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decoded, bytes]:
+    """
+    Parse the body.
+
+    @return: The document, and the bytes that it was.
+    @raise APIStatusError: Another media type (415), or not parsable (400).
+    """
+    media = body_media(request.getHeader(b"content-type"))
+    data = request.read_body()
+    try:
+        if media == "yaml":
+            if len(data) > YAML_IN_REACTOR:
+                return await deferToThread(decode_yaml, data), data
+            return decode_yaml(data), data
+        return decode_json(data), data
+    except BodyError as error:
+        raise endpoint.codec.unrecognized(error.as_body_of_object(), data) from None
+
+
+def decode_object(
+    request: KubeRequest, endpoint: Endpoint, document: Decoded, data: bytes, field_validation: str
+) -> JSONObject:
+    """
+    The object that a document is, in the endpoint's version.
+
+    @raise APIStatusError: It is another kind, badly typed, or has fields that strict validation forbids (400).
+    """
+    problems: list[str] = []
+    obj = endpoint.codec.decode(document.value, problems, data)
+    if problems or document.duplicates:
+        gvk = endpoint.gvk
+        report_problems([*document.duplicates, *problems], field_validation, request.warn, gvk.kind, gvk.version)
+    return obj
+
+
+def named_otherwise(name: str, said: Any) -> str | None:
+    """What is wrong with the name in a body, seen from the one in the path; L{None} when nothing is."""
+    if not said:
+        return f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    if said != name:
+        return f"the name of the object ({said}) does not match the name on the URL ({name})"
+    return None

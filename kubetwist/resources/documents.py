@@ -1,0 +1,56 @@
+"""Gives the documents that describe a server their paths: the index, discovery, OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.threads import deferToThreadPool
+
+from .discovery import CoreVersions, Group, Groups, GroupVersionResources, Index, PathNotFound, index_paths
+from .install import group_version_path
+from .installed import IInstalled
+from .layer import Layer
+from .openapi import Builder, OpenAPIV2, OpenAPIV3
+
+if TYPE_CHECKING:
+    from ..schema.definitions import Definitions
+
+
+def install_documents(
+    front: Layer,
+    installed: IInstalled,
+    definitions: Definitions,
+    reactor: Any,
+    address: Callable[[], str],
+    other_paths: Callable[[], list[str]],
+) -> None:
+    """
+    Have the first server of the chain answer what describes the whole chain.
+
+    @param address: The server's own address and port.
+    @param other_paths: What is served besides APIs, for the index.
+    """
+    beta = int(definitions.minor.partition(".")[2]) < 33
+    front.claim("/", Index(lambda: [*index_paths(installed), *other_paths()]))
+    front.claim("/index.html", Index(lambda: [*index_paths(installed), *other_paths()]))
+    front.claim("/apis", Groups(installed, beta))
+    front.claim("/api", CoreVersions(installed, address, beta))
+    for group_version in installed.group_versions():
+        group = group_version.group
+        front.claim(group_version_path(group_version), GroupVersionResources(installed, group_version))
+        if group:
+            front.claim(f"/apis/{group}", Group(installed, group))
+    run = partial(deferToThreadPool, reactor, reactor.getThreadPool())
+    builder = Builder(definitions, definitions.minor)
+    front.claim_below("/openapi/v2", OpenAPIV2(installed, builder, run))
+    front.claim_below("/openapi/v3", OpenAPIV3(installed, builder, run))
+
+
+def install_group_ends(last: Layer, installed: IInstalled) -> None:
+    """Have the last server answer for versions that its groups do not have: in JSON, where unknown groups are text."""
+    last.claim_below("/api", PathNotFound())
+    for group in {one.group for one in installed.group_versions()}:
+        if group:
+            last.claim_below(f"/apis/{group}", PathNotFound())

@@ -1,0 +1,243 @@
+"""
+How results become bytes: objects, lists and watch events as JSON, as PartialObjectMetadata, as Table.
+
+Stored objects are JSON already (L{kubetwist.storage.record.Record}), so the plain encoder only joins bytes. What
+other encoders derive from an object is kept in the record's C{views}, or with a watch event, so that it is made
+once and not once per reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..storage.record import Record
+from ..storage.watchcache import Listing
+from .negotiation import encode_yaml
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
+
+#: An object, stored or made to answer.
+Result = Record | JSONObject
+
+
+class Body:
+    """A response body in parts, so that a large one can be written as fast as it is read."""
+
+    __slots__ = ("length", "parts")
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self.parts = parts
+        self.length = sum(map(len, parts))
+
+    def joined(self) -> bytes:
+        """All of it."""
+        return b"".join(self.parts)
+
+
+def list_body(start: bytes, items: list[bytes], end: bytes) -> Body:
+    """The parts of a list document; C{items} are used up."""
+    parts = [start]
+    if items:
+        separated = [b","] * (2 * len(items) - 1)
+        separated[::2] = items
+        parts += separated
+    parts.append(end)
+    return Body(parts)
+
+
+def list_meta(listing: Listing, token: str) -> JSONObject:
+    """The C{metadata} of a list."""
+    meta: JSONObject = {"resourceVersion": str(listing.revision)}
+    if token:
+        meta["continue"] = token
+        if listing.remaining is not None:
+            meta["remainingItemCount"] = listing.remaining
+    return meta
+
+
+class JSONEncoder:
+    """
+    Objects as they are.
+
+    @ivar head: What precedes the rest of an object: C{b'{"kind":"Pod","apiVersion":"v1",'}.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.codec = endpoint.codec
+        gvk = endpoint.gvk
+        self.head = b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(gvk.kind), orjson.dumps(gvk.api_version))
+        self.list_head = b'{"kind":%b,"apiVersion":%b,"metadata":' % (
+            orjson.dumps(f"{gvk.kind}List"),
+            orjson.dumps(gvk.api_version),
+        )
+        self._zero: bytes | None = None
+
+    def item(self, record: Record) -> bytes:
+        """A record without kind and apiVersion, in this version."""
+        if not self.codec.converts:
+            return record.item
+        views = record.views
+        if views is None:
+            views = record.views = {}
+        item: bytes | None = views.get(self.codec.gvk)
+        if item is None:
+            obj = self.codec.from_storage(orjson.loads(record.item))
+            item = views[self.codec.gvk] = without_kind(obj)
+        return item
+
+    def one(self, result: Result) -> bytes:
+        """A single object."""
+        if isinstance(result, Record):
+            return self.head + self.item(result)[1:]
+        if "kind" in result and not self.codec.converts:
+            return orjson.dumps(result)
+        return self.head + without_kind(self.codec.from_storage(result))[1:]
+
+    def listing(self, listing: Listing, token: str) -> Body:
+        """A list; items of built-in kinds do not repeat their kind."""
+        start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['
+        if self.codec.converts:
+            items = [self.item(record) for record in listing.records]
+        else:
+            items = [record.item for record in listing.records]
+        if self.endpoint.list_items_have_kind:
+            head = self.head
+            items = [head + item[1:] for item in items]
+        return list_body(start, items, b"]}")
+
+    def event(self, kind: str, record: Record) -> bytes:
+        """A watch event, with its newline."""
+        return b'{"type":"%b","object":%b%b}\n' % (kind.encode(), self.head, self.item(record)[1:])
+
+    def first_event(self, kind: str, record: Record) -> bytes:
+        """The first event of a watch, where it differs from the others."""
+        return self.event(kind, record)
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+        """A bookmark: the zero value of the kind."""
+        return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(self.bookmark_object(revision, initial_events_end))
+
+    def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
+        """What a bookmark shows."""
+        if self._zero is None:
+            self._zero = orjson.dumps(self.codec.type.zero())
+        zero = orjson.loads(self._zero)
+        return {
+            "kind": self.endpoint.gvk.kind,
+            "apiVersion": self.endpoint.gvk.api_version,
+            **zero,
+            "metadata": bookmark_meta(revision, initial_events_end),
+        }
+
+
+def bookmark_meta(revision: int, initial_events_end: bool) -> JSONObject:
+    """The metadata of a bookmark."""
+    meta: JSONObject = {"resourceVersion": str(revision)}
+    if initial_events_end:
+        meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return meta
+
+
+def without_kind(obj: JSONObject) -> bytes:
+    """An object's JSON as records keep it: metadata first, with its resourceVersion first, no kind, no apiVersion."""
+    meta = obj.get("metadata") or {}
+    version = meta.get("resourceVersion")
+    ordered: JSONObject = {"metadata": {"resourceVersion": version, **meta} if version else meta}
+    for name, value in obj.items():
+        if name not in ("metadata", "kind", "apiVersion"):
+            ordered[name] = value
+    return orjson.dumps(ordered)
+
+
+class PartialEncoder(JSONEncoder):
+    """Objects as C{PartialObjectMetadata}: nothing but their metadata."""
+
+    def __init__(self, endpoint: Endpoint, version: str) -> None:
+        super().__init__(endpoint)
+        api_version = orjson.dumps(f"meta.k8s.io/{version}")
+        self.api_version = f"meta.k8s.io/{version}"
+        self.head = b'{"kind":"PartialObjectMetadata","apiVersion":%b,' % api_version
+        self.list_head = b'{"kind":"PartialObjectMetadataList","apiVersion":%b,"metadata":' % api_version
+
+    def item(self, record: Record) -> bytes:
+        """The record's metadata."""
+        return b'{"metadata":%b}' % metadata_of(record)
+
+    def one(self, result: Result) -> bytes:
+        """A single object's metadata."""
+        if isinstance(result, Record):
+            return self.head + self.item(result)[1:]
+        return self.head + orjson.dumps({"metadata": result.get("metadata", {})})[1:]
+
+    def listing(self, listing: Listing, token: str) -> Body:
+        """A list; its items do repeat their kind."""
+        start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['
+        items = [self.head + self.item(record)[1:] for record in listing.records]
+        return list_body(start, items, b"]}")
+
+    def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
+        """What a bookmark shows."""
+        return {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": self.api_version,
+            "metadata": bookmark_meta(revision, initial_events_end),
+        }
+
+
+def metadata_of(record: Record) -> bytes:
+    """The JSON of a record's metadata."""
+    return orjson.dumps(orjson.loads(record.item)["metadata"])
+
+
+class YAMLEncoder:
+    """Another encoder's documents, as YAML."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def one(self, result: Result) -> bytes:
+        """A single object."""
+        return to_yaml(self.inner.one(result))
+
+    def listing(self, listing: Listing, token: str) -> Body:
+        """A list."""
+        return Body([to_yaml(self.inner.listing(listing, token).joined())])
+
+    def event(self, kind: str, record: Record) -> bytes:
+        """A watch event; documents of a stream are parted by dashes."""
+        return b"---\n" + to_yaml(self.inner.event(kind, record))
+
+    def first_event(self, kind: str, record: Record) -> bytes:
+        """The first event of a watch."""
+        return b"---\n" + to_yaml(self.inner.first_event(kind, record))
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+        """A bookmark."""
+        return b"---\n" + to_yaml(self.inner.bookmark(revision, initial_events_end))
+
+
+def to_yaml(document: bytes) -> bytes:
+    """A JSON document as YAML."""
+    return encode_yaml(orjson.loads(document))
+
+
+def pretty(document: bytes) -> bytes:
+    """A JSON document as the reference indents it."""
+    return orjson.dumps(orjson.loads(document), option=orjson.OPT_INDENT_2)
+
+
+def not_a_list(transform: str, kind: str, group: str) -> APIStatusError:
+    """The 406 for a list's view of a single object."""
+    internal = group.partition(".")[0] or "core"
+    return APIStatusError(
+        406,
+        "NotAcceptable",
+        f"you requested {transform}, but the requested object is not a list (*{internal}.{kind})",
+    )

@@ -1,0 +1,55 @@
+"""One resource in one version, as HTTP serves it: where a handler finds everything it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from ..api.resource import GroupVersion, GroupVersionKind
+from ..registry.codec import Codec
+from ..registry.scope import RequestScope
+
+if TYPE_CHECKING:
+    from ..registry.kinds import ResourceInfo
+    from ..registry.strategy import Strategy
+    from ..server.site import KubeRequest
+
+
+@define(eq=False)
+class Endpoint:
+    """
+    One resource, or subresource, in one version.
+
+    @ivar storage: The storage object, which provides the capabilities that are served.
+    @ivar version: Of the path.
+    @ivar gvk: The kind that is answered; for C{scale} another than the resource's.
+    @ivar codec: For bodies of that kind.
+    @ivar strategy: Whose defaults are filled in; L{None} for kinds that have none.
+    @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
+    @ivar min_request_timeout: Seconds that watches without a timeout last at least.
+    """
+
+    storage: Any
+    info: ResourceInfo
+    version: GroupVersion
+    gvk: GroupVersionKind
+    codec: Codec
+    strategy: Strategy | None = None
+    subresource: str = ""
+    list_items_have_kind: bool = False
+    min_request_timeout: float = 1800.0
+    encoders: dict[Any, Any] = field(factory=dict, repr=False)
+
+    def scope(self, request: KubeRequest, namespace: str) -> RequestScope:
+        """The request as the store knows it."""
+        user = request.user
+        assert user is not None, "authentication comes before routing"
+        return RequestScope(namespace, user, request.warn, request.user_agent)
+
+    def default(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """An object in this version as the store takes it: in the stored version, with defaults."""
+        obj = self.codec.to_storage(obj)
+        if self.strategy is not None:
+            self.strategy.default(obj)
+        return obj

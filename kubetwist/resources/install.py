@@ -1,0 +1,273 @@
+"""
+From capabilities to routes: what a storage object provides is what its paths answer.
+
+One Klein app per group-version, made at its first request. A route is registered, a verb listed in discovery and an
+operation in OpenAPI, all from L{VERBS}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+from klein import Klein
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import Interface
+
+from ..api.resource import GroupVersion, GroupVersionKind
+from ..interfaces import (
+    ICollectionDeleter,
+    IConnecter,
+    ICreator,
+    IGetter,
+    IGracefulDeleter,
+    ILister,
+    INamedCreator,
+    IPatcher,
+    IUpdater,
+    IWatcher,
+)
+from ..registry.codec import Codec
+from ..registry.kinds import ResourceInfo, SubresourceInfo
+from ..registry.strategies import strategy_for
+from ..registry.subresources import subresource_storage, virtual_storage
+from .connecting import Connects
+from .endpoint import Endpoint
+from .installed import InstalledGroups, InstalledResource
+from .layer import Layer
+from .reads import Reads
+from .routing import RoutedResource
+from .watching import Flusher
+from .writes import Writes
+
+if TYPE_CHECKING:
+    from ..registry.stores import Stores
+    from ..schema.definitions import Definitions
+
+
+@frozen
+class Verb:
+    """
+    What a capability means in HTTP.
+
+    @ivar names: In discovery.
+    @ivar method: The HTTP method.
+    @ivar named: Whether the path names an object.
+    @ivar anywhere: Whether the path of all namespaces answers it, too.
+    """
+
+    capability: type[Interface]
+    names: tuple[str, ...]
+    method: str
+    named: bool
+    handler: str
+    anywhere: bool = False
+
+
+VERBS: Final = (
+    Verb(ICreator, ("create",), "POST", False, "create"),
+    Verb(INamedCreator, ("create",), "POST", True, "create_named"),
+    Verb(IGetter, ("get",), "GET", True, "get"),
+    Verb(ILister, ("list",), "GET", False, "list", anywhere=True),
+    Verb(IWatcher, ("watch",), "GET", False, "watch", anywhere=True),
+    Verb(IUpdater, ("update",), "PUT", True, "update"),
+    Verb(IPatcher, ("patch",), "PATCH", True, "patch"),
+    Verb(IGracefulDeleter, ("delete",), "DELETE", True, "delete"),
+    Verb(ICollectionDeleter, ("deletecollection",), "DELETE", False, "delete_collection"),
+)
+
+#: Verbs that a method of a connection stands for.
+CONNECT_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Installer:
+    """
+    Gives the resources of one server of the chain their paths.
+
+    @ivar installed: What discovery and OpenAPI tell of it.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        stores: Stores,
+        definitions: Definitions,
+        reactor: IReactorTime,
+        flusher: Flusher,
+        *,
+        min_request_timeout: float = 1800.0,
+        context: Any = None,
+    ) -> None:
+        self.layer = layer
+        self.installed = InstalledGroups()
+        self._stores = stores
+        self._definitions = definitions
+        self._reactor = reactor
+        self._flusher = flusher
+        self._min_request_timeout = min_request_timeout
+        self._context = context
+
+    def install(self, infos: Iterable[ResourceInfo]) -> None:
+        """Serve C{infos}, in all versions that are on."""
+        by_version: dict[GroupVersion, list[Endpoint]] = {}
+        for info in infos:
+            for version in info.versions:
+                endpoints = by_version.setdefault(GroupVersion(info.group, version), [])
+                endpoints.extend(self._endpoints(info, version))
+        for group_version, endpoints in by_version.items():
+            self.installed.set_group_version(group_version, [line(endpoint) for endpoint in endpoints])
+            path = group_version_path(group_version)
+            self.layer.claim_below(path, self._leaf(path, endpoints))
+
+    def _leaf(self, path: str, endpoints: list[Endpoint]) -> Callable[[], RoutedResource]:
+        def make() -> RoutedResource:
+            app = Klein()
+            for endpoint in endpoints:
+                self._route(app, path, endpoint)
+            return RoutedResource(app)
+
+        return make
+
+    def _endpoints(self, info: ResourceInfo, version: str) -> Iterable[Endpoint]:
+        storage: Any
+        if info.stored:
+            storage = self._stores.get(info.group, info.resource)
+        else:
+            storage = virtual_storage(info, self._stores, self._context)
+        gvk = info.gvk(version)
+        yield self._endpoint(storage, info, version, gvk, info.storage_kind if info.stored else gvk)
+        for subresource in info.subresources:
+            part = subresource_storage(info, subresource, self._stores, self._context)
+            part_gvk = subresource_kind(info, subresource, version)
+            same = subresource.kind == info.kind
+            stored = info.storage_kind if same else part_gvk
+            yield self._endpoint(part, info, version, part_gvk, stored, subresource.name, same)
+
+    def _endpoint(
+        self,
+        storage: Any,
+        info: ResourceInfo,
+        version: str,
+        gvk: GroupVersionKind,
+        stored: GroupVersionKind,
+        subresource: str = "",
+        defaults: bool = True,
+    ) -> Endpoint:
+        return Endpoint(
+            storage,
+            info,
+            GroupVersion(info.group, version),
+            gvk,
+            Codec(self._definitions, gvk, stored),
+            strategy_for(info.group, info.kind) if defaults else None,
+            subresource,
+            min_request_timeout=self._min_request_timeout,
+        )
+
+    def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
+        handlers = Handlers(endpoint, self._reactor, self._flusher)
+        info, storage = endpoint.info, endpoint.storage
+        collection = f"/{info.resource}"
+        inside = f"/namespaces/<namespace>{collection}" if info.namespaced else collection
+        tail = f"/{endpoint.subresource}" if endpoint.subresource else ""
+        for verb in VERBS:
+            if not verb.capability.providedBy(storage):
+                continue
+            handler = handlers.of(verb)
+            if verb.capability is IWatcher:
+                # The query of a list asks for a watch; these are the paths from before that was so.
+                add(app, "GET", f"{base}/watch{inside}", handler)
+                add(app, "GET", f"{base}/watch{inside}/<name>", handler)
+                if info.namespaced:
+                    add(app, "GET", f"{base}/watch{collection}", handler)
+                continue
+            if verb.named:
+                add(app, verb.method, f"{base}{inside}/<name>{tail}", handler)
+            elif endpoint.subresource:
+                continue
+            else:
+                add(app, verb.method, f"{base}{inside}", handler)
+                if verb.anywhere and info.namespaced:
+                    add(app, verb.method, f"{base}{collection}", handler)
+        if IConnecter.providedBy(storage):
+            connect = Connects(endpoint).connect
+            for method in storage.methods:
+                add(app, method, f"{base}{inside}/<name>{tail}", connect)
+                if storage.subpaths:
+                    add(app, method, f"{base}{inside}/<name>{tail}/<path:path>", connect)
+
+
+class Handlers:
+    """The handlers of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
+        self._reads = Reads(endpoint, reactor, flusher)
+        self._writes = Writes(endpoint, self._reads)
+
+    def of(self, verb: Verb) -> Callable[..., Any]:
+        """The handler of a verb."""
+        for part in (self._reads, self._writes):
+            handler = getattr(part, verb.handler, None)
+            if handler is not None:
+                return handler  # type: ignore[no-any-return]
+        raise AssertionError(f"no handler for {verb.names}")
+
+
+def add(app: Klein, method: str, path: str, handler: Callable[..., Any]) -> None:
+    """Register a route with a Klein app."""
+    app.route(path, methods=[method], endpoint=f"{method} {path}", strict_slashes=False)(bare(handler))
+
+
+def bare(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """A handler as Klein can wrap it: a function of its own, which bound methods are not."""
+
+    def handle(request: Any, **arguments: str) -> Any:
+        return handler(request, **arguments)
+
+    return handle
+
+
+def group_version_path(group_version: GroupVersion) -> str:
+    """Where a group-version is served."""
+    return f"/apis/{group_version}" if group_version.group else f"/api/{group_version.version}"
+
+
+def subresource_kind(info: ResourceInfo, subresource: SubresourceInfo, version: str) -> GroupVersionKind:
+    """The kind that a subresource takes and answers."""
+    if subresource.version:
+        return GroupVersionKind(subresource.group, subresource.version, subresource.kind)
+    return GroupVersionKind(info.group, version, subresource.kind)
+
+
+def verbs(storage: Any) -> tuple[str, ...]:
+    """The verbs that a storage object makes possible, sorted as discovery shows them."""
+    found = {name for verb in VERBS if verb.capability.providedBy(storage) for name in verb.names}
+    if IConnecter.providedBy(storage):
+        found.update(CONNECT_VERBS[method] for method in storage.methods if method in CONNECT_VERBS)
+    return tuple(sorted(found))
+
+
+def line(endpoint: Endpoint) -> InstalledResource:
+    """What discovery and OpenAPI are told of an endpoint."""
+    info, storage, gvk = endpoint.info, endpoint.storage, endpoint.gvk
+    connects = IConnecter.providedBy(storage)
+    main = not endpoint.subresource
+    return InstalledResource(
+        group=info.group,
+        version=endpoint.version.version,
+        resource=info.resource,
+        subresource=endpoint.subresource,
+        kind=gvk,
+        kind_shown_group_version=gvk.group_version != endpoint.version,
+        singular=info.singular if main else "",
+        namespaced=info.namespaced,
+        short_names=info.short_names if main else (),
+        categories=info.categories if main else (),
+        verbs=verbs(storage),
+        storage_version_hash=info.storage_version_hash if main else "",
+        list_kind=f"{info.kind}List" if ILister.providedBy(storage) else "",
+        delete_returns_object=endpoint.strategy is not None and endpoint.strategy.delete_returns_object,
+        connect_methods=tuple(storage.methods) if connects else (),
+        connect_subpath=connects and bool(storage.subpaths),
+    )

@@ -1,0 +1,74 @@
+"""One server of the chain, as Twisted's traversal sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.web.iweb import IRequest
+from twisted.web.resource import IResource, Resource
+
+
+class Layer(Resource):
+    """
+    One server of the chain: answers the paths it has claimed, passes the rest on untouched.
+
+    @ivar name: For logs and health: C{"kube-aggregator"}.
+    @ivar delegate: The next server's layer, or the end of the chain.
+    """
+
+    def __init__(self, name: str, delegate: IResource) -> None:
+        super().__init__()
+        self.name = name
+        self.delegate = delegate
+        self._exact: dict[tuple[bytes, ...], IResource] = {}
+        self._below: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
+
+    def claim(self, path: str, resource: IResource) -> None:
+        """Answer C{path} itself, with or without a trailing slash, but nothing below it."""
+        self._exact[segments(path)] = resource
+
+    def claim_below(self, path: str, resource: IResource | Callable[[], IResource]) -> None:
+        """
+        Answer C{path} and everything below it.
+
+        @param resource: A leaf that routes on the whole path, or what makes it at the first request.
+        """
+        self._below[segments(path)] = resource
+
+    def release(self, path: str) -> None:
+        """Give up both kinds of claim on C{path}."""
+        self._exact.pop(segments(path), None)
+        self._below.pop(segments(path), None)
+
+    def paths(self) -> list[str]:
+        """Every claimed path, sorted."""
+        return sorted("/" + b"/".join(path).decode() for path in {*self._exact, *self._below})
+
+    def getChild(self, path: bytes, request: IRequest) -> IResource:
+        """Traversal has eaten a segment; whoever answers routes on the whole path, so it is given back."""
+        del request.prepath[-1]
+        request.postpath = [path, *request.postpath]
+        found = self._find(request.postpath)
+        return self.delegate if found is None else found
+
+    def _find(self, path: list[bytes]) -> IResource | None:
+        while path and not path[-1]:
+            path = path[:-1]
+        exact = self._exact.get(tuple(path))
+        if exact is not None:
+            return exact
+        below = self._below
+        for length in (3, 2, 1):
+            key = tuple(path[:length])
+            found = below.get(key)
+            if found is not None:
+                if not IResource.providedBy(found):
+                    assert callable(found)
+                    found = below[key] = found()
+                return found  # type: ignore[return-value]
+        return None
+
+
+def segments(path: str) -> tuple[bytes, ...]:
+    """The parts of a path, as traversal sees them: C{"/apis/apps"} has two, C{"/"} none."""
+    return tuple(part.encode() for part in path.split("/") if part)

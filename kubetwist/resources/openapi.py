@@ -1,0 +1,322 @@
+"""
+OpenAPI over HTTP: C{/openapi/v2} and C{/openapi/v3}.
+
+Documents are built in a thread when one is first asked for, and again after what is served has changed. What stays
+in memory is compressed, as clients ask for it in that form; the few others get it unpacked.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, cast
+from urllib.parse import parse_qs, unquote
+
+import orjson
+from attrs import frozen
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.server import NOT_DONE_YET, Request
+
+from ..api.resource import GroupVersion, JSONObject
+from .discovery import page_not_found
+from .discovery_http import Leaf, content_hash, gzipped, header, takes_gzip
+from .installed import IInstalled, InstalledResource
+from .negotiation import parse_accept
+from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
+from .openapi_schemas import IDefinitions, v2_schemas, v3_schemas
+from .openapi_v2 import v2_document
+from .openapi_v3 import v3_document
+
+#: What is served, as of one moment.
+Snapshot = Sequence[tuple[GroupVersion, Sequence[InstalledResource]]]
+
+
+class IRunInThread(Protocol):
+    """C{functools.partial(deferToThreadPool, reactor, reactor.getThreadPool())}, or something like it."""
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """The result of C{function}, which may take long."""
+
+
+@frozen
+class Packed:
+    """
+    A built document.
+
+    @ivar hash: Of its JSON.
+    @ivar body: Its JSON, compressed with gzip.
+    @ivar size: Of its JSON.
+    """
+
+    hash: str
+    body: bytes
+    size: int
+
+    @classmethod
+    def pack(cls, content: JSONObject) -> Packed:
+        """Encode a document."""
+        encoded = orjson.dumps(content)
+        return cls(content_hash(encoded), gzipped(encoded), len(encoded))
+
+    def unpacked(self) -> bytes:
+        """Its JSON."""
+        return zlib.decompress(self.body, 31, self.size)
+
+
+class Builder:
+    """Makes documents of what is served; thread-safe, as it keeps nothing that changes."""
+
+    def __init__(self, definitions: IDefinitions, release: str) -> None:
+        """@param release: Major and minor version: C{"1.36"}."""
+        self._definitions = definitions
+        self._release = release
+        self._rules = Release(int(release.partition(".")[2]))
+
+    def v2(self, snapshot: Snapshot) -> Packed:
+        """The one document of v2."""
+        schemas = v2_schemas(self._definitions)
+        names = _names(schemas)
+        paths = [path for _, path in document_paths([one for one, _ in snapshot])]
+        for group_version, resources in snapshot:
+            paths += resource_paths(group_version, resources, names, self._rules)
+        return Packed.pack(v2_document(sorted(paths, key=lambda path: path.path), schemas, f"v{self._release}"))
+
+    def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
+        """
+        All documents of v3, by their names.
+
+        @param kept: What this returned last time; what has not changed since is not made again.
+        """
+        sources: dict[str, tuple[object, GroupVersion | None]] = {
+            name: (path, None) for name, path in document_paths([one for one, _ in snapshot])
+        }
+        for group_version, resources in snapshot:
+            sources[root_path(group_version)] = resources, group_version
+        found = {name: kept[name] for name, (source, _) in sources.items() if name in kept and kept[name][0] == source}
+        if len(found) < len(sources):
+            schemas = v3_schemas(self._definitions)
+            names = _names(schemas)
+            for name, (source, about) in sources.items():
+                if name in found:
+                    continue
+                if isinstance(source, Path):
+                    paths = [source]
+                else:
+                    assert about is not None
+                    paths = resource_paths(about, cast("Sequence[InstalledResource]", source), names, self._rules)
+                found[name] = source, Packed.pack(v3_document(paths, schemas, self._release, about))
+        return found
+
+
+def _names(schemas: dict[str, JSONObject]) -> Definitions:
+    return Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
+
+
+class _Shelf:
+    """What is built of one version of OpenAPI: at most one thread is at work on it, and all who ask wait for that."""
+
+    def __init__(
+        self, installed: IInstalled, run: IRunInThread, build: Callable[[Snapshot, Any], Any], empty: Any
+    ) -> None:
+        self._installed = installed
+        self._run = run
+        self._build = build
+        self._built = empty
+        self._generation = -1
+        self._waiting: list[Deferred[Any]] | None = None
+
+    def get(self) -> Any:
+        """What is built, or a Deferred of it."""
+        if self._waiting is None:
+            if self._generation == self._installed.generation:
+                return self._built
+            self._waiting = []
+            self._begin()
+        waiter: Deferred[Any] = Deferred()
+        self._waiting.append(waiter)
+        return waiter
+
+    def _begin(self) -> None:
+        installed = self._installed
+        generation = installed.generation
+        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        self._run(self._build, snapshot, self._built).addCallbacks(
+            self._finished, self._failed, callbackArgs=(generation,)
+        )
+
+    def _finished(self, built: Any, generation: int) -> None:
+        self._built, self._generation = built, generation
+        waiting, self._waiting = self._waiting or (), None
+        for waiter in waiting:
+            waiter.callback(built)
+
+    def _failed(self, failure: Failure) -> None:
+        waiting, self._waiting = self._waiting or (), None
+        for waiter in waiting:
+            waiter.errback(failure)
+
+
+class _OpenAPI(Leaf):
+    _log = Logger()
+
+    def __init__(self, shelf: _Shelf) -> None:
+        self._shelf = shelf
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method, at once or when the documents are built."""
+        built = self._shelf.get()
+        if not isinstance(built, Deferred):
+            return self.answer(request, built)
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+
+        def ready(result: Any) -> None:
+            if not gone:
+                self._send(request, self.answer(request, result))
+
+        def failed(failure: Failure) -> None:
+            self._log.failure("building OpenAPI documents", failure)
+            if not gone:
+                request.setResponseCode(503)
+                self._send(request, b"")
+
+        built.addCallbacks(ready, failed)
+        return NOT_DONE_YET
+
+    def answer(self, request: Request, built: Any) -> bytes:
+        """Set the head of the response, and return its body."""
+        raise NotImplementedError
+
+    def _send(self, request: Request, body: bytes) -> None:
+        if body:
+            request.write(body)
+        request.finish()
+
+
+class OpenAPIV2(_OpenAPI):
+    """C{/openapi/v2}."""
+
+    def __init__(self, installed: IInstalled, builder: Builder, run: IRunInThread) -> None:
+        super().__init__(_Shelf(installed, run, lambda snapshot, before: builder.v2(snapshot), None))
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method."""
+        if _path(request) != "/openapi/v2":
+            return page_not_found(request)
+        request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+        request.responseHeaders.addRawHeader(b"vary", b"Accept")
+        if not _accepts_json(request):
+            return _empty(request, 406)
+        return super().render(request)
+
+    def answer(self, request: Request, built: Packed) -> bytes:
+        """@see: L{_OpenAPI.answer}."""
+        return _answer_packed(request, built)
+
+
+class OpenAPIV3(_OpenAPI):
+    """C{/openapi/v3}, which lists the documents, and the documents, below it."""
+
+    def __init__(
+        self,
+        installed: IInstalled,
+        builder: Builder,
+        run: IRunInThread,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """@param now: The time of day, for the header C{Expires}."""
+        super().__init__(_Shelf(installed, run, builder.v3, {}))
+        self._now = now
+
+    def answer(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes:
+        """@see: L{_OpenAPI.answer}."""
+        path = _path(request)
+        if path == _V3:
+            return self._index(request, built)
+        name = path.removeprefix(f"{_V3}/")
+        if name not in built:
+            return _empty(request, 404)
+        request.setHeader(b"vary", b"Accept")
+        if not _accepts_json(request):
+            return _empty(request, 406)
+        packed = built[name][1]
+        wanted = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
+        if wanted and wanted != packed.hash:
+            request.setHeader(b"content-type", b"application/json")
+            request.setHeader(b"etag", b'"%b"' % packed.hash.encode())
+            request.setHeader(b"location", _hashed_url(name, packed).encode())
+            request.setResponseCode(301)
+            return b""
+        if wanted:
+            # What a hash names never changes.
+            expires = self._now() + timedelta(days=365)
+            request.setHeader(b"cache-control", b"public, immutable")
+            request.setHeader(b"expires", expires.strftime("%a, %d %b %Y %H:%M:%S GMT").encode())
+        return _answer_packed(request, packed)
+
+    def _index(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes:
+        paths = {name: {"serverRelativeURL": _hashed_url(name, packed)} for name, (_, packed) in sorted(built.items())}
+        body = orjson.dumps({"paths": paths})
+        # The reference leaves the type to a function that knows texts from binaries and nothing more.
+        request.setHeader(b"content-type", b"text/plain; charset=utf-8")
+        request.setHeader(b"content-length", b"%d" % len(body))
+        return b"" if request.method == b"HEAD" else body
+
+
+_V3: Final = "/openapi/v3"
+
+
+def _hashed_url(name: str, packed: Packed) -> str:
+    return f"{_V3}/{name}?hash={packed.hash}"
+
+
+def _path(request: Request) -> str:
+    path: bytes = request.uri.partition(b"?")[0]
+    return unquote(path.decode("latin-1"))
+
+
+def _accepts_json(request: Request) -> bool:
+    """Whether JSON is among what the client takes; the reference's protobuf is not among what we have."""
+    accept = header(request, b"accept")
+    return not accept or any(
+        clause.type in ("application", "*") and clause.subtype in ("json", "*")
+        for clause in parse_accept(accept.decode("latin-1"))
+    )
+
+
+def _empty(request: Request, code: int) -> bytes:
+    request.defaultContentType = None
+    request.setResponseCode(code)
+    request.setHeader(b"content-length", b"0")
+    return b""
+
+
+def _answer_packed(request: Request, packed: Packed) -> bytes:
+    etag = b'"%b"' % packed.hash.encode()
+    request.setHeader(b"etag", etag)
+    known = header(request, b"if-none-match")
+    if known is not None and _matches(known, etag):
+        request.setResponseCode(304)
+        return b""
+    request.setHeader(b"content-type", b"application/json")
+    body: bytes
+    if takes_gzip(request):
+        body = packed.body
+        request.setHeader(b"content-encoding", b"gzip")
+        if b"Accept-Encoding" not in request.responseHeaders.getRawHeaders(b"vary", []):
+            request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+        length = len(body)
+    else:
+        length = packed.size
+        body = b"" if request.method == b"HEAD" else packed.unpacked()
+    request.setHeader(b"content-length", b"%d" % length)
+    return b"" if request.method == b"HEAD" else body
+
+
+def _matches(known: bytes, etag: bytes) -> bool:
+    tags = [tag.strip().removeprefix(b"W/") for tag in known.split(b",")]
+    return etag in tags or b"*" in tags

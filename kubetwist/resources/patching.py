@@ -1,0 +1,165 @@
+"""The three kinds of patch, as functions from an object to an object."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import orjson
+
+from ..api.decoding import BodyError, decode_json
+from ..api.errors import APIStatusError
+from ..api.jsonpatch import PatchError, apply_json_patch
+from ..api.mergepatch import merge_patch
+from ..api.resource import JSONObject
+from ..registry.codec import patch_failure
+from ..schema.strategicmerge import StrategicMergeError, strategic_merge
+from .endpoint import Endpoint
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+
+class Patch(ABC):
+    """
+    A patch for one endpoint; applied again when somebody else wrote in between.
+
+    @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
+    """
+
+    def __init__(self, endpoint: Endpoint, data: bytes, field_validation: str) -> None:
+        self.endpoint = endpoint
+        self.field_validation = field_validation
+        self.problems: list[str] = []
+        self.duplicates: list[str] = []
+        self.parse(data)
+
+    @abstractmethod
+    def parse(self, data: bytes) -> None:
+        """
+        Read the patch.
+
+        @raise APIStatusError: It is none.
+        """
+
+    @abstractmethod
+    def patched(self, current: JSONObject) -> JSONObject:
+        """The patched value, not yet an object of the kind again; C{current} may be changed."""
+
+    def quoted(self, value: JSONObject) -> str:
+        """What an error about the result quotes."""
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+    def apply(self, current: JSONObject) -> JSONObject:
+        """
+        The object after the patch, in the endpoint's version.
+
+        @raise APIStatusError: It can not be applied, or leaves no object of the kind.
+        """
+        value = self.patched(current)
+        problems: list[str] = []
+        try:
+            obj = self.endpoint.codec.redecode(value, problems)
+        except ValueError as error:
+            raise patch_failure(self.quoted(value), str(error)) from None
+        problems = [*self.duplicates, *problems]
+        if problems and self.field_validation == "Strict":
+            raise patch_failure(self.quoted(value), f"strict decoding error: {', '.join(problems)}")
+        self.problems = problems if self.field_validation == "Warn" else []
+        return obj
+
+
+class JSONPatch(Patch):
+    """RFC 6902."""
+
+    operations: list[Any]
+
+    def parse(self, data: bytes) -> None:
+        """Read the operations."""
+        document = _document(data)
+        self.duplicates = [f"json patch {text}" for text in document.duplicates]
+        self.operations = document.value if document.value is not None else []
+
+    def patched(self, current: JSONObject) -> JSONObject:
+        """Apply the operations one by one."""
+        try:
+            value = apply_json_patch(current, self.operations)
+        except PatchError as error:
+            raise APIStatusError(error.code, error.reason, error.message, error.details) from None
+        return value  # type: ignore[no-any-return]
+
+
+class MergePatch(Patch):
+    """RFC 7386."""
+
+    patch: Any
+
+    def parse(self, data: bytes) -> None:
+        """Read the patch."""
+        document = _document(data)
+        self.patch, self.duplicates = document.value, document.duplicates
+
+    def patched(self, current: JSONObject) -> JSONObject:
+        """Merge."""
+        return merge_patch(current, self.patch)  # type: ignore[no-any-return]
+
+
+class StrategicMergePatch(Patch):
+    """Kubernetes' own: lists merge by the keys that the schema names."""
+
+    patch: Any
+
+    def parse(self, data: bytes) -> None:
+        """Read the patch."""
+        document = _document(data)
+        self.patch, self.duplicates = document.value, document.duplicates
+
+    def patched(self, current: JSONObject) -> JSONObject:
+        """Merge by the schema."""
+        try:
+            return strategic_merge(current, self.patch, self.endpoint.codec.type)
+        except StrategicMergeError as error:
+            if error.code == 400:
+                raise APIStatusError.bad_request(error.message) from None
+            raise APIStatusError.unknown(error.message) from None
+
+    def quoted(self, value: JSONObject) -> str:
+        """The patch as Go prints a map."""
+        return go_map(self.patch)
+
+
+def go_map(value: Any) -> str:
+    """A value as Go's C{%v} prints it."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{go_map(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_map, value))}]"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+_KINDS: dict[str, type[Patch]] = {
+    JSON_PATCH: JSONPatch,
+    MERGE_PATCH: MergePatch,
+    STRATEGIC_MERGE_PATCH: StrategicMergePatch,
+}
+
+
+def make_patch(media: str, data: bytes, endpoint: Endpoint, field_validation: str) -> Patch:
+    """
+    The patch that a body is.
+
+    @raise APIStatusError: The body can not be read as one (400).
+    """
+    return _KINDS[media](endpoint, data, field_validation)
+
+
+def _document(data: bytes) -> Any:
+    try:
+        return decode_json(data)
+    except BodyError as error:
+        raise APIStatusError.bad_request(f"error decoding patch: {error}") from None

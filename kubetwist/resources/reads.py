@@ -1,0 +1,147 @@
+"""The handlers that read: get, list, watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..api.errors import APIStatusError
+from ..api.listoptions import get_options, list_options
+from ..api.options import GetOptions, ListOptions
+from ..api.resource import GroupResource
+from ..api.selectors import parse_field_selector
+from ..registry.fieldselectors import check_field_selector
+from ..registry.reading import continue_token
+from .endpoint import Endpoint
+from .respond import respond_body
+from .views import view
+from .watching import Flusher, WatchStream
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
+_NEWEST = GetOptions()
+
+
+def check_name(name: str) -> None:
+    """
+    Refuse a name that could be taken for a part of a path.
+
+    @raise APIStatusError: It is C{.} or C{..}, or has a percent sign (400).
+    """
+    if name in (".", "..") or "%" in name:
+        what = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+        raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {what}')
+
+
+class Reads:
+    """Answers GETs of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
+        self.endpoint = endpoint
+        self._reactor = reactor
+        self._flusher = flusher
+
+    def get(self, request: KubeRequest, name: str, namespace: str = "") -> Any:
+        """GET of one object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        options = get_options(request.query) if request.query else _NEWEST
+        result = endpoint.storage.get(endpoint.scope(request, namespace), name, options)
+        if hasattr(result, "__await__"):
+            return self._get_later(request, shown, result)
+        request.respond(200, shown.one(result), shown.content_type)
+        return None
+
+    async def _get_later(self, request: KubeRequest, shown: Any, result: Any) -> None:
+        request.respond(200, shown.one(await result), shown.content_type)
+
+    def list(self, request: KubeRequest, namespace: str = "") -> Any:
+        """GET of a collection; a watch when the query says so."""
+        if request.info.verb == "watch":
+            return self.watch(request, namespace)
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=True)
+        options = self.options(request)
+        scope = endpoint.scope(request, namespace)
+        result = endpoint.storage.list(scope, options)
+        if hasattr(result, "__await__"):
+            return self._list_later(request, scope, shown, result)
+        self._respond_list(request, scope, shown, result)
+        return None
+
+    async def _list_later(self, request: KubeRequest, scope: Any, shown: Any, result: Any) -> None:
+        self._respond_list(request, scope, shown, await result)
+
+    def _respond_list(self, request: KubeRequest, scope: Any, shown: Any, listing: Any) -> None:
+        body = shown.encoder.listing(listing, continue_token(listing, scope, self.endpoint.info.namespaced))
+        if shown.pretty:
+            request.respond(200, shown_pretty(body.joined()), shown.content_type)
+        else:
+            respond_body(request, 200, body, shown.content_type)
+
+    def options(self, request: KubeRequest) -> ListOptions:
+        """
+        What to list, its field selector checked by the kind.
+
+        @raise APIStatusError: The query makes no sense (400, 422).
+        """
+        options = list_options(request.query, watch=request.info.verb == "watch")
+        if options.field_selector:
+            try:
+                terms = parse_field_selector(options.field_selector)
+                options.fields = check_field_selector(self.endpoint.info, self.endpoint.version.version, terms)
+            except ValueError as error:
+                raise APIStatusError.bad_request(str(error)) from None
+        return options
+
+    async def watch(self, request: KubeRequest, namespace: str = "", name: str = "") -> None:
+        """GET that follows changes, of a collection or of one object of it."""
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=True)
+        options = self.options(request)
+        if name:
+            check_name(name)
+            options.fields = (*options.fields, ("metadata.name", name, True))
+        timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
+        stream = WatchStream(
+            request,
+            shown.encoder,
+            shown.content_type,
+            self._reactor,
+            self._flusher,
+            bookmarks=options.allow_watch_bookmarks,
+            initial_events_end=bool(options.send_initial_events) and options.allow_watch_bookmarks,
+            timeout=timeout,
+        )
+        try:
+            handle = await endpoint.storage.watch(endpoint.scope(request, namespace), options, stream)
+        except APIStatusError as error:
+            if error.code != 410:
+                raise
+            # Clients expect this one inside of the stream: an ERROR event.
+            stream.open()
+            stream.end(error)
+            return
+        stream.open()
+        stream.started(handle)
+        request.long_running(stream.end)
+
+    def watch_handler(self) -> Callable[..., Any]:
+        """L{watch} for the old paths, where it is not the query that asks for it."""
+        return self.watch
+
+
+def shown_pretty(document: bytes) -> bytes:
+    """A JSON document, indented."""
+    from .encoding import pretty
+
+    return pretty(document)
+
+
+def group_resource(endpoint: Endpoint) -> GroupResource:
+    """The endpoint's resource, as errors name it."""
+    return GroupResource(endpoint.info.group, endpoint.info.resource)

@@ -1,0 +1,123 @@
+"""The ways to answer a request: bytes, a Status, a large body paced by its reader."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from twisted.internet.interfaces import IPullProducer
+from zope.interface import implementer
+
+from ..api.errors import APIStatusError
+from .encoding import Body, pretty
+from .negotiation import encode_yaml, error_media, wants_pretty
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
+JSON = b"application/json"
+YAML = b"application/yaml"
+#: Answers of at least so many bytes are compressed for clients that accept gzip, as in the reference.
+GZIP_FROM = 128 * 1024
+#: The reference compresses at the fastest level too.
+GZIP_LEVEL = 1
+#: Answers over so many bytes are written piece by piece, as fast as the client reads.
+PACED_FROM = 1 << 20
+#: How much is written at a time.
+PIECE = 256 * 1024
+
+
+def respond_error(request: KubeRequest, error: APIStatusError) -> None:
+    """Tell a client what is wrong, in the media type it accepts."""
+    if request._disconnected or request.finished:
+        return
+    if request.startedWriting:
+        request.loseConnection()
+        return
+    if error.retry_after is not None:
+        request.setHeader(b"retry-after", b"%d" % error.retry_after)
+    respond_status(request, error.code, error.status())
+
+
+def respond_status(request: KubeRequest, code: int, status: dict[str, Any]) -> None:
+    """A Status, or another small object that the server made."""
+    negotiated = error_media(request.getHeader(b"accept"))
+    if negotiated.media == "yaml":
+        request.respond(code, encode_yaml(status), YAML)
+        return
+    body = orjson.dumps(status)
+    if wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent")):
+        body = pretty(body)
+    request.respond(code, body + b"\n", JSON)
+
+
+def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
+    """A list, compressed and paced where it is worth it."""
+    if body.length >= GZIP_FROM and accepts_gzip(request):
+        start_response(request, code, content_type, None)
+        request.setHeader(b"content-encoding", b"gzip")
+        request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
+        PacedBody(request, body, zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, 31)).start()
+    elif body.length >= PACED_FROM:
+        start_response(request, code, content_type, body.length)
+        PacedBody(request, body, None).start()
+    else:
+        request.respond(code, body.joined(), content_type)
+
+
+def accepts_gzip(request: KubeRequest) -> bool:
+    """Whether the client asks for gzip."""
+    header = request.getHeader(b"accept-encoding")
+    return header is not None and any(one.split(b";")[0].strip() == b"gzip" for one in header.split(b","))
+
+
+def start_response(request: KubeRequest, code: int, content_type: bytes, length: int | None) -> None:
+    """The head of an answer whose body is written later."""
+    request.setResponseCode(code)
+    request.setHeader(b"content-type", content_type)
+    if length is not None:
+        request.setHeader(b"content-length", b"%d" % length)
+
+
+@implementer(IPullProducer)
+class PacedBody:
+    """Writes a large body as fast as the client takes it, holding no second copy of it."""
+
+    def __init__(self, request: KubeRequest, body: Body, compressor: Any) -> None:
+        self._request = request
+        self._parts = body.parts
+        self._next = 0
+        self._compressor = compressor
+
+    def start(self) -> None:
+        """Begin; the transport asks for the rest."""
+        self._request.notifyFinish().addErrback(lambda reason: self.stopProducing())
+        self._request.registerProducer(self, False)
+
+    def resumeProducing(self) -> None:
+        """Write the next piece."""
+        parts, begin = self._parts, self._next
+        end, size, total = begin, 0, len(parts)
+        while end < total and size < PIECE:
+            size += len(parts[end])
+            end += 1
+        self._next = end
+        data = b"".join(parts[begin:end])
+        if self._compressor is not None:
+            data = self._compressor.compress(data)
+            if end == total:
+                data += self._compressor.flush()
+        if data:
+            self._request.write(data)
+        if end == total:
+            self._request.unregisterProducer()
+            self._request.finish()
+        elif not data:
+            # The compressor has swallowed this piece; nothing was written that the transport could drain.
+            self.resumeProducing()
+
+    def stopProducing(self) -> None:
+        """The client is gone."""
+        self._parts = []
+        self._next = 0

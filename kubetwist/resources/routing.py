@@ -1,0 +1,119 @@
+"""
+A Klein app as a leaf of the chain, with its routing remembered.
+
+Klein's own resource binds and matches werkzeug's map, and builds several Deferreds, at every request; that costs about
+as much as all the rest of a small GET. Here the match of a method and path is looked up once and remembered, and a
+handler that answers at once costs no Deferred. Which handler answers what is still Klein's map alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from klein import Klein
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import RequestRedirect
+
+from ..api.errors import APIStatusError
+from .respond import respond_error, respond_status
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
+#: Matches that are remembered per app; all are forgotten when there are more.
+REMEMBERED = 16384
+
+
+class RoutedResource(Resource):
+    """
+    Routes on the whole path by a Klein app's map.
+
+    What its handlers return is L{None} when they have answered, or a Deferred of that; an L{APIStatusError} becomes
+    its Status, any other exception is a bug: logged, and answered with a 500 that does not tell.
+    """
+
+    isLeaf = True
+    _log = Logger()
+
+    def __init__(self, app: Klein) -> None:
+        super().__init__()
+        self._app = app
+        self._map = app.url_map.bind("kubetwist")
+        self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
+
+    def render(self, request: KubeRequest) -> Any:  # type: ignore[override]
+        """Answer, now or later."""
+        path = request.info.path
+        match = self._matches.get((request.method, path))
+        if match is None:
+            try:
+                match = self._match(request.method, path)
+            except APIStatusError as error:
+                respond_error(request, error)
+                return NOT_DONE_YET
+        handler, arguments = match
+        try:
+            result = handler(request, **arguments)
+        except APIStatusError as error:
+            respond_error(request, error)
+            return NOT_DONE_YET
+        except Exception:
+            self._bug(Failure(), request)
+            return NOT_DONE_YET
+        if isinstance(result, Deferred):
+            self._later(result, request)
+        return NOT_DONE_YET
+
+    def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+        try:
+            endpoint, arguments = self._map.match(path, method.decode("latin-1"))
+        except (NotFound, RequestRedirect):
+            raise APIStatusError.path_not_found() from None
+        except MethodNotAllowed:
+            raise APIStatusError.method_not_allowed() from None
+        handler = self._handler(endpoint)
+        if len(self._matches) >= REMEMBERED:
+            self._matches.clear()
+        match = self._matches[method, path] = (handler, dict(arguments))
+        return match
+
+    def _handler(self, endpoint: str) -> Callable[..., Any]:
+        execute = self._app.execute_endpoint
+
+        def handle(request: KubeRequest, **arguments: Any) -> Any:
+            return execute(endpoint, request, **arguments)
+
+        return handle
+
+    def _later(self, result: Deferred[Any], request: KubeRequest) -> None:
+        """Wait for a handler; cancel it when the client goes away."""
+        if not result.called or result.paused:
+            request.notifyFinish().addErrback(lambda reason: result.cancel())
+        result.addErrback(self._failed, request)
+
+    def _failed(self, failure: Failure, request: KubeRequest) -> None:
+        if failure.check(CancelledError):
+            return
+        if failure.check(APIStatusError):
+            respond_error(request, failure.value)
+        else:
+            self._bug(failure, request)
+
+    def _bug(self, failure: Failure, request: KubeRequest) -> None:
+        self._log.failure(
+            "{method} {path} failed (audit id {audit_id})",
+            failure,
+            method=request.method.decode("latin-1"),
+            path=request.info.path,
+            audit_id=request.audit_id,
+        )
+        if not request.startedWriting:
+            respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
+        elif not request.finished:
+            request.loseConnection()

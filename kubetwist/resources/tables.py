@@ -1,0 +1,181 @@
+"""
+Objects as Tables: the rows that C{kubectl get} prints.
+
+A row is made once per object and kept in its record, but for its ages, which depend on the time of the request: what
+is kept is the JSON around them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..registry.printers import AgeCell, columns, human_age, row
+from ..storage.record import Record
+from ..storage.watchcache import Listing
+from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta
+
+if TYPE_CHECKING:
+    from .endpoint import Endpoint
+
+#: What a row shows of its object besides the cells.
+INCLUDE = ("None", "Metadata", "Object")
+
+
+def check_include(text: str) -> str:
+    """
+    The C{includeObject} of a query.
+
+    @raise APIStatusError: There is no such choice (400).
+    """
+    if not text:
+        return "Metadata"
+    if text not in INCLUDE:
+        shown = orjson.dumps(text).decode()
+        raise APIStatusError.bad_request(
+            "Unable to convert to Table as requested: includeObject: Invalid value: "
+            f"{shown}: must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return text
+
+
+class TableEncoder:
+    """
+    Objects as rows of a C{Table}.
+
+    @ivar version: Of the group meta.k8s.io.
+    @ivar include: One of L{INCLUDE}.
+    """
+
+    def __init__(self, endpoint: Endpoint, version: str, include: str) -> None:
+        self.endpoint = endpoint
+        self.version = version
+        self.include = include
+        self.plain = JSONEncoder(endpoint)
+        self.columns: list[JSONObject] = columns(endpoint.info.group, endpoint.gvk.kind, endpoint.gvk.version)
+        self._view = ("row", endpoint.gvk)
+        self._columns = orjson.dumps(self.columns)
+        self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
+        self._partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b",' % version.encode()
+
+    def _pieces(self, record: Record) -> tuple[Any, ...]:
+        """What is kept of a record: the JSON of its cells around its ages, and where its metadata ends."""
+        views = record.views
+        if views is None:
+            views = record.views = {}
+        pieces = views.get(self._view)
+        if pieces is None:
+            obj = self.plain.codec.from_storage(orjson.loads(record.item))
+            kept = cell_pieces(row(self.endpoint.info.group, self.endpoint.gvk.kind, obj))
+            meta_end = len(b'{"metadata":') + len(orjson.dumps(obj["metadata"])) if not self.plain.codec.converts else 0
+            pieces = views[self._view] = (*kept, meta_end)
+        return pieces
+
+    def row(self, record: Record, ages: dict[float, bytes], now: float) -> bytes:
+        """
+        One row.
+
+        @param ages: The texts of the ages met so far in this answer, by timestamp.
+        """
+        before, stamp, after, more, meta_end = self._pieces(record)
+        age = ages.get(stamp)
+        if age is None:
+            age = ages[stamp] = b"" if stamp is None else human_age(stamp, now).encode()
+        cells = before + age + after
+        for stamp, text in more:
+            cells += human_age(stamp, now).encode() + text
+        if self.include == "None":
+            return b'{"cells":[%b],"object":null}' % cells
+        if self.include == "Object":
+            return b'{"cells":[%b],"object":%b}' % (cells, self.plain.one(record))
+        if meta_end:
+            meta = record.item[:meta_end][1:]
+        else:
+            meta = b'"metadata":' + orjson.dumps(orjson.loads(self.plain.item(record))["metadata"])
+        return b'{"cells":[%b],"object":%b%b}}' % (cells, self._partial, meta)
+
+    def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True) -> Body:
+        """The document."""
+        shown = self._columns if with_columns else b"null"
+        return list_body(self._head + meta + b',"columnDefinitions":' + shown + b',"rows":[', rows, b"]}")
+
+    def one(self, result: Result) -> bytes:
+        """A single object, as a table of one row."""
+        record = result if isinstance(result, Record) else made_up_record(result)
+        meta = b"{}" if not record.revision else b'{"resourceVersion":"%d"}' % record.revision
+        return self.table(meta, [self.row(record, {}, time.time())]).joined()
+
+    def listing(self, listing: Listing, token: str) -> Body:
+        """A list."""
+        ages: dict[float, bytes] = {}
+        now = time.time()
+        rows = [self.row(record, ages, now) for record in listing.records]
+        return self.table(orjson.dumps(list_meta(listing, token)), rows)
+
+    def event(self, kind: str, record: Record) -> bytes:
+        """A watch event; only the first of a watch repeats the columns."""
+        return self._event(kind, record, with_columns=False)
+
+    def first_event(self, kind: str, record: Record) -> bytes:
+        """The first event of a watch."""
+        return self._event(kind, record, with_columns=True)
+
+    def _event(self, kind: str, record: Record, *, with_columns: bool) -> bytes:
+        meta = b'{"resourceVersion":"%d"}' % record.revision
+        rows = [self.row(record, {}, time.time())]
+        return b'{"type":"%b","object":%b}\n' % (
+            kind.encode(),
+            self.table(meta, rows, with_columns=with_columns).joined(),
+        )
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+        """A bookmark: a row of blanks."""
+        zero = self.plain.bookmark_object(revision, initial_events_end)
+        cells = cell_pieces(row(self.endpoint.info.group, self.endpoint.gvk.kind, zero))
+        shown = cells[0]
+        meta = orjson.dumps(bookmark_meta(revision, initial_events_end))
+        if self.include == "None":
+            obj = b"null"
+        elif self.include == "Object":
+            obj = orjson.dumps(zero)
+        else:
+            obj = b'%b"metadata":%b}' % (self._partial, meta)
+        line = b'{"cells":[%b],"object":%b}' % (shown, obj)
+        head = b'{"resourceVersion":"%d"}' % revision
+        return b'{"type":"BOOKMARK","object":%b}\n' % self.table(head, [line], with_columns=False).joined()
+
+
+def made_up_record(obj: JSONObject) -> Record:
+    """A record for an object that is not stored: a dry run's, a subresource's."""
+    from .encoding import without_kind
+
+    meta = obj.get("metadata") or {}
+    key = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+    return Record(key, int(meta.get("resourceVersion") or 0), without_kind(obj), {}, {})
+
+
+def cell_pieces(cells: tuple[Any, ...]) -> tuple[bytes, float | None, bytes, list[tuple[float, bytes]]]:
+    """
+    The JSON of a row's cells, cut at its ages.
+
+    @return: What precedes the first age, the first age's timestamp (L{None} for no age at all), what follows up
+        to the next, and the other ages with what follows each.
+    """
+    texts: list[bytes] = [b""]
+    stamps: list[float] = []
+    for place, cell in enumerate(cells):
+        if place:
+            texts[-1] += b","
+        if not isinstance(cell, AgeCell):
+            texts[-1] += orjson.dumps(cell)
+        else:
+            texts[-1] += b'"' + cell.before.encode()
+            stamps.append(cell.timestamp)
+            texts.append(cell.after.encode() + b'"')
+    if not stamps:
+        return texts[0], None, b"", []
+    return texts[0], stamps[0], texts[1], list(zip(stamps[1:], texts[2:], strict=True))

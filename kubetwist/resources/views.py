@@ -1,0 +1,82 @@
+"""Which encoder answers a request: what the client accepts, and for Tables what it wants of the objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..api.errors import APIStatusError
+from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, not_a_list, pretty
+from .negotiation import negotiate_list, negotiate_object, negotiate_watch, wants_pretty
+from .tables import TableEncoder, check_include
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+    from .endpoint import Endpoint
+
+_WITH_BODY = (b"POST", b"PUT", b"PATCH")
+
+
+class View(NamedTuple):
+    """How a request wants its answer."""
+
+    encoder: Any
+    content_type: bytes
+    pretty: bool
+
+    def one(self, result: Any) -> bytes:
+        """A single object."""
+        body: bytes = self.encoder.one(result)
+        return pretty(body) if self.pretty else body
+
+
+def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
+    """
+    Find the encoder for a request.
+
+    @param collection: Whether a list is answered (or watched), not a single object.
+    @raise APIStatusError: The client accepts nothing that can be had (406), or asks for an unknown part (400).
+    """
+    accept = request.getHeader(b"accept")
+    if collection:
+        negotiated = negotiate_list(accept)
+        if request.info.verb == "watch":
+            negotiated = negotiate_watch(accept)
+    else:
+        negotiated = negotiate_object(accept, request.method in _WITH_BODY and not request.read_body())
+    transform = negotiated.transform
+    include = ""
+    if transform:
+        if transform == "Table":
+            include = check_include(first(request, "includeObject"))
+        elif transform == "PartialObjectMetadataList" and not collection:
+            raise not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
+        elif transform == "PartialObjectMetadata" and collection and request.info.verb != "watch":
+            raise APIStatusError(
+                406,
+                "NotAcceptable",
+                f"you requested {transform}, but the requested object is a list "
+                f"(*{endpoint.gvk.group.partition('.')[0] or 'core'}.{endpoint.gvk.kind}List)",
+            )
+    key = (negotiated.media, transform, negotiated.version, include)
+    encoder = endpoint.encoders.get(key)
+    if encoder is None:
+        encoder = endpoint.encoders[key] = _make(endpoint, *key)
+    indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
+    return View(encoder, negotiated.content_type, indented and negotiated.media == "json")
+
+
+def _make(endpoint: Endpoint, media: str, transform: str, version: str, include: str) -> Any:
+    encoder: Any
+    if transform == "Table":
+        encoder = TableEncoder(endpoint, version, include)
+    elif transform:
+        encoder = PartialEncoder(endpoint, version)
+    else:
+        encoder = JSONEncoder(endpoint)
+    return YAMLEncoder(encoder) if media == "yaml" else encoder
+
+
+def first(request: KubeRequest, name: str) -> str:
+    """The first value of a query parameter; C{""} without one."""
+    values = request.query.get(name)
+    return values[0] if values else ""

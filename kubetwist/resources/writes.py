@@ -1,0 +1,162 @@
+"""The handlers that write: create, update, patch, delete, deletecollection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..api.decoding import BodyError, decode_json, decode_yaml
+from ..api.errors import APIStatusError
+from ..api.listoptions import (
+    create_options,
+    delete_options_from_body,
+    delete_options_from_query,
+    patch_options,
+    update_options,
+)
+from ..api.options import DeleteOptions, ListOptions
+from ..api.resource import JSONObject
+from ..storage.record import Record
+from .bodies import decode_object, named_otherwise, read_document
+from .endpoint import Endpoint
+from .negotiation import body_media, patch_media
+from .patching import Patch, make_patch
+from .reads import Reads, check_name
+from .respond import respond_body, respond_status
+from .views import view
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
+
+class Writes:
+    """Answers POST, PUT, PATCH and DELETE of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, reads: Reads) -> None:
+        self.endpoint = endpoint
+        self._reads = reads
+
+    async def create(self, request: KubeRequest, namespace: str = "") -> None:
+        """POST on a collection."""
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=False)
+        document, data = await read_document(request, endpoint)
+        options = create_options(request.query)
+        obj = decode_object(request, endpoint, document, data, options.field_validation)
+        scope = endpoint.scope(request, namespace)
+        result = await endpoint.storage.create(scope, endpoint.default(obj), options)
+        request.respond(201, shown.one(result), shown.content_type)
+
+    async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """POST on a subresource of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        document, data = await read_document(request, endpoint)
+        options = create_options(request.query)
+        obj = decode_object(request, endpoint, document, data, options.field_validation)
+        scope = endpoint.scope(request, namespace)
+        result = await endpoint.storage.create_named(scope, name, obj, options)
+        if isinstance(result, dict) and result.get("kind") == "Status":
+            respond_status(request, 201, result)
+        else:
+            request.respond(201, shown.one(result), shown.content_type)
+
+    async def update(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """PUT of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        document, data = await read_document(request, endpoint)
+        options = update_options(request.query)
+        scope = endpoint.scope(request, namespace)
+        decoded = decode_object(request, endpoint, document, data, options.field_validation)
+        problem = named_otherwise(name, decoded["metadata"].get("name"))
+        if problem is not None:
+            raise APIStatusError.bad_request(problem)
+        fresh: list[JSONObject] = [decoded]
+
+        def change(stored: JSONObject | None) -> JSONObject:
+            # The store changes what it is given, so an attempt after a conflict starts from the document again.
+            obj = fresh.pop() if fresh else endpoint.codec.decode(document.value, [], data)
+            obj = endpoint.default(obj)
+            if stored is not None:
+                endpoint.storage.check_uid(scope, obj, stored)
+            return obj
+
+        result, created = await endpoint.storage.update(scope, name, change, options)
+        request.respond(201 if created else 200, shown.one(result), shown.content_type)
+
+    async def patch(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """PATCH of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        media = patch_media(request.getHeader(b"content-type"))
+        shown = view(endpoint, request, collection=False)
+        options = patch_options(request.query, media)
+        scope = endpoint.scope(request, namespace)
+        patch: Patch = make_patch(media, request.read_body(), endpoint, options.field_validation)
+
+        def change(stored: JSONObject | None) -> JSONObject:
+            assert stored is not None, "patches do not create"
+            obj = patch.apply(endpoint.codec.from_storage(stored))
+            problem = named_otherwise(name, obj["metadata"].get("name"))
+            if problem is not None:
+                raise APIStatusError.bad_request(problem)
+            return endpoint.default(obj)
+
+        result, created = await endpoint.storage.update(scope, name, change, options, patching=True)
+        for problem in patch.problems:
+            request.warn(problem)
+        request.respond(201 if created else 200, shown.one(result), shown.content_type)
+
+    async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:
+        """DELETE of an object."""
+        endpoint = self.endpoint
+        check_name(name)
+        shown = view(endpoint, request, collection=False)
+        options = self.delete_options(request)
+        scope = endpoint.scope(request, namespace)
+        result, gone = await endpoint.storage.delete(scope, name, options)
+        code = 202 if not gone and options.orphan_dependents is False else 200
+        if endpoint.strategy is not None and endpoint.strategy.delete_returns_object or not gone:
+            request.respond(code, shown.one(result), shown.content_type)
+        else:
+            respond_status(request, code, self.success(result))
+
+    def success(self, record: Record) -> dict[str, Any]:
+        """The Status that tells of a deletion."""
+        import orjson
+
+        info = self.endpoint.info
+        details: dict[str, Any] = {"name": record.name}
+        if info.group:
+            details["group"] = info.group
+        details["kind"] = info.resource
+        details["uid"] = orjson.loads(record.item)["metadata"].get("uid", "")
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+    async def delete_collection(self, request: KubeRequest, namespace: str = "") -> None:
+        """DELETE of a collection."""
+        endpoint = self.endpoint
+        shown = view(endpoint, request, collection=True)
+        selection: ListOptions = self._reads.options(request)
+        options = self.delete_options(request)
+        scope = endpoint.scope(request, namespace)
+        listing = await endpoint.storage.delete_collection(scope, options, selection)
+        respond_body(request, 200, shown.encoder.listing(listing, ""), shown.content_type)
+
+    def delete_options(self, request: KubeRequest) -> DeleteOptions:
+        """
+        How to delete: from the body, or without one from the query.
+
+        @raise APIStatusError: They make no sense (400, 422), or come in another media type (415).
+        """
+        data = request.read_body()
+        if not data:
+            return delete_options_from_query(request.query)
+        media = body_media(request.getHeader(b"content-type"))
+        try:
+            document = decode_yaml(data) if media == "yaml" else decode_json(data)
+        except BodyError as error:
+            raise APIStatusError.bad_request(error.as_body_of_object()) from None
+        return delete_options_from_body(document.value)

@@ -1,0 +1,430 @@
+"""
+HTTP/1.1 as a connection speaks it: heads, bodies, limits and patience.
+
+Twisted's own channel parses a head line by line and sets a timer for every request. This one takes a head apart at
+once, and one clock of the site watches over all connections. It also is where too much is turned away while it arrives.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
+from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
+
+if TYPE_CHECKING:
+    from .site import KubeRequest, KubeSite
+
+#: The longest request line; longer ones are 414.
+MAX_LINE: Final = 64 * 1024
+#: The largest head, request line included; larger ones are 431.
+MAX_HEAD: Final = 128 * 1024
+#: The most header fields of a request; more are 431.
+MAX_FIELDS: Final = 500
+#: The largest body, as in the reference.
+MAX_BODY: Final = 3 * 1024 * 1024
+#: How much a client may send ahead while its request is answered before it is read from no more.
+MAX_AHEAD: Final = 64 * 1024
+#: How much of a refused body is read and thrown away, so that its sender gets to read the answer.
+MAX_DISCARDED: Final = 32 * 1024 * 1024
+
+#: Seconds between requests; the reference's IdleTimeout.
+IDLE_TIMEOUT: Final = 90.0
+#: Seconds from the first byte of a head to its last; the reference's ReadHeaderTimeout.
+HEAD_TIMEOUT: Final = 32.0
+#: Seconds from the end of a head to the end of the body.
+BODY_TIMEOUT: Final = 60.0
+#: Seconds that a connection which is to be closed is given to read its answer.
+LINGER: Final = 5.0
+
+# What a connection waits for.
+_HEAD, _BODY, _ANSWER, _DISCARD = range(4)
+
+_TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TARGET: Final = re.compile(rb"[!-~\x80-\xff]+")
+_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_VERSION: Final = re.compile(rb"HTTP/[0-9]\.[0-9]")
+_METHODS: Final = frozenset((b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS"))
+
+#: Field names as sent, and in lower case; clients use few.
+_NAMES: dict[bytes, bytes] = {}
+_NAMES_KEPT: Final = 2048
+
+_REASONS: Final = {
+    400: b"Bad Request",
+    408: b"Request Timeout",
+    414: b"URI Too Long",
+    429: b"Too Many Requests",
+    431: b"Request Header Fields Too Large",
+    501: b"Not Implemented",
+    505: b"HTTP Version Not Supported",
+}
+
+
+class Malformed(Exception):
+    """What arrives is no request that we take; the connection ends with C{code}."""
+
+    def __init__(self, code: int, why: str = "") -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class KubeChannel(HTTPChannel):
+    """
+    One connection.
+
+    @ivar remembered: What filters know of this connection whatever the request, such as the owner of its certificate.
+    @ivar deadline: When patience ends, in the site's time; L{None} while a request is answered.
+    """
+
+    timeOut = None
+    factory: Any
+    site: KubeSite
+    deadline: float | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remembered: dict[object, Any] = {}
+        self._state = _HEAD
+        self._buffer = b""
+        self._parsing = False
+        self._paused = False
+        self._decoder: Any = None
+        self._chunks: list[bytes] = []
+        self._length = 0
+        self._missing: int | None = 0
+        self._discarded = 0
+
+    # What arrives.
+
+    def connectionMade(self) -> None:
+        """A client has connected."""
+        super().connectionMade()
+        self.site.connected(self)
+        self.deadline = self.site.now() + HEAD_TIMEOUT
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take what arrives."""
+        state = self._state
+        if state == _HEAD:
+            if not self._buffer:
+                self._buffer = data
+                self.deadline = self.site.now() + HEAD_TIMEOUT
+            else:
+                self._buffer += data
+            self._parse()
+        elif state == _BODY:
+            self._guarded(self._body_received, data)
+            if self._state == _HEAD:
+                self._parse()
+        elif state == _ANSWER:
+            self._buffer += data
+            if len(self._buffer) > MAX_AHEAD and not self._paused:
+                self._paused = True
+                self._networkProducer.pauseProducing()
+        else:
+            self._discard(len(data))
+
+    def _parse(self) -> None:
+        """Serve the requests that have arrived whole; one after the other, however they are answered."""
+        if self._parsing:
+            return
+        self._parsing = True
+        try:
+            # A client that does not read its answers gets no more of them.
+            while self._state == _HEAD and self._buffer and not self._waitingForTransport:
+                buffer = self._buffer
+                end = buffer.find(b"\r\n\r\n")
+                if end < 0:
+                    self._guarded(self._check_unfinished, buffer)
+                    return
+                self._buffer = b""
+                self._guarded(self._head_received, buffer[:end], buffer[end + 4 :])
+        finally:
+            self._parsing = False
+
+    def _guarded(self, step: Any, *arguments: Any) -> None:
+        try:
+            step(*arguments)
+        except Malformed as error:
+            self.refuse(error.code, str(error))
+        except _MalformedChunkedDataError:
+            self.refuse(400)
+
+    def _check_unfinished(self, head: bytes) -> None:
+        if head.startswith(b"\r\n"):
+            # Some clients end a body with a line break too many.
+            self._buffer = head[2:]
+        elif len(head) > MAX_LINE and b"\r\n" not in head:
+            raise Malformed(414)
+        elif len(head) > MAX_HEAD:
+            raise Malformed(431)
+
+    # Heads.
+
+    def _head_received(self, head: bytes, rest: bytes) -> None:
+        if head.startswith(b"\r\n"):
+            head = head[2:]
+        if len(head) > MAX_HEAD:
+            raise Malformed(414 if head.find(b"\r\n", 0, MAX_LINE) < 0 else 431)
+        lines = head.split(b"\r\n")
+        line_breaks = len(lines) - 1
+        if head.count(b"\n") != line_breaks or head.count(b"\r") != line_breaks or b"\0" in head:
+            raise Malformed(400)
+        method, target, version = self._request_line(lines[0])
+        if line_breaks > MAX_FIELDS:
+            raise Malformed(431)
+        fields: dict[bytes, list[bytes]] = {}
+        for line in lines[1:]:
+            name, colon, value = line.partition(b":")
+            known = _NAMES.get(name)
+            if known is None:
+                known = _field_name(name, colon)
+            elif not colon:
+                raise Malformed(400)
+            value = value.strip(b" \t")
+            if known in fields:
+                fields[known].append(value)
+            else:
+                fields[known] = [value]
+        if version == b"HTTP/1.1" and len(fields.get(b"host", ())) != 1:
+            raise Malformed(400, "missing required Host header" if b"host" not in fields else "too many Host headers")
+
+        length = self._body_length(fields)
+        connection = fields.get(b"connection")
+        close = version != b"HTTP/1.1" or (connection is not None and b"close" in connection[0].lower())
+        self.persistent = 0 if close else 1
+        request: KubeRequest = self.site.requestFactory(self)  # type: ignore[assignment]
+        request.begin(method, target, version, fields)
+        self.requests.append(request)
+        if length == 0:
+            self._serve(request, b"", rest)
+            return
+        if length is not None and length > MAX_BODY:
+            self._too_large(request, len(rest), length)
+            return
+        if b"expect" in fields and fields[b"expect"][0].lower() == b"100-continue" and version == b"HTTP/1.1":
+            self._send100Continue()
+        self._state = _BODY
+        self.deadline = self.site.now() + BODY_TIMEOUT
+        self._missing = length or 0
+        if length is None:
+            self._decoder = _ChunkedTransferDecoder(self._chunk_received, self._chunks_finished)
+        if rest:
+            self._body_received(rest)
+
+    def _request_line(self, line: bytes) -> tuple[bytes, bytes, bytes]:
+        if len(line) > MAX_LINE:
+            raise Malformed(414)
+        parts = line.split(b" ")
+        if len(parts) != 3:
+            raise Malformed(400)
+        method, target, version = parts
+        if version not in (b"HTTP/1.1", b"HTTP/1.0"):
+            raise Malformed(505 if _VERSION.fullmatch(version) else 400)
+        if method not in _METHODS and not _TOKEN.fullmatch(method):
+            raise Malformed(400)
+        if not _TARGET.fullmatch(target):
+            raise Malformed(400)
+        if not target.startswith(b"/") and target != b"*":
+            # The absolute form, which proxies are sent.
+            scheme, separator, rest = target.partition(b"://")
+            if not separator or scheme.lower() not in (b"http", b"https"):
+                raise Malformed(400)
+            authority_end = min((at for at in (rest.find(b"/"), rest.find(b"?")) if at >= 0), default=len(rest))
+            target = rest[authority_end:]
+            if not target.startswith(b"/"):
+                target = b"/" + target
+        if b"%" in target and _ESCAPE.search(target.partition(b"?")[0]):
+            raise Malformed(400)
+        return method, target, version
+
+    def _body_length(self, fields: dict[bytes, list[bytes]]) -> int | None:
+        """The length of the body; L{None} when it comes in chunks."""
+        lengths = fields.get(b"content-length")
+        codings = fields.get(b"transfer-encoding")
+        if codings is not None:
+            # Both at once, or several, is how requests are smuggled past proxies.
+            if lengths is not None or len(codings) != 1:
+                raise Malformed(400)
+            if codings[0].lower() != b"chunked":
+                raise Malformed(501, "unsupported transfer encoding")
+            return None
+        if lengths is None:
+            return 0
+        length = lengths[0]
+        if len(lengths) != 1 or not length.isdigit() or len(length) > 18:
+            raise Malformed(400)
+        return int(length)
+
+    # Bodies.
+
+    def _body_received(self, data: bytes) -> None:
+        if self._decoder is not None:
+            self._decoder.dataReceived(data)
+            return
+        missing = self._missing or 0
+        if len(data) < missing:
+            self._missing = missing - len(data)
+            self._keep(data)
+            return
+        if self._chunks:
+            self._keep(data[:missing])
+            self._finish_body(data[missing:])
+        else:
+            request = self.requests[-1]
+            body, rest = (data, b"") if len(data) == missing else (data[:missing], data[missing:])
+            self._serve(request, body, rest)
+
+    def _chunk_received(self, data: bytes) -> None:
+        if self._state == _BODY:
+            if self._length + len(data) > MAX_BODY:
+                self._too_large(self.requests[-1], len(data), None)
+            else:
+                self._keep(data)
+
+    def _chunks_finished(self, rest: bytes) -> None:
+        if self._state == _BODY:
+            self._finish_body(rest)
+
+    def _keep(self, data: bytes) -> None:
+        if not self.site.reserve(len(data)):
+            raise Malformed(429)
+        self._length += len(data)
+        self._chunks.append(data)
+
+    def _finish_body(self, rest: bytes) -> None:
+        body = b"".join(self._chunks)
+        self._drop_body()
+        self._serve(self.requests[-1], body, rest)
+
+    def _drop_body(self) -> None:
+        self.site.release(self._length)
+        self._chunks = []
+        self._length = 0
+        self._decoder = None
+
+    def _too_large(self, request: KubeRequest, arrived: int, length: int | None) -> None:
+        """Answer without the body; what still comes of it is thrown away, and the connection ends."""
+        self._drop_body()
+        self.persistent = 0
+        self._state = _DISCARD
+        self._missing = None if length is None else length - arrived
+        self._discarded = 0
+        self.deadline = None
+        self._handlingRequest = True
+        request.body_too_large = True
+        request.serve(b"")
+
+    def _discard(self, arrived: int) -> None:
+        self._discarded += arrived
+        if self._discarded > MAX_DISCARDED:
+            self.abort()
+        elif self._missing is not None:
+            self._missing -= arrived
+            if self._missing <= 0 and self.idle:
+                self.loseConnection()
+
+    # Answers.
+
+    def _serve(self, request: KubeRequest, body: bytes, rest: bytes) -> None:
+        self._buffer = rest
+        self._state = _ANSWER
+        self._handlingRequest = True
+        self.deadline = None
+        request.serve(body)
+
+    def requestDone(self, request: Any) -> None:
+        """The request is answered: go on with the next, or close."""
+        del self.requests[0]
+        if not self.persistent:
+            if self._state == _DISCARD and (self._missing is None or self._missing > 0):
+                # The client still sends; closed now, the connection would be reset before it has read the answer.
+                self.deadline = self.site.now() + LINGER
+            else:
+                self.loseConnection()
+            return
+        self._handlingRequest = False
+        self._state = _HEAD
+        if self._paused and not self._waitingForTransport:
+            self._paused = False
+            self._networkProducer.resumeProducing()
+        self.deadline = self.site.now() + (HEAD_TIMEOUT if self._buffer else IDLE_TIMEOUT)
+        if self._buffer and not self._parsing:
+            self._parse()
+
+    def refuse(self, code: int, why: str = "") -> None:
+        """End the connection over something that is no request, in plain text as the reference does."""
+        reason = b"%d %b" % (code, _REASONS[code])
+        text = reason + (b": " + why.encode() if why else b"")
+        retry = b"Retry-After: 1\r\n" if code == 429 else b""
+        self.transport.write(
+            b"HTTP/1.1 %b\r\n%bContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+            % (reason, retry, len(text), text)
+        )
+        self._drop_body()
+        self._buffer = b""
+        self._state = _DISCARD
+        self._missing = None
+        self._discarded = 0
+        self.persistent = 0
+        pending, self.requests = self.requests, []
+        for request in pending:
+            request.connectionLost(Failure(ConnectionDone()))
+        self.deadline = self.site.now() + LINGER
+        self.loseConnection()
+
+    def resumeProducing(self) -> None:
+        """The transport takes more."""
+        super().resumeProducing()
+        if not self._handlingRequest:
+            self._paused = False
+            self._parse()
+
+    # Patience.
+
+    def patience_over(self) -> None:
+        """The deadline has passed."""
+        self.deadline = None
+        if self._state == _DISCARD or (self._state == _HEAD and not self._buffer):
+            self.close()
+        elif self._state in (_HEAD, _BODY):
+            self.refuse(408)
+
+    def close(self) -> None:
+        """End a connection that has no request open; abruptly if the client does not go along."""
+        if self._state == _DISCARD:
+            self.abort()
+        else:
+            self._state = _DISCARD
+            self.deadline = self.site.now() + LINGER
+            self.loseConnection()
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self.transport.abortConnection()
+
+    def connectionLost(self, reason: Any) -> None:  # type: ignore[override]
+        """The client is gone."""
+        self.site.disconnected(self)
+        self.deadline = None
+        self._drop_body()
+        super().connectionLost(reason)
+        self.requests = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is open."""
+        return not self.requests
+
+
+def _field_name(name: bytes, colon: bytes) -> bytes:
+    """A field's name in lower case, checked and remembered."""
+    if not colon or not _TOKEN.fullmatch(name):
+        raise Malformed(400)
+    known = name.lower()
+    if len(_NAMES) < _NAMES_KEPT and len(name) < 64:
+        _NAMES[name] = known
+    return known

@@ -1,0 +1,7 @@
+"""What ends a start."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """The server can not start; the text is one line for whoever started it."""

@@ -1,0 +1,262 @@
+"""
+Command-line flags as kube-apiserver takes them: typed, with C{--flag=value}, C{--flag value} and C{--switch}.
+
+Twisted's L{usage.Options} knows neither switches with values nor flags that add up, so a table of L{Flag}s is parsed here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from attrs import field, frozen
+
+from ..api.durations import parse_duration
+
+
+@frozen
+class Kind:
+    """
+    A type of flags.
+
+    @ivar parse: Makes a value of an argument, or raises L{ValueError} with what is wrong about it.
+    @ivar shown: What the help calls the argument.
+    @ivar add: Joins the values of a flag that is given again; L{None} when the last one counts.
+    @ivar switch: The flag may stand alone, and then never takes the next argument.
+    """
+
+    parse: Callable[[str], Any]
+    shown: str = ""
+    add: Callable[[Any, Any], Any] | None = None
+    switch: bool = False
+
+
+@frozen
+class Flag:
+    """One flag; C{default} is a value, not an argument."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    section: str = field(default="")
+
+
+class FlagError(ValueError):
+    """Arguments that make no sense."""
+
+
+def _boolean(text: str) -> bool:
+    # Go's strconv.ParseBool.
+    if text in ("1", "t", "T", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "F", "false", "FALSE", "False"):
+        return False
+    raise ValueError("it must be true or false")
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("it must be a whole number") from None
+
+
+def _port(text: str) -> int:
+    value = _integer(text)
+    if not 0 <= value <= 65535:
+        raise ValueError("it must be a port between 0 and 65535")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = _integer(text)
+    if value < 1:
+        raise ValueError("it must be greater than 0")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = _integer(text)
+    if value < 0:
+        raise ValueError("it must not be negative")
+    return value
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise ValueError("it must be an IP address") from None
+
+
+def _networks(text: str) -> tuple[str, ...]:
+    try:
+        networks = [ipaddress.ip_network(one.strip()) for one in text.split(",")]
+    except ValueError:
+        raise ValueError("it must be one network such as 10.0.0.0/24, or two of different IP families") from None
+    if len(networks) > 2 or len({one.version for one in networks}) != len(networks):
+        raise ValueError("it must be one network, or two of different IP families")
+    if any(one.num_addresses < 4 for one in networks):
+        raise ValueError("it must have room for several addresses")
+    return tuple(str(one) for one in networks)
+
+
+def _duration(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds < 0:
+        raise ValueError("it must not be negative")
+    return seconds
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _mapping(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in _list(text):
+        key, _, value = part.partition("=")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _switches(text: str) -> dict[str, bool]:
+    found = {}
+    for name, value in _mapping(text).items():
+        try:
+            found[name.rpartition(":")[2]] = _boolean(value)
+        except ValueError:
+            raise ValueError(f"{name} must be true or false") from None
+    return found
+
+
+def _sizes(text: str) -> dict[str, int]:
+    found = {}
+    for part in _list(text):
+        resource, hash_sign, size = part.partition("#")
+        if not hash_sign or not resource or not size.isdigit():
+            raise ValueError("each item must be resource[.group]#size")
+        found[resource] = int(size)
+    return found
+
+
+def _port_range(text: str) -> tuple[int, int]:
+    first, separator, last = text.partition("-")
+    if not separator:
+        first, separator, count = text.partition("+")
+        if separator:
+            last = str(_natural(first) + _natural(count))
+    low, high = _port(first), _port(last or first)
+    if low > high:
+        raise ValueError("the first port must not be greater than the last")
+    return low, high
+
+
+def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {**one, **other}
+
+
+def one_of(*choices: str) -> Kind:
+    """A choice."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"it must be one of {', '.join(choices)}")
+        return text
+
+    return Kind(parse, "string")
+
+
+STRING = Kind(str, "string")
+BOOLEAN = Kind(_boolean, switch=True)
+PORT = Kind(_port, "int")
+POSITIVE = Kind(_positive, "int")
+NATURAL = Kind(_natural, "int")
+ADDRESS = Kind(_address, "ip")
+NETWORKS = Kind(_networks, "string")
+DURATION = Kind(_duration, "duration")
+STRINGS = Kind(_list, "strings", add=lambda one, other: one + other)
+STRING_ARRAY = Kind(lambda text: (text,), "stringArray", add=lambda one, other: one + other)
+MAPPING = Kind(_mapping, "mapStringString", add=_merge)
+SWITCHES = Kind(_switches, "mapStringBool", add=_merge)
+SIZES = Kind(_sizes, "strings", add=_merge)
+PORT_RANGE = Kind(_port_range, "portRange")
+
+
+def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, Any]:
+    """
+    Read a command line.
+
+    @return: A value for every flag.
+    @raise FlagError: With a line for the user.
+    """
+    known = {flag.name: flag for flag in flags}
+    values: dict[str, Any] = {}
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if not argument.startswith("--") or argument == "--":
+            raise FlagError(f'unexpected argument "{argument}"')
+        name, equals, text = argument[2:].partition("=")
+        # Underscores were once what dashes are now; the reference still takes them.
+        flag = known.get(name.replace("_", "-"))
+        if flag is None:
+            raise FlagError(f"unknown flag: --{name}")
+        if not equals:
+            if flag.kind.switch:
+                text = "true"
+            elif rest:
+                text = rest.pop(0)
+            else:
+                raise FlagError(f"flag needs an argument: --{name}")
+        try:
+            value = flag.kind.parse(text)
+        except ValueError as error:
+            raise FlagError(f'invalid argument "{text}" for "--{flag.name}" flag: {error}') from None
+        if flag.kind.add is not None and flag.name in values:
+            value = flag.kind.add(values[flag.name], value)
+        values[flag.name] = value
+    return {flag.name: values.get(flag.name, flag.default) for flag in flags}
+
+
+def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
+    """The help for all flags, section by section."""
+    sections: dict[str, list[Flag]] = {}
+    for flag in flags:
+        sections.setdefault(flag.section, []).append(flag)
+    lines: list[str] = []
+    for section, members in sections.items():
+        lines += ["", f"{section} flags:", ""]
+        for flag in members:
+            lines.append(f"    --{flag.name} {flag.kind.shown}".rstrip())
+            text = flag.help
+            default = _shown(flag)
+            if default:
+                text += f" (default {default})"
+            lines += wrap(text, width, initial_indent=" " * 12, subsequent_indent=" " * 12)
+    return "\n".join(lines) + "\n"
+
+
+def _shown(flag: Flag) -> str:
+    value = flag.default
+    if value in (None, "", False, (), {}, 0):
+        return ""
+    if flag.kind is DURATION:
+        return shown_duration(value)
+    if isinstance(value, bool):
+        return "true"
+    if flag.kind is PORT_RANGE:
+        return f"{value[0]}-{value[1]}"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def shown_duration(seconds: float) -> str:
+    """Whole seconds as Go prints them."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return (f"{hours}h" if hours else "") + (f"{minute}m" if minutes else "") + f"{second}s"

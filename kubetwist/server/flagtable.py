@@ -1,0 +1,187 @@
+"""The flags of C{twist kubeapi}: kube-apiserver's names and meanings where it has them, and a few of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from .flags import (
+    ADDRESS,
+    BOOLEAN,
+    DURATION,
+    MAPPING,
+    NATURAL,
+    NETWORKS,
+    PORT,
+    PORT_RANGE,
+    POSITIVE,
+    SIZES,
+    STRING,
+    STRING_ARRAY,
+    STRINGS,
+    SWITCHES,
+    Flag,
+    Kind,
+    one_of,
+)
+
+#: Which release is stood in for unless --kubernetes-version says otherwise.
+DEFAULT_KUBERNETES_VERSION: Final = "1.36"
+
+_TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
+    "kubetwist": [
+        (
+            "data-dir",
+            STRING,
+            "./kubetwist-data",
+            "Where certificates, keys, admin.kubeconfig and the embedded store are. Made at the first start.",
+        ),
+        (
+            "kubernetes-version",
+            STRING,
+            DEFAULT_KUBERNETES_VERSION,
+            "The Kubernetes release whose API is served, 1.25 or later.",
+        ),
+    ],
+    "Generic": [
+        (
+            "advertise-address",
+            ADDRESS,
+            "",
+            "The IP address under which others reach this server; the one of --bind-address without it.",
+        ),
+        ("external-hostname", STRING, "", "The host name under which others reach this server."),
+        ("feature-gates", SWITCHES, {}, "Switches of features, as Name=true or Name=false."),
+        (
+            "min-request-timeout",
+            NATURAL,
+            1800,
+            "The least number of seconds that watches last which set no timeout themselves.",
+        ),
+        (
+            "request-timeout",
+            DURATION,
+            60.0,
+            "How long a request may take before it is answered with an error. Watches and the like are exempt.",
+        ),
+        (
+            "shutdown-delay-duration",
+            DURATION,
+            0.0,
+            "How long the server goes on as usual after it was told to stop, but for /readyz, which fails at once.",
+        ),
+    ],
+    "Etcd": [
+        (
+            "storage-backend",
+            STRING,
+            "sqlite",
+            "What objects are stored in: sqlite, memory, or one that a plugin brings.",
+        ),
+        ("etcd-prefix", STRING, "/registry", "What all keys in the store begin with."),
+        ("etcd-compaction-interval", DURATION, 300.0, "How often old revisions are forgotten. 0 keeps them all."),
+        ("delete-collection-workers", POSITIVE, 1, "How many objects one deletecollection deletes at a time."),
+        ("enable-garbage-collector", BOOLEAN, True, "Whether deletes may leave dependents to a garbage collector."),
+        ("watch-cache", BOOLEAN, True, "Whether reads and watches are answered from memory."),
+        (
+            "watch-cache-sizes",
+            SIZES,
+            {},
+            "How many past events are kept for watches, by resource, as resource[.group]#size; 0 switches the cache off.",
+        ),
+        ("default-watch-cache-size", NATURAL, 100, "The same for all others."),
+    ],
+    "Secure serving": [
+        ("bind-address", ADDRESS, "127.0.0.1", "The IP address to listen on."),
+        ("secure-port", PORT, 6443, "The port to listen on; 0 takes a free one."),
+        (
+            "cert-dir",
+            STRING,
+            "",
+            "Where apiserver.crt and apiserver.key are, and are made when missing; in the data directory without it.",
+        ),
+        ("tls-cert-file", STRING, "", "The serving certificate, followed by its issuers."),
+        ("tls-private-key-file", STRING, "", "The key of --tls-cert-file."),
+        (
+            "tls-min-version",
+            one_of("VersionTLS12", "VersionTLS13"),
+            "VersionTLS12",
+            "The lowest version of TLS that is spoken.",
+        ),
+        ("disable-http2-serving", BOOLEAN, True, "HTTP/1.1 is what is served; false is not possible yet."),
+    ],
+    "Authentication": [
+        ("anonymous-auth", BOOLEAN, True, "Whether requests without credentials are those of system:anonymous."),
+        (
+            "client-ca-file",
+            STRING,
+            "",
+            "Authorities whose client certificates are accepted, besides the one of the data directory.",
+        ),
+        ("token-auth-file", STRING, "", "Users of bearer tokens: CSV with token, user name, uid and, in quotes, groups."),
+        (
+            "api-audiences",
+            STRINGS,
+            (),
+            "What service account tokens must be meant for; --service-account-issuer without it.",
+        ),
+        (
+            "service-account-issuer",
+            STRING_ARRAY,
+            ("https://kubernetes.default.svc.cluster.local",),
+            "Who issues service account tokens. Tokens of others that are named too are accepted.",
+        ),
+        (
+            "service-account-key-file",
+            STRING_ARRAY,
+            (),
+            "Public keys for service account tokens; that of the data directory without it.",
+        ),
+    ],
+    "Authorization": [
+        (
+            "authorization-mode",
+            STRINGS,
+            (),
+            "Who is asked whether a request is allowed, in this order. Members of system:masters may do everything.",
+        ),
+    ],
+    "API enablement": [
+        (
+            "runtime-config",
+            MAPPING,
+            {},
+            "Switches API groups, versions and resources on and off: <group>/<version>[/<resource>]=true|false,"
+            " api/all, api/ga, api/beta, api/alpha.",
+        ),
+    ],
+    "Admission": [
+        ("enable-admission-plugins", STRINGS, (), "Admission plugins to switch on besides the default ones."),
+        ("disable-admission-plugins", STRINGS, (), "Admission plugins to switch off."),
+    ],
+    "Logs": [
+        ("logging-format", one_of("text", "json"), "text", "How log lines are written."),
+        ("v", NATURAL, 0, "How much is logged; 4 and more for debugging."),
+    ],
+    "Misc": [
+        ("allow-privileged", BOOLEAN, False, "Whether containers may be privileged."),
+        ("event-ttl", DURATION, 3600.0, "How long events are kept."),
+        (
+            "service-account-signing-key-file",
+            STRING,
+            "",
+            "The private key that signs service account tokens; that of the data directory without it.",
+        ),
+        ("service-cluster-ip-range", NETWORKS, ("10.0.0.0/24",), "Where the addresses of services come from."),
+        ("service-node-port-range", PORT_RANGE, (30000, 32767), "Where the node ports of services come from."),
+    ],
+}
+
+
+def _flags() -> Iterator[Flag]:
+    for section, rows in _TABLE.items():
+        for name, kind, default, text in rows:
+            yield Flag(name, kind, default, text, section)
+
+
+FLAGS: Final = tuple(_flags())

@@ -1,0 +1,501 @@
+"""
+The web site: requests as every layer below sees them, and the factory of their connections.
+
+L{KubeRequest} keeps Twisted's interface, so that any resource can answer it, and adds the short ways that a Kubernetes
+API takes thousands of times a second.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_to_bytes
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.http import NO_BODY_CODES, RESPONSES, datetimeToString, parse_qs
+from twisted.web.http_headers import Headers
+from twisted.web.resource import IResource, getChildForRequest
+from twisted.web.server import NOT_DONE_YET, Request, Site, UnsupportedMethod
+
+from ..api.errors import APIStatusError
+from ..api.query import parse_query
+from .channel import MAX_BODY, KubeChannel
+
+if TYPE_CHECKING:
+    from ..api.resource import UserInfo
+    from ..filters.requestinfo import RequestInfo
+
+Handler = Callable[["KubeRequest"], None]
+
+TEXT: Final = b"text/plain; charset=utf-8"
+
+_STATUS_LINES: Final = {code: b"HTTP/1.1 %d %b\r\n" % (code, reason) for code, reason in RESPONSES.items()}
+#: How many bytes of unfinished bodies are held for all connections together; then new ones are refused.
+MAX_BODIES: Final = 256 * 1024 * 1024
+
+
+class KubeRequest(Request):
+    """
+    One request.
+
+    @ivar info: What it is about; set by the request info filter.
+    @ivar user: Who sends it; set by the authentication filter, L{None} before.
+    @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
+    @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
+    @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
+    @ivar body_too_large: The body went over the limit; there is none to read.
+    """
+
+    defaultContentType = None
+    info: RequestInfo
+    user: UserInfo | None = None
+    audit_id = ""
+    deadline: float | None = None
+    cache_control = b""
+    body_too_large = False
+    method: bytes
+    uri: bytes
+    site: KubeSite
+    channel: Any
+
+    _body = b""
+    _query: dict[str, list[str]] | None = None
+    _args: dict[bytes, list[bytes]] | None = None
+    _warnings: Any = None
+    _request_headers: Headers | None = None
+    _response_headers: Headers | None = None
+    _content: BytesIO | None = None
+    _log = Logger()
+
+    def __init__(self, channel: KubeChannel) -> None:
+        # Not Twisted's: it makes objects that most requests never look at.
+        self.channel = channel
+        self.connection = channel
+        self.site = channel.site
+        self.transport = channel.transport
+        self.notifications: list[Deferred[None]] = []
+        self.cookies: list[bytes] = []
+        self.queued = False
+        self.prepath: list[bytes] = []
+        self.postpath: list[bytes] = []
+
+    def begin(self, method: bytes, target: bytes, version: bytes, fields: dict[bytes, list[bytes]]) -> None:
+        """
+        The head has arrived.
+
+        @param fields: The header, by names in lower case.
+        """
+        self.method = method
+        self.uri = target
+        self.path = target.partition(b"?")[0]
+        self.clientproto = version
+        self.fields = fields
+
+    def serve(self, body: bytes) -> None:
+        """The body has arrived: answer, now or later."""
+        self._body = body
+        site = self.site
+        site.open_requests.add(self)
+        try:
+            site.handler(self)
+        except Exception:
+            self.processingFailed(Failure())
+
+    # The request, read.
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a header field; C{name} is in lower case."""
+        values = self.fields.get(name)
+        return values[0] if values is not None else None
+
+    def getHeader(self, key: Any) -> Any:
+        """As L{IRequest}, but of several fields of a name the first counts, as in the reference."""
+        if isinstance(key, str):
+            values = self.fields.get(key.lower().encode("latin-1"))
+            return values[0].decode("latin-1") if values is not None else None
+        values = self.fields.get(key) or self.fields.get(key.lower())
+        return values[0] if values is not None else None
+
+    @property
+    def requestHeaders(self) -> Headers:  # type: ignore[override]
+        """As L{IRequest}; made when it is first asked for."""
+        if self._request_headers is None:
+            self._request_headers = Headers(self.fields)
+        return self._request_headers
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The parameters of the URL; of those that are repeated the first counts, blank ones are there."""
+        query = self._query
+        if query is None:
+            query = self._query = parse_query(self.uri.partition(b"?")[2])
+        return query
+
+    @property
+    def args(self) -> dict[bytes, list[bytes]]:  # type: ignore[override]
+        """As L{IRequest}."""
+        if self._args is None:
+            self._args = parse_qs(self.uri.partition(b"?")[2], True)
+        return self._args
+
+    @property
+    def user_agent(self) -> str:
+        """As sent."""
+        values = self.fields.get(b"user-agent")
+        return values[0].decode("utf-8", "replace") if values is not None else ""
+
+    def read_body(self) -> bytes:
+        """
+        The whole body.
+
+        @raise APIStatusError: It is larger than bodies may be.
+        """
+        if self.body_too_large:
+            raise APIStatusError.too_large(f"Request entity too large: limit is {MAX_BODY}")
+        return self._body
+
+    @property
+    def content(self) -> BytesIO:  # type: ignore[override]
+        """As L{IRequest}."""
+        if self._content is None:
+            self._content = BytesIO(self._body)
+        return self._content
+
+    @property
+    def client(self) -> Any:
+        """As L{IRequest}."""
+        return self.connection.transport.getPeer()
+
+    @property
+    def host(self) -> Any:  # type: ignore[override]
+        """As L{IRequest}."""
+        return self.connection.transport.getHost()
+
+    @property
+    def received_cookies(self) -> dict[bytes, bytes]:  # type: ignore[override]
+        """As L{IRequest}; an API has none."""
+        return {}
+
+    # The answer.
+
+    @property
+    def responseHeaders(self) -> Headers:  # type: ignore[override]
+        """As L{IRequest}; made when it is first asked for."""
+        if self._response_headers is None:
+            self._response_headers = Headers()
+        return self._response_headers
+
+    def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
+        """Tell the client something in a C{Warning} header; once per text, and not after the answer has begun."""
+        if self._warnings is None:
+            from ..filters.warnings import Warnings
+
+            self._warnings = Warnings()
+        self._warnings.add(text, agent, code)
+
+    def respond(self, code: int, body: bytes, content_type: bytes) -> None:
+        """
+        Answer with one body, and finish.
+
+        An answer that comes after another, such as that of the deadline, or after the client has gone, is dropped.
+        Headers set with C{setHeader} are sent too.
+        """
+        if self.finished or self._disconnected or self.startedWriting:
+            return
+        self.code = code
+        self.startedWriting = 1
+        self.finished = 1
+        headers = self._response_headers
+        if headers is None and self._warnings is None and self.connection.persistent:
+            head = b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\nContent-Length: %d\r\n\r\n" % (
+                _STATUS_LINES[code],
+                self.audit_id.encode("latin-1", "replace"),
+                self.cache_control,
+                content_type,
+                self.site.date,
+                len(body),
+            )
+        else:
+            headers = self.responseHeaders
+            if content_type:
+                headers.setRawHeaders(b"Content-Type", [content_type])
+            if not headers.hasHeader(b"Content-Length") and code not in NO_BODY_CODES:
+                headers.setRawHeaders(b"Content-Length", [b"%d" % len(body)])
+            head = self._head(code)
+        if self.method == b"HEAD" or code in NO_BODY_CODES:
+            body = b""
+        self.sentLength = len(body)
+        self.channel.transport.write(head + body if body else head)
+        self._cleanup()
+
+    def fail(self, error: APIStatusError) -> None:
+        """Answer with a Status, in the media type that the client accepts."""
+        from ..resources.respond import respond_error
+
+        respond_error(self, error)
+
+    def respond_text(self, code: int, text: str) -> None:
+        """Answer in plain text that no browser takes for anything else."""
+        self.setHeader(b"x-content-type-options", b"nosniff")
+        self.respond(code, text.encode(), TEXT)
+
+    def _head(self, code: int) -> bytes:
+        """The head of an answer, with what filters want in it."""
+        headers = self.responseHeaders
+        if self.audit_id and not headers.hasHeader(b"Audit-Id"):
+            headers.setRawHeaders(b"Audit-Id", [self.audit_id.encode("latin-1", "replace")])
+        if self.cache_control and not headers.hasHeader(b"Cache-Control"):
+            headers.setRawHeaders(b"Cache-Control", [self.cache_control])
+        if not headers.hasHeader(b"Date"):
+            headers.setRawHeaders(b"Date", [self.site.date])
+        if self._warnings is not None:
+            for value in self._warnings.values:
+                headers.addRawHeader(b"Warning", value)
+        if not self.connection.persistent:
+            headers.setRawHeaders(b"Connection", [b"close"])
+        lines = [_STATUS_LINES.get(code) or b"HTTP/1.1 %d Unknown\r\n" % code]
+        for name, values in headers.getAllRawHeaders():
+            for value in values:
+                lines += (name, b": ", value, b"\r\n")
+        lines.append(b"\r\n")
+        return b"".join(lines)
+
+    def write(self, data: bytes) -> None:
+        """As L{IRequest}: a piece of the body, in chunks unless a content length was set."""
+        if self.finished or self._disconnected:
+            return
+        head = b""
+        if not self.startedWriting:
+            self.startedWriting = 1
+            headers = self.responseHeaders
+            bodiless = self.method == b"HEAD" or self.code in NO_BODY_CODES
+            if not headers.hasHeader(b"Content-Length") and not bodiless:
+                if self.clientproto == b"HTTP/1.1":
+                    headers.setRawHeaders(b"Transfer-Encoding", [b"chunked"])
+                    self.chunked = 1
+                else:
+                    self.connection.persistent = 0
+            head = self._head(self.code)
+        if self.method == b"HEAD" or self.code in NO_BODY_CODES:
+            data = b""
+        if data:
+            self.sentLength += len(data)
+            if self.chunked:
+                data = b"%x\r\n%b\r\n" % (len(data), data)
+        if head or data:
+            self.channel.transport.write(head + data)
+
+    def finish(self) -> None:
+        """As L{IRequest}, but harmless when the answer was given already or the client has gone."""
+        if self.finished or self._disconnected:
+            return
+        if not self.startedWriting:
+            if not self.responseHeaders.hasHeader(b"Content-Length") and self.code not in NO_BODY_CODES:
+                self.responseHeaders.setRawHeaders(b"Content-Length", [b"0"])
+            self.write(b"")
+        if self.chunked:
+            self.channel.transport.write(b"0\r\n\r\n")
+        self.finished = 1
+        self._cleanup()
+
+    def render(self, resrc: IResource) -> None:
+        """Let a resource answer, with bytes or by itself."""
+        try:
+            body = resrc.render(self)
+        except UnsupportedMethod:
+            self.fail(APIStatusError.method_not_allowed())
+            return
+        if body is NOT_DONE_YET:
+            return
+        assert isinstance(body, bytes), f"{resrc} answered with {type(body).__name__}"
+        self.respond(self.code, body, b"" if self.responseHeaders.hasHeader(b"Content-Type") else TEXT)
+
+    def processingFailed(self, reason: Failure) -> Failure:
+        """Something went wrong that should not have: log it, and tell the client no more than that."""
+        self._log.failure(
+            "{method} {path} failed (audit id {audit_id})",
+            reason,
+            method=self.method.decode("latin-1"),
+            path=self.path.decode("latin-1"),
+            audit_id=self.audit_id,
+        )
+        if self.startedWriting and not self.finished:
+            self.loseConnection()
+        else:
+            self.fail(APIStatusError.internal("the server met an unexpected condition"))
+        return reason
+
+    # Its end.
+
+    def long_running(self, end: Callable[[], object]) -> None:
+        """
+        Have C{end} called when the server stops, to finish this request in good order.
+
+        Requests that do not say so are waited for.
+        """
+        self.site.long_running[self] = end
+
+    def _cleanup(self) -> None:
+        if self.producer:
+            warnings.warn(f"a producer was not unregistered for {self.path!r}", stacklevel=2)
+            self.unregisterProducer()
+        self.site.request_ended(self)
+        channel = self.channel
+        self.channel = None
+        self._body = b""
+        for notified in self.notifications:
+            notified.callback(None)
+        self.notifications = []
+        channel.requestDone(self)
+
+    def connectionLost(self, reason: Failure) -> None:
+        """The client has gone before the answer was finished."""
+        self._disconnected = True
+        self.site.request_ended(self)
+        self.channel = None
+        self._body = b""
+        for notified in self.notifications:
+            notified.errback(reason)
+        self.notifications = []
+
+
+class KubeSite(Site):
+    """
+    The factory of connections, and the clock that watches over them.
+
+    @ivar handler: What answers requests: the filters, and behind them the servers of the chain.
+    @ivar open_requests: Those that are not answered yet.
+    @ivar long_running: What ends each of those that would not end by themselves.
+    @ivar date: For C{Date} headers.
+    """
+
+    noisy = False
+    requestFactory = KubeRequest
+    timeOut = None
+
+    def __init__(self, handler: Handler, reactor: Any) -> None:
+        # There is no tree of resources in front of the filters.
+        super().__init__(None, reactor=reactor, timeout=None)
+        self.handler = handler
+        self.open_requests: set[KubeRequest] = set()
+        self.long_running: dict[KubeRequest, Callable[[], object]] = {}
+        self.now: Callable[[], float] = reactor.seconds
+        self.date: bytes = datetimeToString()
+        self._channels: set[KubeChannel] = set()
+        self._bodies = 0
+        self._tick: Any = None
+        self._drained: list[Deferred[None]] = []
+
+    def buildProtocol(self, addr: Any) -> Any:
+        """A connection."""
+        channel = KubeChannel()
+        channel.factory = channel.site = self
+        channel.callLater = self.reactor.callLater  # type: ignore[method-assign]
+        return channel
+
+    def acceptableProtocols(self) -> list[bytes]:
+        """What is offered in the TLS handshake; one connection per watch is what HTTP/1.1 makes of it."""
+        return [b"http/1.1"]
+
+    def log(self, request: Any) -> None:
+        """No access log: an audit log is another filter's."""
+
+    # The clock.
+
+    def startFactory(self) -> None:
+        """Begin to watch over connections."""
+        if self._tick is None:
+            self._on_tick()
+
+    def stopFactory(self) -> None:
+        """Stop the clock."""
+        if self._tick is not None:
+            self._tick.cancel()
+            self._tick = None
+
+    def _on_tick(self) -> None:
+        self._tick = self.reactor.callLater(1.0, self._on_tick)
+        self.date = datetimeToString()
+        now = self.now()
+        for channel in [one for one in self._channels if one.deadline is not None and one.deadline <= now]:
+            channel.patience_over()
+
+    # Connections tell.
+
+    def connected(self, channel: KubeChannel) -> None:
+        """A connection was made."""
+        self._channels.add(channel)
+
+    def disconnected(self, channel: KubeChannel) -> None:
+        """A connection was lost."""
+        self._channels.discard(channel)
+        self._check_drained()
+
+    def reserve(self, size: int) -> bool:
+        """Ask to hold so much of an unfinished body."""
+        if self._bodies + size > MAX_BODIES:
+            return False
+        self._bodies += size
+        return True
+
+    def release(self, size: int) -> None:
+        """So much of a body is held no more."""
+        self._bodies -= size
+
+    def request_ended(self, request: KubeRequest) -> None:
+        """A request was answered, or its client has gone."""
+        self.open_requests.discard(request)
+        if self.long_running:
+            self.long_running.pop(request, None)
+        if self._drained:
+            self._check_drained()
+
+    # Stopping.
+
+    def end_long_running(self) -> None:
+        """Finish every watch."""
+        for end in list(self.long_running.values()):
+            end()
+
+    def close_idle(self) -> None:
+        """Close the connections that have no request open, and the others as soon as theirs are answered."""
+        for channel in list(self._channels):
+            channel.persistent = 0
+            if channel.idle:
+                channel.close()
+
+    def abort_all(self) -> None:
+        """Close every connection now."""
+        for channel in list(self._channels):
+            channel.abort()
+
+    def requests_finished(self) -> Deferred[None]:
+        """Fires when no request is open but those that are long-running."""
+        finished: Deferred[None] = Deferred()
+        self._drained.append(finished)
+        self._check_drained()
+        return finished
+
+    def _check_drained(self) -> None:
+        if self._drained and all(request in self.long_running for request in self.open_requests):
+            drained, self._drained = self._drained, []
+            for finished in drained:
+                finished.callback(None)
+
+
+def traverse(root: IResource) -> Handler:
+    """What lets the resources below C{root} answer: the innermost of the handlers."""
+
+    def answer(request: KubeRequest) -> None:
+        path = request.path
+        if b"%" in path:
+            # An escaped slash parts a path like any other, as in the reference.
+            path = unquote_to_bytes(path)
+        request.postpath = path[1:].split(b"/")
+        request.render(getChildForRequest(root, request))
+
+    return answer

@@ -1,0 +1,73 @@
+"""Which Kubernetes release is stood in for, and what C{/version} tells of it."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+_VERSION: Final = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.[0-9]+)?")
+_FOLDER: Final = re.compile(r"v([0-9]+\.[0-9]+)\.[0-9]+-local")
+#: The patch releases that we are compared with; the first of the others.
+_PATCH: Final = {"1.36": 2}
+
+
+@cache
+def kubernetes_versions() -> tuple[str, ...]:
+    """The releases whose types are installed, oldest first."""
+    spec = find_spec("kubernetes_validate")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent / "kubernetes-json-schema"
+    found = {match[1] for entry in folder.iterdir() if (match := _FOLDER.fullmatch(entry.name))}
+    return tuple(sorted(found, key=_parts))
+
+
+def check_kubernetes_version(text: str) -> str:
+    """
+    Read C{--kubernetes-version}.
+
+    @return: As C{"1.36"}.
+    @raise ValueError: There is no such release, or its types are not installed.
+    """
+    match = _VERSION.fullmatch(text)
+    version = f"{match[1]}.{match[2]}" if match else text
+    available = kubernetes_versions()
+    if version not in available:
+        raise ValueError(f"--kubernetes-version must be one of {', '.join(available)}, not {text}")
+    return version
+
+
+def git_version(version: str) -> str:
+    """C{"v1.36.2"} for C{"1.36"}."""
+    return f"v{version}.{_PATCH.get(version, 0)}"
+
+
+def version_document(version: str) -> dict[str, str]:
+    """What C{/version} answers."""
+    major, minor = version.split(".")
+    document = {"major": major, "minor": minor}
+    if _parts(version) >= (1, 34):
+        document |= {
+            "emulationMajor": major,
+            "emulationMinor": minor,
+            "minCompatibilityMajor": major,
+            "minCompatibilityMinor": str(int(minor) - 1),
+        }
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return document | {
+        "gitVersion": git_version(version),
+        "gitCommit": "",
+        "gitTreeState": "archive",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": sys.implementation.name,
+        "platform": f"{sys.platform}/{machine}",
+    }
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

@@ -1,0 +1,97 @@
+"""Keys that delete themselves: when they are due, and the one timer that waits for the first of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from attrs import define, field
+
+from twisted.internet.interfaces import IDelayedCall
+
+#: Keys expired in one go, so that a great many that are due together do not hold up everything else.
+AT_ONCE = 200
+
+
+class Timer(Protocol):
+    """The part of L{twisted.internet.interfaces.IReactorTime} that storage uses."""
+
+    def seconds(self) -> float:
+        """The wall time."""
+
+    def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> IDelayedCall:
+        """Call something later."""
+
+
+@define
+class Expiry:
+    """
+    The keys with a time to live.
+
+    @ivar expire: Called with a key and the revision at which it is due; must not raise.
+    """
+
+    clock: Timer
+    expire: Callable[[str, int], None]
+    #: What each key is due as: C{(when, revision)}; what the heap says beyond that is outdated.
+    _due: dict[str, tuple[float, int]] = field(factory=dict, init=False)
+    _heap: list[tuple[float, int, str]] = field(factory=list, init=False)
+    _call: IDelayedCall | None = field(default=None, init=False)
+    _stopped: bool = field(default=False, init=False)
+
+    def load(self, due: Iterable[tuple[str, float, int]]) -> None:
+        """Take over what a store found when it opened: C{(key, when, revision)}."""
+        self._due = {key: (when, revision) for key, when, revision in due}
+        self._rebuild()
+
+    def written(self, key: str, when: float | None, revision: int) -> None:
+        """A key was written; C{when} is the wall time at which it is due, L{None} for never."""
+        if when is None:
+            if self._due:
+                self._due.pop(key, None)
+            return
+        self._due[key] = (when, revision)
+        if len(self._heap) > 2 * len(self._due) + 100:
+            self._rebuild()
+        else:
+            heapq.heappush(self._heap, (when, revision, key))
+            self._schedule()
+
+    def again(self, key: str, revision: int, delay: float) -> None:
+        """The expiry of a key did not work; try again after a while."""
+        if key not in self._due:
+            self.written(key, self.clock.seconds() + delay, revision)
+
+    def stop(self) -> None:
+        """Expire nothing more."""
+        self._stopped = True
+        if self._call is not None and self._call.active():
+            self._call.cancel()
+
+    def _rebuild(self) -> None:
+        self._heap = [(when, revision, key) for key, (when, revision) in self._due.items()]
+        heapq.heapify(self._heap)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self._stopped or not self._heap:
+            return
+        delay = max(self._heap[0][0] - self.clock.seconds(), 0)
+        if self._call is not None and self._call.active():
+            if self._call.getTime() <= self.clock.seconds() + delay:
+                return
+            self._call.reset(delay)
+        else:
+            self._call = self.clock.callLater(delay, self._run)
+
+    def _run(self) -> None:
+        now = self.clock.seconds()
+        left = AT_ONCE
+        while self._heap and self._heap[0][0] <= now and left and not self._stopped:
+            when, revision, key = heapq.heappop(self._heap)
+            if self._due.get(key) == (when, revision):
+                del self._due[key]
+                left -= 1
+                self.expire(key, revision)
+        self._schedule()

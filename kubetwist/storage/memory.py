@@ -1,0 +1,105 @@
+"""The store for tests and for servers meant to be thrown away."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import attrgetter
+
+from zope.interface import implementer
+
+from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from .embedded import FIRST_REVISION, EmbeddedStorage, State, Transaction
+from .errors import KeyNotFound
+from .expiry import Timer
+from .values import Page, StorageEvent, StoredValue
+
+_revision_of = attrgetter("revision")
+
+
+@implementer(IStorageBackend)
+class MemoryStorage(EmbeddedStorage):
+    """L{IStorageBackend} in dictionaries; writes are done when L{commit} returns."""
+
+    def __init__(self, clock: Timer) -> None:
+        super().__init__(clock, "the store in memory")
+        #: Every change after C{compacted}, oldest first.
+        self._changes: list[StorageEvent] = []
+        #: The states of every key that can still be read, oldest first; a deletion has no value.
+        self._states: dict[str, list[StorageEvent]] = {}
+
+    async def open(self) -> None:
+        """See L{IStorageBackend.open}."""
+        if self._state is State.NEW:
+            self._opened({}, FIRST_REVISION, 0)
+
+    async def close(self) -> None:
+        """See L{IStorageBackend.close}."""
+        self._state = State.CLOSED
+        self._expiry.stop()
+
+    def _submit(self, transaction: Transaction) -> None:
+        for event in transaction.events:
+            # Attachments are the observers' to keep.
+            kept = StorageEvent(event.key, event.value, event.revision, event.previous)
+            self._changes.append(kept)
+            self._states.setdefault(event.key, []).append(kept)
+        self._finish([transaction])
+
+    async def read(self, key: str) -> StoredValue:
+        """See L{IStorageBackend.read}."""
+        found = self._value(key, self._readable(0))
+        if found is None:
+            raise KeyNotFound(key, self.revision)
+        return found
+
+    async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """See L{IStorageBackend.read_page}."""
+        revision = self._readable(revision)
+        keys: list[str] = sorted(key for key in self._states if key.startswith(prefix) and key >= start)
+        items: list[StoredValue] = []
+        for key in keys:
+            found = self._value(key, revision)
+            if found is not None:
+                if limit and len(items) == limit:
+                    return Page(items, revision, True)
+                items.append(found)
+        return Page(items, revision, False)
+
+    def _value(self, key: str, revision: int) -> StoredValue | None:
+        states = self._states.get(key, [])
+        index = bisect_right(states, revision, key=_revision_of) - 1
+        if index < 0 or (value := states[index].value) is None:
+            return None
+        return StoredValue(key, value, states[index].revision)
+
+    async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
+        """See L{IStorageBackend.watch}."""
+        self._check(revision)
+        watch = self._observers.add(prefix, observer)
+        if revision < self.revision:
+            first = bisect_right(self._changes, revision, key=_revision_of)
+            last = bisect_right(self._changes, self.revision, key=_revision_of)
+            watch.hold()
+            watch.catch_up(
+                [event for event in self._changes[first:last] if event.key.startswith(prefix)], self.revision
+            )
+        return watch
+
+    async def compact(self, revision: int) -> None:
+        """See L{IStorageBackend.compact}."""
+        self._check(max(revision, self.compacted))
+        if revision <= self.compacted:
+            return
+        self.compacted = revision
+        end = bisect_right(self._changes, revision, key=_revision_of)
+        for event in self._changes[:end]:
+            states = self._states.get(event.key)
+            if states is None:
+                continue
+            superseded = bisect_right(states, revision, key=_revision_of) - 1
+            del states[: max(superseded, 0)]
+            if states[0].value is None and states[0].revision <= revision:
+                del states[0]
+            if not states:
+                del self._states[event.key]
+        del self._changes[:end]

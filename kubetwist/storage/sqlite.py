@@ -1,0 +1,260 @@
+"""
+The embedded store: one SQLite file, one thread that writes it, one that reads it.
+
+The reactor thread decides and the threads do. Whatever waits when the writer looks is one SQLite transaction: with one
+writer every write is synced for itself, with a hundred they share the syncs.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from queue import Empty
+from threading import Event
+from typing import Any, Final
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from .embedded import EmbeddedStorage, State, Transaction
+from .errors import KeyNotFound, RevisionCompacted, StorageError, StorageUnavailable
+from .sqlitefile import PLACE_BITS, PLACES, ROWS_AT_ONCE, Connect, FileLock, LogFile, Row
+from .values import Page, StoredValue
+from .worker import ThreadedReactor, Worker
+
+#: The most bytes of values in one SQLite transaction, beyond the first of its writes.
+BYTES_AT_ONCE: Final = 16 << 20
+
+#: Changes that compaction follows in one SQLite transaction; waiting writes go between two of them.
+SLICE_ROWS: Final = 250
+
+
+def rows_of(transaction: Transaction) -> list[Row]:
+    """What to append for a transaction."""
+    first = transaction.revision << PLACE_BITS
+    expiries = transaction.expiries
+    return [
+        (first + place, event.key, event.previous, expiries[place] if expiries else None, event.value)
+        for place, event in enumerate(transaction.events)
+    ]
+
+
+def size_of(rows: list[Row]) -> int:
+    """The bytes of values in some rows."""
+    return sum(len(row[4] or b"") for row in rows)
+
+
+class Writer(Worker):
+    """The thread that writes; its queue holds transactions and jobs."""
+
+    def __init__(self, file: LogFile, store: SQLiteStorage, reactor: ThreadedReactor) -> None:
+        super().__init__(f"kubetwist writes {file.path}", reactor)
+        self._file = file
+        self._store = store
+        self._resume = Event()
+
+    def submit(self, transaction: Transaction) -> None:
+        """Write a transaction, after all that was submitted before."""
+        self._queue.put(transaction)
+
+    def _work(self) -> None:
+        item: Any = None
+        while True:
+            if item is None:
+                item = self._queue.get()
+            if type(item) is Transaction:
+                item = self._write_with_others(item)
+            elif self._do(item):
+                item = None
+            else:
+                return
+
+    def _write_with_others(self, first: Transaction) -> Any:
+        """
+        Write a transaction together with those that wait behind it.
+
+        @return: The first item of the queue that did not fit; L{None} when there is none.
+        """
+        batch, rows = [first], rows_of(first)
+        size = size_of(rows)
+        following: Any = None
+        try:
+            while size < BYTES_AT_ONCE:
+                following = self._queue.get_nowait()
+                if type(following) is not Transaction or len(rows) + len(following.events) > ROWS_AT_ONCE:
+                    break
+                more = rows_of(following)
+                size += size_of(more)
+                rows += more
+                batch.append(following)
+                following = None
+        except Empty:
+            pass
+        try:
+            self._file.append(rows)
+        except Exception as error:
+            self._failed(batch, error)
+            return None if type(following) is Transaction else following
+        self._reactor.callFromThread(self._store._finish, batch)
+        return following
+
+    def _failed(self, batch: list[Transaction], error: Exception) -> None:
+        with suppress(StorageError):  # Writing may be just what does not work.
+            self._file.advance_clock(batch[-1].revision)
+        # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
+        self._resume.clear()
+        self._reactor.callFromThread(self._give_up, error)
+        self._resume.wait()
+
+    def _give_up(self, error: Exception) -> None:
+        """In the reactor thread: take back all transactions, keep the jobs."""
+        jobs = []
+        while not self._queue.empty():
+            item = self._queue.get_nowait()
+            if type(item) is not Transaction:
+                jobs.append(item)
+        for job in jobs:
+            self._queue.put(job)
+        self._resume.set()
+        self._store._write_failed(error)
+
+
+@implementer(IStorageBackend)
+class SQLiteStorage(EmbeddedStorage):
+    """
+    L{IStorageBackend} in a file.
+
+    @ivar path: Of the file.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, path: str | os.PathLike[str], reactor: ThreadedReactor, connect: Connect = sqlite3.connect
+    ) -> None:
+        self.path = os.fspath(path)
+        super().__init__(reactor, self.path)
+        self._lock = FileLock(self.path)
+        self._file = LogFile(self.path, connect)
+        self._reading = LogFile(self.path, connect)
+        self._writer = Writer(self._file, self, reactor)
+        self._reader = Worker(f"kubetwist reads {self.path}", reactor)
+
+    # --- life
+
+    async def open(self) -> None:
+        """See L{IStorageBackend.open}."""
+        if self._state is not State.NEW:
+            raise StorageUnavailable(f"{self.name} was opened before")
+        self._lock.acquire()
+        self._state = State.CLOSED
+        self._writer.start()
+        self._reader.start()
+        try:
+            await self._writer.run(self._file.open)
+            contents = await self._writer.run(self._file.load)
+            await self._reader.run(self._reading.open)
+        except BaseException:
+            await self._release()
+            raise
+        self._expiry.load(contents.due)
+        self._opened(contents.heads, contents.revision, contents.compacted)
+
+    async def close(self) -> None:
+        """See L{IStorageBackend.close}."""
+        if self._state is State.OPEN:
+            self._state = State.CLOSED
+            self._expiry.stop()
+            await self._release()
+
+    async def _release(self) -> None:
+        self._reader.run(self._reading.close)
+        await self._reader.stop()
+        # The last to close copies the write-ahead log to the database.
+        self._writer.run(self._file.close)
+        await self._writer.stop()
+        self._lock.release()
+
+    # --- writing
+
+    def _submit(self, transaction: Transaction) -> None:
+        if len(transaction.events) > PLACES:
+            raise ValueError(f"a transaction writes at most {PLACES} keys")
+        self._writer.submit(transaction)
+
+    def _write_failed(self, error: Exception) -> None:
+        self._log.error("a write failed and was given up: {error}", error=error)
+        self._abandon(str(error))
+
+    async def compact(self, revision: int) -> None:
+        """See L{IStorageBackend.compact}."""
+        self._check(max(revision, self.compacted))
+        if revision > self.compacted:
+            await self._writer.run(lambda: self._file.begin_compaction(revision))
+            self.compacted = max(revision, self.compacted)
+        while self._state is State.OPEN and await self._writer.run(lambda: self._file.clean(SLICE_ROWS)):
+            pass
+
+    # --- reading
+
+    async def read(self, key: str) -> StoredValue:
+        """See L{IStorageBackend.read}."""
+        while True:
+            at = self._readable(0)
+            revision = self._committed_revision(key)
+            if not revision:
+                raise KeyNotFound(key, at)
+            wanted = {key: revision}
+            try:
+                (found,) = await self._reader.run(lambda: self._reading.values(wanted, at))  # noqa: B023
+            except RevisionCompacted:
+                continue  # By now there is a newer one.
+            return found
+
+    async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """See L{IStorageBackend.read_page}."""
+        while True:
+            at = self._readable(revision)
+            if at < self.revision:
+                return await self._read_past(prefix, start, limit, at)
+            wanted: dict[str, int] = {}
+            more = False
+            for key, written in self._committed_keys(prefix, start):
+                if limit and len(wanted) == limit:
+                    more = True
+                    break
+                wanted[key] = written
+            if not wanted:
+                return Page([], at, False)
+            try:
+                items = await self._reader.run(lambda: self._reading.values(wanted, at))  # noqa: B023
+            except RevisionCompacted:
+                if revision:
+                    raise
+                continue
+            return Page(items, at, more)
+
+    async def _read_past(self, prefix: str, start: str, limit: int, at: int) -> Page:
+        heads = dict(self._committed_keys(prefix))
+        newest = self.revision
+        items, more = await self._reader.run(
+            lambda: self._reading.values_before(heads, newest, prefix, start, limit, at)
+        )
+        return Page(items, at, more)
+
+    async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
+        """See L{IStorageBackend.watch}."""
+        self._check(revision)
+        watch = self._observers.add(prefix, observer)
+        if revision < self.revision:
+            until = self.revision
+            watch.hold()
+            try:
+                past: Any = await self._reader.run(lambda: self._reading.changes(prefix, revision, until))
+            except BaseException:
+                watch.stop()
+                raise
+            watch.catch_up(past, self.revision)
+        return watch

@@ -1,0 +1,377 @@
+"""
+The SQLite file: its format, its lock, and all the SQL there is. Knows nothing of threads and reactors.
+
+Everything is in one table, C{log}, which is only appended to (and cleaned from behind): a row is one write of one key.
+Its C{id} is the revision, shifted, plus the place in the transaction, so appending touches one page and there is no
+index to keep. What a key holds now is its newest row; the store remembers which that is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from attrs import define, field, frozen
+
+from .embedded import FIRST_REVISION, prefix_end
+from .errors import RevisionCompacted, StorageCorrupt, StorageUnavailable
+from .values import StorageEvent, StoredValue
+
+#: In the file's header; says that the file is ours.
+APPLICATION_ID: Final = 0x6B747773
+FORMAT: Final = 1
+
+#: The bits of an id that number the rows of a transaction.
+PLACE_BITS: Final = 16
+PLACES: Final = 1 << PLACE_BITS
+
+#: The most rows that one statement inserts.
+ROWS_AT_ONCE: Final = 256
+
+#: Pages in the write-ahead log after which SQLite copies them to the database.
+CHECKPOINT_PAGES: Final = 4000
+
+_SCHEMA: Final = (
+    f"CREATE TABLE log (id INTEGER PRIMARY KEY /* revision << {PLACE_BITS} | place in the transaction */, "
+    "key TEXT NOT NULL, previous INTEGER NOT NULL /* revision */, expires REAL /* seconds since 1970 */, "
+    "value BLOB /* NULL: deleted */)",
+    "CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    f"INSERT INTO state VALUES ('clock', {FIRST_REVISION}), ('compacted', 0), ('cleaned', 0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
+)
+
+#: A row of C{log}: id, key, previous, expires, value.
+Row = tuple[int, str, int, float | None, bytes | None]
+Connect = Callable[..., sqlite3.Connection]
+
+_NO_ROW: Final = (None,) * 5
+
+
+def _insertion(rows: int) -> str:
+    """
+    A statement for up to so many rows; those without an id are not inserted.
+
+    One statement is one step and one transaction: the thread that writes hands the interpreter lock over once a batch.
+    """
+    if rows == 1:
+        return "INSERT INTO log VALUES (?, ?, ?, ?, ?)"
+    values = ", ".join(["(?, ?, ?, ?, ?)"] * rows)
+    return f"INSERT INTO log SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"
+
+
+_INSERTIONS: Final = {1 << power: _insertion(1 << power) for power in range(ROWS_AT_ONCE.bit_length())}
+
+
+@frozen
+class Contents:
+    """
+    What a store has to know of its file.
+
+    @ivar heads: The newest revision of every key.
+    @ivar due: The keys with a time to live: C{(key, when, revision)}.
+    """
+
+    heads: dict[str, int]
+    due: list[tuple[str, float, int]]
+    revision: int
+    compacted: int
+
+
+@define
+class FileLock:
+    """Keeps other processes, and other stores in this one, from the file at C{path}."""
+
+    path: str
+    _descriptor: int = field(default=-1, init=False)
+
+    def acquire(self) -> None:
+        """
+        Take the lock.
+
+        @raise StorageUnavailable: Someone has it, or it can not be made.
+        """
+        try:
+            descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                raise StorageUnavailable(f"{self.path} is in use by another process") from error
+            raise StorageUnavailable(f"{self.path} can not be locked: {error.strerror}") from error
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Give it back. The lock's file stays: to remove it would let two processes lock two files of that name."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@contextmanager
+def _telling(path: str) -> Iterator[None]:
+    """Raise what SQLite complains of in the words of storage."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise StorageCorrupt(f"{path} is damaged or no kubetwist store: {error}") from error
+        raise StorageUnavailable(f"{path} can not be used: {error}") from error
+
+
+class LogFile:
+    """
+    A connection to the file, to be used by one thread only.
+
+    @ivar path: Of the file.
+    """
+
+    def __init__(self, path: str, connect: Connect = sqlite3.connect) -> None:
+        self.path = path
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+
+    # --- life
+
+    def open(self) -> None:
+        """
+        Connect to the file; make it when it is not there.
+
+        @raise StorageCorrupt: It is not what L{_SCHEMA} makes.
+        @raise StorageUnavailable: It can not be read or written.
+        """
+        try:
+            # SQLite would make it readable for everyone.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            empty = os.path.getsize(self.path) == 0
+            if empty and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
+                raise StorageCorrupt(f"{self.path} is empty, but its log {self.path}-wal is not")
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+        with _telling(self.path):
+            self._connection = connection = self._connect(self.path, isolation_level=None)
+            try:
+                self._begin(connection)
+            except BaseException:
+                self.close()
+                raise
+        if empty:
+            directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if tables and application != APPLICATION_ID:
+            raise StorageCorrupt(f"{self.path} is another program's SQLite database, no kubetwist store")
+        if tables and version > FORMAT:
+            raise StorageCorrupt(f"{self.path} has format {version}; this kubetwist reads formats up to {FORMAT}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_PAGES * 4096}")
+        # What is deleted is overwritten where that costs no extra writing.
+        connection.execute("PRAGMA secure_delete = FAST")
+        if not tables:
+            with self._transaction() as connection:
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+
+    def close(self) -> None:
+        """Disconnect."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open connection."""
+        if self._connection is None:
+            raise StorageUnavailable(f"{self.path} is closed")
+        return self._connection
+
+    @contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        connection = self.connection
+        connection.execute(begin)
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _state(self, name: str) -> int:
+        (value,) = self.connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+        return int(value)
+
+    def load(self) -> Contents:
+        """All keys."""
+        with _telling(self.path):
+            heads: dict[str, int] = {}
+            due: dict[str, tuple[float, int]] = {}
+            number = 0
+            rows = self.connection.execute("SELECT id, key, expires, value IS NULL FROM log ORDER BY id")
+            for number, key, expires, gone in rows:
+                revision = number >> PLACE_BITS
+                if gone:
+                    heads.pop(key, None)
+                else:
+                    heads[key] = revision
+                if expires is not None:
+                    due[key] = (expires, revision)
+                elif due:
+                    due.pop(key, None)
+            compacted = self._state("compacted")
+            newest = max(number >> PLACE_BITS, self._state("clock"), compacted)
+        return Contents(heads, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted)
+
+    # --- writing
+
+    def append(self, rows: list[Row]) -> None:
+        """Write rows: all of them or none, and on disk when this returns."""
+        with _telling(self.path):
+            if len(rows) <= ROWS_AT_ONCE:
+                self._insert(rows)
+                return
+            with self._transaction():
+                for first in range(0, len(rows), ROWS_AT_ONCE):
+                    self._insert(rows[first : first + ROWS_AT_ONCE])
+
+    def _insert(self, rows: list[Row]) -> None:
+        places = 1 << (len(rows) - 1).bit_length()
+        parameters: list[object] = []
+        for row in rows:
+            parameters += row
+        for _ in range(places - len(rows)):
+            parameters += _NO_ROW
+        self.connection.execute(_INSERTIONS[places], parameters)
+
+    def advance_clock(self, revision: int) -> None:
+        """
+        Never give out a revision up to this one again.
+
+        After a write that failed this also takes its place in the write-ahead log: were that write's pages left
+        there, whole but refused, a crash could bring it back.
+        """
+        with _telling(self.path):
+            self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'clock'", (revision,))
+
+    def begin_compaction(self, revision: int) -> None:
+        """Record that states before C{revision} can not be read any more."""
+        with _telling(self.path):
+            self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'compacted'", (revision,))
+
+    def clean(self, rows: int) -> bool:
+        """
+        Remove what compaction made superfluous, following up to C{rows} changes.
+
+        @return: Whether more is left.
+        """
+        with _telling(self.path), self._transaction() as connection:
+            cleaned = self._state("cleaned")
+            end = (self._state("compacted") + 1) << PLACE_BITS
+            slice_end, count = connection.execute(
+                "SELECT max(id), count(*) FROM (SELECT id FROM log WHERE id > ? AND id < ? ORDER BY id LIMIT ?)",
+                (cleaned, end, rows),
+            ).fetchone()
+            if not count:
+                return False
+            # Each change names the one that it supersedes. (The + keeps SQLite from building an index of all keys.)
+            connection.execute(
+                "DELETE FROM log WHERE id IN (SELECT old.id FROM log AS new CROSS JOIN log AS old "
+                f"ON old.id BETWEEN (new.previous << {PLACE_BITS}) AND (new.previous << {PLACE_BITS}) + {PLACES - 1} "
+                "AND +old.key = new.key WHERE new.id > ? AND new.id <= ? AND new.previous > 0)",
+                (cleaned, slice_end),
+            )
+            connection.execute(
+                "DELETE FROM log WHERE id > ? AND id <= ? AND value IS NULL",
+                (cleaned, slice_end),
+            )
+            connection.execute("UPDATE state SET value = ? WHERE name = 'cleaned'", (slice_end,))
+            return bool(count == rows)
+
+    # --- reading
+
+    def values(self, wanted: dict[str, int], at: int) -> list[StoredValue]:
+        """
+        The values of some keys at the revisions that they have as of C{at}, in the order of C{wanted}.
+
+        @raise RevisionCompacted: C{at} was forgotten meanwhile.
+        """
+        with _telling(self.path), self._transaction("BEGIN"):
+            self._check(at)
+            return self._values(wanted)
+
+    def values_before(
+        self, heads: dict[str, int], newest: int, prefix: str, start: str, limit: int, at: int
+    ) -> tuple[list[StoredValue], bool]:
+        """
+        Values below C{prefix} as of C{at}, and whether more follow.
+
+        @param heads: All keys below C{prefix}, with their revisions as of C{newest}.
+        """
+        with _telling(self.path), self._transaction("BEGIN"):
+            self._check(at)
+            undone: dict[str, int] = {}
+            rows = self.connection.execute(
+                "SELECT key, previous FROM log WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
+                ((at + 1) << PLACE_BITS, (newest + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+            )
+            for key, previous in rows:
+                undone.setdefault(key, previous)
+            state = {**heads, **undone}
+            keys = sorted(key for key, revision in state.items() if revision and key >= start)
+            more = bool(limit) and len(keys) > limit
+            if more:
+                del keys[limit:]
+            return self._values({key: state[key] for key in keys}), more
+
+    def changes(self, prefix: str, after: int, until: int) -> list[StorageEvent]:
+        """
+        What happened below C{prefix} after one revision and up to another.
+
+        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        """
+        with _telling(self.path), self._transaction("BEGIN"):
+            self._check(after)
+            rows = self.connection.execute(
+                "SELECT key, value, id, previous FROM log "
+                "WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
+                ((after + 1) << PLACE_BITS, (until + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+            )
+            return [StorageEvent(key, value, number >> PLACE_BITS, previous) for key, value, number, previous in rows]
+
+    def _check(self, revision: int) -> None:
+        compacted = self._state("compacted")
+        if revision < compacted:
+            raise RevisionCompacted(revision, compacted)
+
+    def _values(self, wanted: dict[str, int]) -> list[StoredValue]:
+        found = {
+            key: value
+            for number, key, value in self.connection.execute(
+                "SELECT log.id, log.key, log.value FROM json_each(?) AS wanted CROSS JOIN log "
+                f"ON log.id BETWEEN (wanted.value << {PLACE_BITS}) AND (wanted.value << {PLACE_BITS}) + {PLACES - 1}",
+                (json.dumps(sorted(set(wanted.values()))),),
+            )
+            if wanted.get(key) == number >> PLACE_BITS
+        }
+        try:
+            return [StoredValue(key, found[key], revision) for key, revision in wanted.items()]
+        except KeyError as error:
+            raise StorageCorrupt(f"{self.path} is damaged: the newest state of {error.args[0]} is missing") from error

@@ -1,0 +1,539 @@
+"""
+The watch cache: all objects of one resource, sorted, and their recent past, over any storage backend.
+
+GET, LIST and WATCH are answered from it. It is an observer of its backend and lives in the reactor thread; what is
+slow in it is done once per change, not once per reader.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Final
+
+from attrs import define
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ..api.errors import APIStatusError
+from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch, IWatchSink
+from .errors import FutureRevision, RevisionCompacted, StorageError, StorageUnavailable
+from .expiry import Timer
+from .record import NO_LABELS, Draft, Record
+from .recordtable import RecordTable
+from .values import StorageEvent
+from .window import ADDED, DELETED, MODIFIED, CacheEvent, Window
+
+#: Makes a record of a key below the resource's prefix, a stored value and its revision.
+Codec = Callable[[str, bytes, int], Record]
+Match = Callable[[Record], bool]
+
+WINDOW_EVENTS: Final = 10_000
+WINDOW_BYTES: Final = 32 << 20
+
+#: Values that are read and decoded in one go while a cache fills.
+PAGE: Final = 1000
+
+#: Seconds until a lost backend is tried again: the first time, and at most.
+RETRY_FIRST: Final = 0.25
+RETRY_MOST: Final = 30.0
+
+#: Texts of labels and fields that are kept once for all records.
+SHARED_TEXTS: Final = 50_000
+
+_key_of = attrgetter("key")
+_texts: dict[str, str] = {}
+
+
+def _shared(texts: Mapping[str, str]) -> Mapping[str, str]:
+    # Not sys.intern: what is interned there stays for ever in some versions of Python, and these are clients' texts.
+    if not texts:
+        return NO_LABELS
+    if len(_texts) > SHARED_TEXTS:
+        _texts.clear()
+    same = _texts.setdefault
+    return {same(name, name): same(value, value) for name, value in texts.items()}
+
+
+def _economized(record: Record) -> Record:
+    record.labels = _shared(record.labels)
+    record.fields = _shared(record.fields)
+    record.namespace = _texts.setdefault(record.namespace, record.namespace)
+    return record
+
+
+@define(slots=True, eq=False)
+class Listing:
+    """
+    What a list found.
+
+    @ivar records: In key order; the list is the caller's.
+    @ivar revision: The state is that as of this revision.
+    @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
+    @ivar remaining: How many records follow, as far as known: L{None} for the last page and for lists with a match.
+    """
+
+    records: list[Record]
+    revision: int
+    next_key: str = ""
+    remaining: int | None = None
+
+
+class CacheWatch:
+    """
+    A watch that runs.
+
+    @ivar active: Cleared by L{stop}.
+    """
+
+    __slots__ = ("_cache", "active", "match", "scope", "send", "since", "sink")
+
+    def __init__(self, cache: WatchCache, scope: str, match: Match | None, sink: IWatchSink) -> None:
+        self._cache = cache
+        self.scope = scope
+        self.match = match
+        self.sink = sink
+        self.send = sink.send
+        self.since = 0
+        self.active = True
+
+    @property
+    def revision(self) -> int:
+        """Everything up to here was sent."""
+        return self._cache.revision
+
+    def stop(self) -> None:
+        """Send nothing more. Can be called at any time, from C{sink.send} too."""
+        if self.active:
+            self.active = False
+            self._cache._remove(self)
+
+    def covers(self, key: str) -> bool:
+        """Whether the watch's scope has the key in it."""
+        scope = self.scope
+        return not scope or key == scope or (scope[-1] == "/" and key.startswith(scope))
+
+    def show(self, event: CacheEvent) -> None:
+        """Send an event as it looks through the watch's selector, if it shows there at all."""
+        match = self.match
+        if match is None:
+            self.send(event.kind, event.record, event)
+            return
+        previous = event.previous
+        before = previous is not None and match(previous)
+        if event.kind == DELETED:
+            if before:
+                self.send(DELETED, event.record, event)
+        elif match(event.record):
+            if not before and previous is not None:
+                event = event.entered()
+            self.send(event.kind, event.record, event)
+        elif before:
+            event = event.left()
+            self.send(DELETED, event.record, event)
+
+
+@implementer(IStorageObserver)
+class WatchCache:
+    """
+    The objects of one resource.
+
+    @ivar prefix: Of their keys in the backend, with its last slash.
+    @ivar revision: Everything up to here is in the cache and was sent to its watches.
+    @ivar ready: Whether the cache is filled and follows its backend.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        backend: IStorageBackend,
+        prefix: str,
+        codec: Codec,
+        clock: Timer,
+        *,
+        window_events: int = WINDOW_EVENTS,
+        window_bytes: int = WINDOW_BYTES,
+        page: int = PAGE,
+    ) -> None:
+        self.prefix = prefix
+        self.revision = 0
+        self.ready = False
+        self._backend = backend
+        self._codec = codec
+        self._clock = clock
+        self._limits = (window_events, window_bytes)
+        self._page = page
+        self._table = RecordTable()
+        self._window = Window(0, *self._limits)
+        #: By scope: C{""}, C{"namespace/"} or a whole key. Tuples, so that a delivery is not disturbed by changes.
+        self._watches: dict[str, tuple[CacheWatch, ...]] = {}
+        self._waiting: list[tuple[int, Deferred[None], IDelayedCall]] = []
+        self._source: IStorageWatch | None = None
+        self._loading: Deferred[None] | None = None
+        self._retry: IDelayedCall | None = None
+        self._stopped = False
+
+    # --- life
+
+    async def start(self) -> None:
+        """
+        Read everything and begin to follow.
+
+        @raise StorageError: The backend can not be read.
+        """
+        while not self._stopped:
+            try:
+                records, revision = await self._load()
+                self._table = RecordTable(records)
+                self._window = Window(revision, *self._limits)
+                self.revision = revision
+                self._source = await self._backend.watch(self.prefix, revision, self)
+            except RevisionCompacted:
+                continue  # That took longer than compaction waits.
+            self.ready = True
+            self._advanced()
+            return
+
+    def stop(self) -> None:
+        """Follow no more; all watches end."""
+        self._stopped = True
+        self.ready = False
+        if self._source is not None:
+            self._source.stop()
+            self._source = None
+        if self._retry is not None and self._retry.active():
+            self._retry.cancel()
+        self._end_watches(None)
+        waiting, self._waiting = self._waiting, []
+        for revision, answer, timeout in waiting:
+            timeout.cancel()
+            answer.errback(FutureRevision(revision, self.revision))
+
+    async def _load(self) -> tuple[list[Record], int]:
+        page = await self._backend.read_page(self.prefix, limit=self._page)
+        revision = page.revision
+        records: list[Record] = []
+        skip = len(self.prefix)
+        while True:
+            records += [self._decode(item.key[skip:], item.value, item.revision) for item in page.items]
+            if not page.more:
+                return records, revision
+            following = page.items[-1].key + "\0"
+            page = await self._backend.read_page(self.prefix, start=following, limit=self._page, revision=revision)
+
+    def _decode(self, key: str, value: bytes, revision: int) -> Record:
+        return _economized(self._codec(key, value, revision))
+
+    # --- the backend's side
+
+    def committed(self, events: Sequence[StorageEvent]) -> None:
+        """See L{IStorageObserver.committed}."""
+        skip = len(self.prefix)
+        changes = []
+        for event in events:
+            key, revision, attachment = event.key[skip:], event.revision, event.attachment
+            if event.value is None:
+                previous = self._table.remove(key)
+                if previous is None:
+                    continue
+                change = CacheEvent(DELETED, revision, previous.deleted_at(revision), previous)
+            else:
+                if type(attachment) is Draft:
+                    record = _economized(Record.from_draft(key, revision, attachment))
+                else:
+                    record = self._decode(key, event.value, revision)
+                previous = self._table.put(record)
+                change = CacheEvent(ADDED if previous is None else MODIFIED, revision, record, previous)
+            self._window.add(change)
+            changes.append(change)
+        self.revision = events[-1].revision
+        if self._watches:
+            for change in changes:
+                self._fan_out(change)
+
+    def progressed(self, revision: int) -> None:
+        """See L{IStorageObserver.progressed}."""
+        self.revision = revision
+        if self._waiting:
+            self._advanced()
+        if self._window.oldest < self._backend.compacted:
+            self._window.forget(self._backend.compacted)
+
+    def ended(self, reason: Exception) -> None:
+        """See L{IStorageObserver.ended}: fill anew; watches may have missed something, so their clients list again."""
+        self._log.warn("the cache of {prefix} lost its place: {reason}", prefix=self.prefix, reason=reason)
+        self.ready = False
+        self._source = None
+        self._end_watches(APIStatusError.expired("The watch was interrupted; list again."))
+        self._reload(RETRY_FIRST)
+
+    def _reload(self, delay: float) -> None:
+        def failed(failure: Failure) -> None:
+            if failure.check(StorageError):
+                self._log.warn("{prefix} can not be read: {reason}", prefix=self.prefix, reason=failure.value)
+            else:
+                self._log.failure("{prefix} can not be read", failure, prefix=self.prefix)
+            if not self._stopped:
+                self._retry = self._clock.callLater(delay, self._reload, min(delay * 2, RETRY_MOST))
+
+        Deferred.fromCoroutine(self.start()).addErrback(failed)
+
+    def _fan_out(self, event: CacheEvent) -> None:
+        record = event.record
+        watches = self._watches.get
+        scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
+        for scope in scopes:
+            for watch in watches(scope, ()):
+                if watch.active and watch.since < event.revision:
+                    try:
+                        if watch.match is None:
+                            watch.send(event.kind, record, event)
+                        else:
+                            watch.show(event)
+                    except Exception:
+                        self._broken(watch)
+
+    def _broken(self, watch: CacheWatch) -> None:
+        """A sink failed: that is a bug, and its own affair."""
+        self._log.failure("a watch of {prefix}{scope} failed", prefix=self.prefix, scope=watch.scope)
+        watch.stop()
+        try:
+            watch.sink.end(None)
+        except Exception:
+            self._log.failure("a watch of {prefix}{scope} failed at its end", prefix=self.prefix, scope=watch.scope)
+
+    def _end_watches(self, error: APIStatusError | None) -> None:
+        watches, self._watches = self._watches, {}
+        for scoped in watches.values():
+            for watch in scoped:
+                if watch.active:
+                    watch.active = False
+                    try:
+                        watch.sink.end(error)
+                    except Exception:
+                        self._log.failure("a watch of {prefix} failed at its end", prefix=self.prefix)
+
+    # --- reading
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def get(self, key: str) -> Record | None:
+        """The newest state of an object, by its key below the prefix."""
+        return self._table.get(key)
+
+    def list(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """
+        Records in key order.
+
+        @param prefix: Of their keys: C{""} for all, C{"default/"} for a namespace.
+        @param match: Leaves out records for which it is false.
+        @param limit: The most to return; 0 for all. When it is reached and there are more records, matching or not,
+            C{next_key} is set.
+        @param start_after: The C{next_key} of the page before.
+        @param revision: As of which; 0 for now.
+        @raise RevisionCompacted: That revision is before the window; L{list_at} may still know it.
+        @raise FutureRevision: That revision is not there yet.
+        """
+        table = self._table
+        undone: dict[str, Record | None] = {}
+        if revision and revision != self.revision:
+            undone = self._undone(prefix, revision)
+        batches = table.batches(prefix, start_after)
+        if undone:
+            batches = _undo(batches, undone, start_after)
+        records, next_key = _gather(batches, match, limit)
+        remaining = None
+        if next_key and match is None:
+            remaining = table.count(prefix, next_key)
+            for key, record in undone.items():
+                if key > next_key:
+                    remaining += (record is not None) - (table.get(key) is not None)
+        return Listing(records, revision or self.revision, next_key, remaining)
+
+    def _undone(self, prefix: str, revision: int) -> dict[str, Record | None]:
+        """What differs below C{prefix} between now and C{revision}, as it was then."""
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        undone: dict[str, Record | None] = {}
+        for event in self._past(revision):
+            key = event.record.key
+            if key not in undone and key.startswith(prefix):
+                undone[key] = event.previous
+        return undone
+
+    def _past(self, revision: int) -> Sequence[CacheEvent]:
+        self._window.forget(self._backend.compacted)
+        return self._window.after(revision)
+
+    async def list_at(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """
+        As L{list}, but revisions from before the window are read from the backend, until it compacts them.
+
+        How many records remain is not known then.
+        """
+        try:
+            return self.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+        except RevisionCompacted:
+            pass
+        skip = len(self.prefix)
+        records: list[Record] = []
+        start = f"{self.prefix}{start_after}\0" if start_after else ""
+        while True:
+            page = await self._backend.read_page(
+                self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
+            )
+            for index, item in enumerate(page.items):
+                record = self._decode(item.key[skip:], item.value, item.revision)
+                if match is None or match(record):
+                    records.append(record)
+                    if len(records) == limit:
+                        more = page.more or index + 1 < len(page.items)
+                        return Listing(records, revision, record.key if more else "")
+            if not page.more:
+                return Listing(records, revision)
+            start = page.items[-1].key + "\0"
+
+    def wait_until(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
+        """
+        Wait until the cache has seen everything up to C{revision}.
+
+        @param timeout: In seconds; then it fails with L{FutureRevision}.
+        """
+        if revision <= self.revision:
+            return succeed(None)
+
+        def give_up(failure: Exception) -> None:
+            self._waiting.remove(waiting)
+            if call.active():
+                call.cancel()
+            answer.errback(failure)
+
+        answer: Deferred[None] = Deferred(lambda _: give_up(CancelledError()))
+        call = self._clock.callLater(timeout, lambda: give_up(FutureRevision(revision, self.revision)))
+        waiting = (revision, answer, call)
+        self._waiting.append(waiting)
+        return answer
+
+    def _advanced(self) -> None:
+        reached = [waiting for waiting in self._waiting if waiting[0] <= self.revision]
+        if reached:
+            self._waiting = [waiting for waiting in self._waiting if waiting[0] > self.revision]
+        for _, answer, timeout in reached:
+            timeout.cancel()
+            answer.callback(None)
+
+    # --- watching
+
+    def watch(
+        self,
+        scope: str,
+        *,
+        sink: IWatchSink,
+        match: Match | None = None,
+        revision: int = 0,
+        initial: bool = False,
+    ) -> CacheWatch:
+        """
+        Send changes to C{sink} until L{CacheWatch.stop}.
+
+        Everything up to the cache's revision is sent before this returns.
+
+        @param scope: C{""} for all, C{"default/"} for a namespace, or a whole key.
+        @param match: Only records for which it is true are shown; a record that begins to match is ADDED, one that
+            stops is DELETED, as it last was.
+        @param revision: Begin with the changes after this one, which may be in the future; 0 for now. Has no meaning
+            with C{initial}.
+        @param initial: Send the present state first, as ADDED events.
+        @raise StorageUnavailable: The cache is not filled.
+        @raise RevisionCompacted: Changes after C{revision} are forgotten.
+        """
+        if not self.ready:
+            raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
+        watch = CacheWatch(self, scope, match, sink)
+        since = revision or self.revision
+        if initial:
+            since = self.revision
+            for record in self._in_scope(scope, match):
+                if watch.active:
+                    watch.send(ADDED, record, None)
+        # What a sink does may change objects; those changes come in the next round.
+        past = self._past(since)
+        while past:
+            since = past[-1].revision
+            for event in past:
+                if watch.active and watch.covers(event.record.key):
+                    watch.show(event)
+            past = self._past(since)
+        if watch.active:
+            watch.since = since
+            self._watches[scope] = (*self._watches.get(scope, ()), watch)
+        return watch
+
+    def _in_scope(self, scope: str, match: Match | None) -> Sequence[Record]:
+        if not scope or scope[-1] == "/":
+            return self.list(scope, match=match).records
+        record = self.get(scope)
+        return [record] if record is not None and (match is None or match(record)) else []
+
+    def _remove(self, watch: CacheWatch) -> None:
+        rest = tuple(other for other in self._watches.get(watch.scope, ()) if other is not watch)
+        if rest:
+            self._watches[watch.scope] = rest
+        else:
+            self._watches.pop(watch.scope, None)
+
+
+def _gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:
+    """Up to C{limit} matching records, and the key of the last one if there are more records."""
+    records: list[Record] = []
+    for batch in batches:
+        records += batch if match is None else filter(match, batch)
+        if limit and len(records) >= limit:
+            del records[limit:]
+            last = records[-1].key
+            more = batch[-1].key != last or next(batches, None) is not None
+            return records, last if more else ""
+    return records, ""
+
+
+def _undo(
+    batches: Iterator[list[Record]], undone: Mapping[str, Record | None], start_after: str
+) -> Iterator[list[Record]]:
+    """Records as they were: what changed since is replaced, and what is gone by now comes back."""
+    former = sorted(key for key, record in undone.items() if record is not None and key > start_after)
+    done = 0
+    for batch in batches:
+        kept = [record for record in batch if record.key not in undone]
+        end = bisect_right(former, batch[-1].key, done)
+        if end > done:
+            kept += [record for key in former[done:end] if (record := undone[key]) is not None]
+            kept.sort(key=_key_of)
+            done = end
+        if kept:
+            yield kept
+    rest = [record for key in former[done:] if (record := undone[key]) is not None]
+    if rest:
+        yield rest

@@ -1,0 +1,151 @@
+"""How a test reaches a server: what its kubeconfig says, a token, and one plain way to send a request."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import secrets
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+from attrs import frozen
+
+#: Who the token of a test server stands for; F{--token-auth-file} columns after the token.
+ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
+
+
+@frozen
+class Connection:
+    """
+    Everything a client needs.
+
+    @ivar url: C{https://127.0.0.1:<port>}, without a last slash.
+    @ivar kubeconfig: The admin's kubeconfig, for clients that read files.
+    @ivar token: A bearer token of a member of C{system:masters}; C{""} when the server was given its own token file.
+    @ivar ca: The certificate of the server's authority, PEM.
+    @ivar client_certificate: The admin's certificate, PEM.
+    @ivar client_key: Its key, PEM.
+    """
+
+    url: str
+    kubeconfig: Path
+    token: str
+    ca: str
+    client_certificate: str
+    client_key: str
+
+    @classmethod
+    def from_kubeconfig(cls, kubeconfig: Path, token: str = "") -> Connection:
+        """Read the current context of C{kubeconfig}; certificates may stand in it or beside it."""
+        document = yaml.safe_load(kubeconfig.read_bytes())
+
+        def named(section: str, name: str) -> dict[str, Any]:
+            found: dict[str, Any] = next(entry for entry in document[f"{section}s"] if entry["name"] == name)[section]
+            return found
+
+        def pem(entry: dict[str, Any], field: str) -> str:
+            if f"{field}-data" in entry:
+                return base64.b64decode(entry[f"{field}-data"]).decode()
+            path: Path = kubeconfig.parent / entry[field]
+            return path.read_text()
+
+        context = named("context", document["current-context"])
+        cluster, user = named("cluster", context["cluster"]), named("user", context["user"])
+        return cls(
+            url=cluster["server"].rstrip("/"),
+            kubeconfig=kubeconfig,
+            token=token,
+            ca=pem(cluster, "certificate-authority"),
+            client_certificate=pem(user, "client-certificate"),
+            client_key=pem(user, "client-key"),
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that the server listens on."""
+        port = urlsplit(self.url).port
+        assert port is not None
+        return port
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Trusts this server alone, and shows no certificate: send the token along."""
+        return ssl.create_default_context(cadata=self.ca)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout: float = 30,
+    ) -> tuple[int, Any]:
+        """
+        Send one request as the admin, blocking, on a connection of its own.
+
+        @param body: Bytes are sent as they are; anything else as JSON.
+        @return: The HTTP status, and the decoded body where it is JSON, its text otherwise.
+        """
+        parts = urlsplit(self.url)
+        connection = http.client.HTTPSConnection(
+            parts.hostname or "", parts.port, context=self.ssl_context(), timeout=timeout
+        )
+        headers = {"Accept": accept, "Authorization": f"Bearer {self.token}"}
+        if body is not None:
+            headers["Content-Type"] = content_type
+            if not isinstance(body, bytes):
+                body = json.dumps(body).encode()
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            content = response.read()
+            if content and "json" in response.headers.get("Content-Type", ""):
+                return response.status, json.loads(content)
+            return response.status, content.decode("utf-8", "replace")
+        finally:
+            connection.close()
+
+
+class Reachable:
+    """What every kind of server gives once it is started."""
+
+    _connection: Connection | None = None
+
+    @property
+    def connection(self) -> Connection:
+        """How to reach it."""
+        assert self._connection is not None, "the server was not started"
+        return self._connection
+
+    @property
+    def url(self) -> str:
+        """C{https://127.0.0.1:<port>}."""
+        return self.connection.url
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig."""
+        return self.connection.kubeconfig
+
+    @property
+    def token(self) -> str:
+        """A bearer token of an administrator."""
+        return self.connection.token
+
+    def request(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """As L{Connection.request}."""
+        return self.connection.request(method, path, body, **more)
+
+
+def write_token_file(folder: Path) -> tuple[str, Path]:
+    """Make a token of an administrator; return it and the file for C{--token-auth-file}."""
+    token = secrets.token_hex(16)
+    path = folder / "tokens.csv"
+    path.touch(mode=0o600)
+    path.write_text(f"{token},{ADMIN}\n")
+    return token, path

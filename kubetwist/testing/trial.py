@@ -1,0 +1,30 @@
+"""For trial test cases: a server on trial's own reactor, for the time of a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .inprocess import InProcessServer
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import TestCase as _TestCase
+else:
+    _TestCase = object
+
+
+class KubeAPIMixin(_TestCase):
+    """Mix into a L{twisted.trial.unittest.TestCase}, in front of it."""
+
+    async def startKubeAPI(self, *arguments: str) -> InProcessServer:
+        """
+        Start a server that is stopped after the test.
+
+        @param arguments: Flags of C{twist kubeapi}.
+        """
+        server = InProcessServer(*arguments)
+
+        async def stop() -> None:
+            await server.stop()
+
+        self.addCleanup(stop)
+        return await server.start()

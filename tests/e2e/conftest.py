@@ -1,0 +1,119 @@
+"""The real server in a process of its own, and kubectl pointed at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubetwist.testing import SubprocessServer
+
+KUBECTL = os.environ.get("KUBETWIST_TEST_KUBECTL") or shutil.which("kubectl")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, and say why, what this machine can not run."""
+    if item.get_closest_marker("kubectl") and not KUBECTL:
+        pytest.skip("kubectl is not on PATH, nor named by KUBETWIST_TEST_KUBECTL")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[SubprocessServer]:
+    """One server for all tests; each works in a namespace of its own."""
+    with SubprocessServer("--authorization-mode=AlwaysAllow") as server:
+        yield server
+        assert "Traceback" not in server.output(), server.output()
+
+
+@pytest.fixture
+def namespace(server: SubprocessServer, request: pytest.FixtureRequest) -> str:
+    """A new namespace, named after the test."""
+    base = request.node.name.lower().replace("_", "-").partition("[")[0][:40].strip("-")
+    code, made = server.request(
+        "POST",
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": f"{base}-"}},
+    )
+    assert code == 201, made
+    name: str = made["metadata"]["name"]
+    return name
+
+
+class Kubectl:
+    """Runs kubectl with the admin's kubeconfig in one namespace."""
+
+    def __init__(self, kubeconfig: Path, namespace: str, home: Path) -> None:
+        self.command = [str(KUBECTL), "--kubeconfig", str(kubeconfig), "--namespace", namespace]
+        self.environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(home)}
+        self.namespace = namespace
+
+    def run(self, *arguments: str, stdin: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run to the end; whatever the exit code."""
+        return subprocess.run(
+            [*self.command, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=self.environment | environment,
+        )
+
+    def __call__(self, *arguments: str, stdin: str | None = None, **environment: str) -> str:
+        """What kubectl prints; it must succeed."""
+        done = self.run(*arguments, stdin=stdin, **environment)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def object(self, *arguments: str) -> Any:
+        """What C{get -o yaml} shows, decoded."""
+        return yaml.safe_load(self("get", *arguments, "-o", "yaml"))
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Run in the background."""
+        return subprocess.Popen(
+            [*self.command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environment,
+        )
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home directory for kubectl, where it caches what it discovers."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def kubectl(server: SubprocessServer, namespace: str, home: Path) -> Kubectl:
+    """kubectl in the test's namespace."""
+    return Kubectl(server.kubeconfig, namespace, home)
+
+
+@pytest.fixture(scope="session")
+def long() -> bool:
+    """Whether there is time for the long form of a test."""
+    return bool(os.environ.get("KUBETWIST_TEST_LONG"))
+
+
+@pytest.fixture
+def start_server() -> Iterator[Callable[..., SubprocessServer]]:
+    """Starts servers of the test's own, with the flags it gives."""
+    servers: list[SubprocessServer] = []
+
+    def start(*arguments: str) -> SubprocessServer:
+        server = SubprocessServer("--authorization-mode=AlwaysAllow", *arguments)
+        servers.append(server)
+        server.__enter__()
+        return server
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)
