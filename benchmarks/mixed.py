@@ -31,10 +31,13 @@ class Client:
         self.took: dict[str, list[float]] = defaultdict(list)
         self.failures: list[str] = []
 
-    async def work(self) -> None:
-        """Send and time, from when the request was due."""
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection for L{work}."""
         parts = urlsplit(self.server.url)
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=trusting(), limit=1 << 24)
+        return await asyncio.open_connection(parts.hostname, parts.port, ssl=trusting(), limit=1 << 24)
+
+    async def work(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Send and time, from when the request was due."""
         while True:
             verb, message, due = await self.queue.get()
             writer.write(message)
@@ -60,7 +63,8 @@ class Client:
 async def run(server: Target, path: str, objects: int, rate: float, seconds: float) -> Client:
     """Send at C{rate} for C{seconds}."""
     client = Client(server)
-    workers = [asyncio.create_task(client.work()) for _ in range(16)]
+    connections = [await client.connect() for _ in range(16)]
+    workers = [asyncio.create_task(client.work(*connection)) for connection in connections]
     chance = random.Random(1)
     made: deque[tuple[str, float]] = deque()
     json = {"Content_Type": "application/json"}

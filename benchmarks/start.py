@@ -1,7 +1,8 @@
 """
 Seconds from C{twist kubeapi} to a /readyz that says ok: in a new data directory, and in one that is there.
 
-Over the network, as a client waits for it; the process' own start is part of it.
+Over the network, as a client waits for it; the process' own start is part of it. C{in process} is C{KubeAPI().start()}
+in a Python that has imported nothing of us yet, C{again} a second one in the same process.
 """
 
 from __future__ import annotations
@@ -54,6 +55,24 @@ def start(folder: Path, port: int) -> float:
         process.communicate()
 
 
+IN_PROCESS = """
+import time
+began = time.perf_counter()
+from kubetwist.testing import KubeAPI
+with KubeAPI():
+    first = time.perf_counter()
+    with KubeAPI():
+        print(first - began, time.perf_counter() - first)
+"""
+
+
+def in_process() -> tuple[float, float]:
+    """How long the first and the second server in a new process take."""
+    done = subprocess.run([sys.executable, "-c", IN_PROCESS], capture_output=True, text=True, check=True)
+    first, second = map(float, done.stdout.split())
+    return first, second
+
+
 def free_port() -> int:
     """A port that nothing listens on just now."""
     with socket.socket() as probe:
@@ -67,15 +86,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    first, later = [], []
+    first, later, inside, again = [], [], [], []
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as parent:
             folder, port = Path(parent, "data"), free_port()
             first.append(start(folder, port))
             later.append(start(folder, port))
+        for times, took in zip((inside, again), in_process(), strict=True):
+            times.append(took)
     print(f"on {os.cpu_count()} CPUs, Python {sys.version.split()[0]}")
-    for name, times in (("first", first), ("second", later)):
-        print(f"{name:7} {statistics.median(times):.2f} s   ({' '.join(f'{took:.2f}' for took in times)})")
+    for name, times in (("first", first), ("second", later), ("in process", inside), ("again", again)):
+        print(f"{name:10} {statistics.median(times):.2f} s   ({' '.join(f'{took:.2f}' for took in times)})")
 
 
 if __name__ == "__main__":

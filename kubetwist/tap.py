@@ -24,13 +24,13 @@ class Options(usage.Options):
 
     synopsis = "[flags]"
     longdesc = (
-        "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on https://127.0.0.1:6443 and"
-        " says where the admin's kubeconfig is."
+        "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on\n"
+        "https://127.0.0.1:6443 and says where the admin's kubeconfig is."
     )
     parent: Any = None
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.update({flag.name: flag.default for flag in FLAGS})
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
@@ -73,11 +73,12 @@ class Options(usage.Options):
 
     def opt_version(self) -> None:
         """Tell what this is, and end."""
-        from . import __version__
+        from importlib.metadata import version
+
         from .server.flagtable import DEFAULT_KUBERNETES_VERSION
         from .server.version import git_version
 
-        print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {__version__})")
+        print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {version('kubetwist')})")
         raise SystemExit(0)
 
     def getSynopsis(self) -> str:

@@ -6,11 +6,13 @@ Storage has errors of its own (L{kubetwist.storage.errors}); the registry alone 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import frozen
 
+from .goquote import quoted
 from .resource import GroupKind, GroupResource
 
 
@@ -157,9 +159,7 @@ class APIStatusError(Exception):
     @classmethod
     def not_acceptable(cls, accepted: Iterable[str]) -> APIStatusError:
         """The client accepts none of our media types."""
-        return cls(
-            406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}"
-        )
+        return cls(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
 
     @classmethod
     def unsupported_media_type(cls, accepted: Iterable[str]) -> APIStatusError:
@@ -236,10 +236,8 @@ def aggregate(causes: Sequence[Cause]) -> str:
 
 def shown(value: Any) -> str:
     """A value as the reference prints it in an Invalid message: strings quoted, the rest as Go's JSON."""
-    import json
-
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return quoted(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 

@@ -17,7 +17,7 @@ _SHORT: Final = {
     '"': '\\"',
 }
 
-_plain = re.compile('[ !#-\\[\\]-~]*').fullmatch
+_plain = re.compile("[ !#-\\[\\]-~]*").fullmatch
 
 
 def is_print(character: str) -> bool:

@@ -1,5 +1,5 @@
 """
-What names may look like: each function returns what is wrong with a value, in apimachinery's words; nothing wrong is C{[]}.
+What names may look like: each function returns what is wrong with a value, in apimachinery's words.
 
 See kubernetes/apimachinery, C{pkg/util/validation} and C{pkg/api/validate/content}. Lengths are counted in bytes of
 UTF-8, as Go counts them; the texts of the former speak of characters all the same.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 #: Says what is wrong with a name; the second argument tells that it is a C{generateName}.
@@ -195,10 +196,21 @@ def qualified_name_problems(name: str) -> list[str]:
     elif byte_length(rest) > 63:
         problems.append(f"name part {too_long_problem(63, 'bytes')}")
     if not matches:
-        problems.append(
-            regex_problem(f"name part {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc")
-        )
+        problems.append(regex_problem(f"name part {_QUALIFIED_RULE}", QUALIFIED_NAME, "MyName", "my.name", "123-abc"))
     return problems
+
+
+def is_qualified_name(name: str) -> bool:
+    """Whether L{qualified_name_problems} finds none; quick for the names that come again and again."""
+    return len(name) <= _LONGEST_QUALIFIED_NAME and _is_known_qualified_name(name)
+
+
+_LONGEST_QUALIFIED_NAME: Final = 253 + 1 + 63
+
+
+@lru_cache(maxsize=4096)
+def _is_known_qualified_name(name: str) -> bool:
+    return not qualified_name_problems(name)
 
 
 def label_value_problems(value: str) -> list[str]:

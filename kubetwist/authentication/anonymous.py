@@ -7,8 +7,8 @@ from typing import Any
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
+from ..api.users import ANONYMOUS, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
-from .union import ANONYMOUS, UNAUTHENTICATED
 
 _USER = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
 

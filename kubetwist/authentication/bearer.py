@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from zope.interface import implementer
+
+from ..interfaces import IAuthenticator
+from .errors import AuthenticationFailed
+
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
@@ -22,3 +27,18 @@ def bearer_token(request: Any) -> bytes | None:
         request.warn(_EXTRA_SPACE)
         return None
     return rest[0]  # type: ignore[no-any-return]
+
+
+@implementer(IAuthenticator)
+class UnclaimedTokens:
+    """Asked after all who know tokens: one that nobody knows is no missing credential, but a bad one."""
+
+    def authenticate(self, request: Any) -> None:
+        """@see: L{IAuthenticator.authenticate}."""
+        if bearer_token(request) is not None:
+            raise AuthenticationFailed("invalid bearer token")
+
+
+def make_unclaimed(options: Any, reactor: Any) -> UnclaimedTokens:
+    """The same for everyone."""
+    return UnclaimedTokens()

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from attrs import evolve
+
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
+from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
-
-ANONYMOUS = "system:anonymous"
-AUTHENTICATED = "system:authenticated"
-UNAUTHENTICATED = "system:unauthenticated"
 
 
 @implementer(IAuthenticator)
@@ -50,6 +49,22 @@ class AuthenticatorUnion:
             return user if AUTHENTICATED in user.groups else authenticated(user)
         return self._at_last(failed, request)
 
+    def user_of_token(self, token: str) -> Any:
+        """
+        Whose bearer token this is, as if a request had come with nothing else.
+
+        @return: The user, L{None} when it is nobody's, or a Deferred of either.
+        """
+        alone = AuthenticatorUnion(())
+        alone._asked = self._asked
+        try:
+            found = alone.authenticate(_TokenAlone(token))
+        except AuthenticationFailed:
+            return None
+        if isinstance(found, Deferred):
+            found.addErrback(_nobody)
+        return found
+
     async def _slowly(
         self, first: Any, number: int, failed: AuthenticationFailed | None, request: Any
     ) -> UserInfo | None:
@@ -80,3 +95,20 @@ def authenticated(user: UserInfo) -> UserInfo:
     if user.name == ANONYMOUS or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return evolve(user, groups=(*user.groups, AUTHENTICATED))
+
+
+class _TokenAlone:
+    """A request that has a bearer token and nothing else."""
+
+    def __init__(self, token: str) -> None:
+        self.fields = {b"authorization": [b"Bearer " + token.encode("utf-8", "replace")]}
+        self.connection = self
+        self.remembered: dict[object, Any] = {}
+        self.transport = None
+
+    def warn(self, text: str) -> None:
+        """There is no answer that a warning could go with."""
+
+
+def _nobody(failure: Failure) -> None:
+    failure.trap(AuthenticationFailed)

@@ -7,7 +7,7 @@ from typing import Any
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..authentication.union import AUTHENTICATED
+from ..api.users import AUTHENTICATED
 from ..interfaces import IAuthorizer
 
 #: What RBAC's bootstrap role C{system:public-info-viewer} lets everyone read.

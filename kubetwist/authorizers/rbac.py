@@ -7,7 +7,7 @@ decision looks only at those that concern the user, and decisions are remembered
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
@@ -112,11 +112,15 @@ class RBAC:
     """Allows what a role of the user allows; holds no opinion about the rest."""
 
     name: ClassVar[str] = "RBAC"
-    _stores: Stores
+    _stores_of: Callable[[], Stores]
     _index: dict[tuple[str, str], list[Binding]] | None = field(default=None, init=False)
     _rules: dict[tuple[bool, str], list[Rule]] = field(factory=dict, init=False)
     _decisions: dict[Any, Verdict] = field(factory=dict, init=False)
     _watches: list[Any] = field(factory=list, init=False)
+
+    @property
+    def _stores(self) -> Stores:
+        return self._stores_of()
 
     def forget(self) -> None:
         """Derive everything anew from the caches at the next question."""
@@ -213,3 +217,8 @@ class RBAC:
             rules = [] if record is None else orjson.loads(record.item).get("rules") or []
             self._rules[key] = rules
         return rules
+
+
+def make(options: Any, server: Any) -> RBAC:
+    """Over the server's stores, which are there when the first request comes."""
+    return RBAC(lambda: server.stores)

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.users import MASTERS
 from ..interfaces import IAuthorizer
 
 _ALLOWED = Verdict(Decision.ALLOW)
@@ -20,12 +21,11 @@ class PrivilegedGroup:
     """Allows everything to members of C{system:masters}; has no opinion about anyone else."""
 
     name = "PrivilegedGroup"
-    group = "system:masters"
     _nothing = Verdict(Decision.NO_OPINION)
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """@see: L{IAuthorizer.authorize}."""
-        return _ALLOWED if self.group in attributes.user.groups else self._nothing
+        return _ALLOWED if MASTERS in attributes.user.groups else self._nothing
 
 
 @implementer(IAuthorizer)

@@ -23,4 +23,5 @@ def with_audit_id(handler: Handler) -> Handler:
 def random_uuid() -> str:
     """As C{str(uuid.uuid4())}, in a fraction of the time."""
     digits = urandom(16).hex()
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) & 3]}{digits[17:20]}-{digits[20:]}"
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

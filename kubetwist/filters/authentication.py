@@ -31,7 +31,7 @@ def with_authentication(handler: Handler, authenticator: IAuthenticator) -> Hand
             return
         if isinstance(user, Deferred):
             user.addCallbacks(_continue, _failed, callbackArgs=(request,), errbackArgs=(request,))
-            user.addErrback(request.processingFailed)
+            user.addErrback(request.crashed)
         elif user is None:
             _refuse(request, None)
         else:

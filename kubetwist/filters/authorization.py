@@ -27,7 +27,7 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
         attributes = attributes_of(request)
         verdict = authorize(attributes)
         if isinstance(verdict, Deferred):
-            verdict.addCallback(_decided, request, attributes).addErrback(request.processingFailed)
+            verdict.addCallback(_decided, request, attributes).addErrback(request.crashed)
         elif verdict.decision is _ALLOW:
             handler(request)
         else:

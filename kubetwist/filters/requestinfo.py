@@ -133,9 +133,7 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
     parts = parts[1:]
     if parts[0] in ("proxy", "watch"):
         if len(parts) < 2:
-            raise UnknownRequest(
-                f"unable to determine kind and namespace from url, {uri.decode('utf-8', 'replace')}"
-            )
+            raise UnknownRequest(f"unable to determine kind and namespace from url, {uri.decode('utf-8', 'replace')}")
         info.verb = parts[0]
         parts = parts[1:]
     else:

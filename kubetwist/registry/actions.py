@@ -59,11 +59,10 @@ class PodBinding:
         def bound(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "bindings do not create pods"
             self._assign(pod, target["name"], obj["metadata"])
-            pod["metadata"].pop("resourceVersion", None)
             return pod
 
         rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: (), main=True)
-        await self._pods.update(scope, name, bound, UpdateOptions(dry_run=options.dry_run), rules)
+        await self._pods.update(scope, name, bound, UpdateOptions(dry_run=options.dry_run), rules, patching=True)
         return success(201)
 
     def _assign(self, pod: JSONObject, node: str, meta: JSONObject) -> None:
@@ -149,11 +148,10 @@ class PodEviction:
         def spent(budget: JSONObject | None) -> JSONObject:
             assert budget is not None, "evictions make no budgets"
             spend(budget, pod_name)
-            budget["metadata"].pop("resourceVersion", None)
             return budget
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        await self._budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules)
+        await self._budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
 
 
 def ignores_budgets(pod: JSONObject) -> bool:

@@ -56,7 +56,6 @@ async def set_status(store: Store, scope: RequestScope, name: str, status: JSONO
 
     def changed(obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a status is no object"
-        obj["metadata"].pop("resourceVersion", None)
         return {**obj, "status": status}
 
     rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())

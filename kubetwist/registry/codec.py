@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..api.decoding import BodyError, Decoded
 from ..api.errors import APIStatusError, Cause
 from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ..schema.objecttype import DecodeError, ObjectType
+from ..schema.protobuf import WireError, read_envelope
 from .conversion import convert
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 #: How the reference names its table of types; it stands in messages that users search for.
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+
+_DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 class Codec:
@@ -57,17 +61,52 @@ class Codec:
         try:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
-            raise self.unreadable(str(error)) from None
+            raise self.unreadable(error.as_written(raw)) from None
         obj["kind"] = self.gvk.kind
         obj["apiVersion"] = api_version
         if "metadata" not in obj:
             obj["metadata"] = {}
         return obj
 
-    def redecode(self, value: JSONObject, problems: list[str]) -> JSONObject:
+    def read_protobuf(self, data: bytes) -> Decoded:
+        """
+        Read a protobuf body for L{decode}.
+
+        @raise BodyError: It does not tell what it is.
+        @raise APIStatusError: It is not what it says (400).
+        """
+        envelope = read_envelope(data)
+        api_version = _parsable(envelope.api_version) or self.gvk.api_version
+        kind = envelope.kind or self.gvk.kind
+        value: JSONObject = {}
+        # What is of another kind is refused for that, before anybody looks for its content.
+        if kind == self.gvk.kind and api_version == self.gvk.api_version:
+            try:
+                value = self._definitions.protobuf.decode(self._definitions.definition_of(self.gvk), envelope.raw)
+            except WireError as error:
+                raise self.unreadable(str(error)) from None
+        return Decoded({**value, "kind": kind, "apiVersion": api_version})
+
+    def read_delete_options(self, data: bytes) -> JSONObject:
+        """
+        The value of a protobuf body that tells how to delete.
+
+        @raise BodyError: It is none.
+        """
+        envelope = read_envelope(data)
+        value: JSONObject = {}
+        if envelope.kind in ("", "DeleteOptions"):
+            try:
+                value = self._definitions.protobuf.decode(_DELETE_OPTIONS, envelope.raw)
+            except WireError as error:
+                raise BodyError(str(error), json=False) from None
+        return {**value, "kind": envelope.kind, "apiVersion": _parsable(envelope.api_version)}
+
+    def redecode(self, value: JSONObject, problems: list[str], *, converted: bool = False) -> JSONObject:
         """
         Make an object of what a patch left.
 
+        @param converted: Whether the reference has a map here, not JSON, and so complains in other words.
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
         kind, api_version = value.get("kind"), value.get("apiVersion")
@@ -76,7 +115,7 @@ class Codec:
         try:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(error.converted if converted else str(error)) from None
         if "metadata" not in obj:
             obj["metadata"] = {}
         return obj
@@ -89,6 +128,14 @@ class Codec:
         """A stored object in this version, with C{kind} and C{apiVersion} first."""
         obj = {"kind": self.storage.kind, "apiVersion": self.storage.api_version, **obj}
         return convert(obj, self.storage, self.gvk) if self.converts else obj
+
+    def describe(self, type_name: str, field: str) -> str:
+        """
+        What the definitions say of a field; C{""} when they say nothing.
+
+        @param type_name: Without the leading C{io.k8s.}: C{"api.core.v1.PodStatus"}.
+        """
+        return self._definitions.description(f"io.k8s.{type_name}", field)
 
     def unreadable(self, why: str) -> APIStatusError:
         """The error for a body that can not be made an object of this kind."""
@@ -148,6 +195,11 @@ class Codec:
             return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
         internal = self.gvk.group.partition(".")[0] or "core"
         return f"converting ({said.version}.{kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
+
+
+def _parsable(api_version: str) -> str:
+    """A version in protobuf; the reference takes one that it can not parse, or that has only a group, for none."""
+    return "" if api_version.count("/") > 1 or api_version.endswith("/") else api_version
 
 
 def summary(raw: bytes) -> str:

@@ -34,10 +34,7 @@ def qos_class(spec: JSONObject) -> str:
             guaranteed = False
     if not requests and not limits:
         return "BestEffort"
-    if guaranteed and all(limits.get(name) == quantity for name, quantity in requests.items()):
-        if len(requests) == len(limits):
-            return "Guaranteed"
-    return "Burstable"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
 
 
 def _count(quantities: JSONObject | None, total: dict[str, Quantity]) -> set[str]:

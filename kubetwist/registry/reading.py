@@ -9,7 +9,7 @@ import orjson
 from attrs import frozen
 
 from ..api.errors import APIStatusError
-from ..api.listoptions import ContinueTokenError, decode_continue, encode_continue
+from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ..api.options import GetOptions, ListOptions
 from ..storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
 from ..storage.record import Record

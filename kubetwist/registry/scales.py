@@ -63,11 +63,9 @@ class ScaleStore:
             if causes:
                 raise APIStatusError.invalid(GroupKind("autoscaling", "Scale"), name, causes)
             apply_scale(stored, wanted, self.info.group, self.info.kind)
-            if not version:
-                stored["metadata"].pop("resourceVersion", None)
             return stored
 
         strategy = store.strategy
         rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, creates=False)
-        record, _ = await store.update(scope, name, scaled, options, rules)
+        record, _ = await store.update(scope, name, scaled, options, rules, patching=True)
         return self._scale(orjson.loads(record.item)), False

@@ -230,9 +230,9 @@ class Store(Updates):
     def creation_causes(self, obj: JSONObject) -> list[Cause]:
         """All that is wrong with a new object."""
         meta = obj["metadata"]
-        causes = objectmeta.validate_object_meta(meta, self.info.namespaced, self.strategy.name_problems)
+        causes = objectmeta.creation_causes(meta, self.info.namespaced, self.strategy.name_problems)
         causes += self.strategy.validate(obj)
-        return causes + objectmeta.validate_again(meta, self.info.namespaced)
+        return causes
 
     def taken(self, error: KeyExists, name: str) -> APIStatusError:
         """The 409 for a name that is taken; it tells when its holder is on the way out."""

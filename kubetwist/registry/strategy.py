@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..api.errors import Cause
 from ..api.names import is_dns1123_subdomain_problems
+from ..api.objectmeta import Rule
 
 if TYPE_CHECKING:
     from ..api.options import DeleteOptions
@@ -38,6 +39,10 @@ class Strategy:
     delete_returns_object = False
     #: What DELETE without a policy does to dependents: L{None} (background) or C{"orphan"}.
     default_garbage_collection: str | None = None
+
+    #: What the kind does with the metadata of updates, after the generic rules: it decides how often an error is told.
+    #: See L{kubetwist.api.objectmeta}.
+    metadata_update_rules: Sequence[Rule] = ("compare",)
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """What is wrong with C{name}; C{prefix} when it is a generateName."""
@@ -103,6 +108,9 @@ class Strategy:
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """All that is wrong with an update through the status subresource."""
         return ()
+
+    def canonicalize(self, obj: JSONObject) -> None:
+        """Change C{obj}, which was found valid, into the form that is stored."""
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """What the client should be told with a Warning header."""

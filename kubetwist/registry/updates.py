@@ -122,9 +122,14 @@ class Updates:
         rules.prepare(obj, old)
         if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
             meta["generation"] = (before.get("generation") or 0) + 1
-        causes = list(objectmeta.validate_object_meta_update(meta, before))
+        causes = objectmeta.update_causes(
+            meta,
+            before,
+            self.info.namespaced,
+            self.strategy.name_problems,
+            rules=self.strategy.metadata_update_rules,
+        )
         causes += rules.validate(obj, old)
-        causes += objectmeta.validate_update_again(meta, before)
         if causes:
             raise self.invalid(record.name, causes)
         if rules.main:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,9 +11,12 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..admission.chain import build_chain
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..registry import bootstrap
 from ..registry.kinds import ResourceInfo, kinds_for
 from ..registry.stores import Stores
 from ..schema.definitions import Definitions
+from ..storage.compaction import Compactor
+from .documents import install_documents, install_group_ends
 from .install import Installer
 from .installed import MergedGroups
 from .layer import Layer
@@ -109,3 +113,88 @@ class APIs:
     def stop(self) -> None:
         """End the watches and let go of the backend."""
         self.stores.stop()
+
+
+def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> APIs:
+    """
+    Put the APIs of Kubernetes on the three servers of a chain.
+
+    @param config: L{kubetwist.server.config.ServerConfig}.
+    @param aggregator: A L{kubetwist.server.generic.GenericServer}, as the other two are.
+    """
+    options = config.options
+    definitions = Definitions.load(config.kubernetes_version)
+    apis = APIs(
+        definitions,
+        config.backend,
+        config.reactor,
+        runtime_config=options["runtime-config"],
+        prefix=f"{options['etcd-prefix'].rstrip('/')}/",
+        event_ttl=options["event-ttl"],
+        min_request_timeout=options["min-request-timeout"],
+    )
+    config.stores = apis.stores
+    apis.use_admission(options["enable-admission-plugins"], options["disable-admission-plugins"])
+    context = ServerContext(config.authorizer, config.user_of_token)
+    installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
+
+    def other_paths() -> list[str]:
+        layers = (aggregator.layer, kube.layer, extensions.layer)
+        paths = {path for layer in layers for path in layer.paths() if not path.startswith("/api")}
+        checks = (
+            f"/{path}/{check.name}"
+            for path in ("healthz", "livez", "readyz")
+            for check in aggregator.health_checks(path)
+        )
+        return [*paths, *checks]
+
+    install_documents(
+        aggregator.layer, installed, definitions, config.reactor, lambda: config.address, other_paths
+    )
+    install_group_ends(extensions.layer, installed)
+    compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
+    aggregator.add_before_listening("watch caches", apis.start)
+    aggregator.add_at_end("watch caches", apis.stop)
+    aggregator.add_before_listening("compaction", compactor.start)
+    aggregator.add_at_end("compaction", compactor.stop)
+    add_bootstrap_hooks(config, apis, aggregator, kube, installed)
+    return apis
+
+
+def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, installed: MergedGroups) -> None:
+    """Have the servers make, once they listen, the objects that are theirs."""
+    options, stores = config.options, apis.stores
+    cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
+    first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
+
+    async def namespaces() -> None:
+        await bootstrap.system_namespaces(stores)
+        address, port = config.endpoint
+        await bootstrap.kubernetes_service(stores, cidrs, first_ip, address, port)
+
+    present = {(info.group, info.resource) for info in apis.infos}
+
+    def hook(server: Any, name: str, needed: tuple[str, str], run: Callable[[Stores], Any]) -> None:
+        if needed in present:
+            server.add_post_start_hook(name, lambda: run(stores))
+
+    kube.add_post_start_hook("start-system-namespaces-controller", namespaces)
+    hook(
+        kube,
+        "scheduling/bootstrap-system-priority-classes",
+        ("scheduling.k8s.io", "priorityclasses"),
+        bootstrap.priority_classes,
+    )
+    hook(
+        kube,
+        "priority-and-fairness-config-producer",
+        ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        bootstrap.fairness,
+    )
+    hook(kube, "rbac/bootstrap-roles", ("rbac.authorization.k8s.io", "clusterroles"), bootstrap.cluster_roles)
+    hook(
+        aggregator,
+        "kube-apiserver-autoregistration",
+        ("apiregistration.k8s.io", "apiservices"),
+        lambda stores: bootstrap.api_services(stores, installed.group_versions()),
+    )

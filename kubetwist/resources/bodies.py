@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: YAML of more bytes is parsed in a thread: the reactor must not stop for it.
 YAML_IN_REACTOR = 16 * 1024
+#: The same for protobuf, which takes as many milliseconds as YAML of a tenth of its size.
+PROTOBUF_IN_REACTOR = 256 * 1024
 
 
 async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decoded, bytes]:
@@ -33,6 +35,10 @@ async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decod
             if len(data) > YAML_IN_REACTOR:
                 return await deferToThread(decode_yaml, data), data
             return decode_yaml(data), data
+        if media == "protobuf":
+            if len(data) > PROTOBUF_IN_REACTOR:
+                return await deferToThread(endpoint.codec.read_protobuf, data), data
+            return endpoint.codec.read_protobuf(data), data
         return decode_json(data), data
     except BodyError as error:
         raise endpoint.codec.unrecognized(error.as_body_of_object(), data) from None

@@ -1,5 +1,5 @@
 """
-Discovery over HTTP: C{/}, C{/api}, C{/apis} and what is directly below them, C{/version}, and what is not there.
+Discovery over HTTP: C{/}, C{/api}, C{/apis} and what is directly below them, and what is not there.
 
 All are leaves that a L{kubetwist.resources.layer.Layer} can be told to answer its paths with. They look at the whole
 path and not at what traversal left of it, and answer what is below their own with a 404. Those that the reference
@@ -14,9 +14,9 @@ from functools import partial
 from twisted.web.server import Request
 
 from ..api.errors import APIStatusError
-from ..api.resource import GroupVersion, JSONObject
+from ..api.resource import GroupVersion
 from .discovery_documents import aggregated_discovery, api_group, api_group_list, api_resource_list, api_versions
-from .discovery_http import Document, Kept, Leaf, answer, answer_document, answer_error, header, indented
+from .discovery_http import Document, Kept, Leaf, answer, answer_bare, answer_document, answer_error, header, indented
 from .installed import IInstalled
 from .negotiation import (
     Negotiated,
@@ -25,21 +25,12 @@ from .negotiation import (
     negotiate_aggregated,
     negotiate_aggregated_with_beta,
     negotiate_document,
-    negotiate_json,
     negotiate_unrouted,
 )
 
 
-class PageNotFound(Leaf):
-    """No server of the chain knows the path, and least of all its media types: a 404 in plain text."""
-
-    def render(self, request: Request) -> bytes:
-        """Answer any method."""
-        return page_not_found(request)
-
-
 def page_not_found(request: Request) -> bytes:
-    """Answer like L{PageNotFound}."""
+    """No server of the chain knows the path, and least of all its media types: a 404 in plain text."""
     request.setHeader(b"x-content-type-options", b"nosniff")
     return answer(request, 404, b"404 page not found\n", b"text/plain; charset=utf-8")
 
@@ -61,7 +52,7 @@ class _Routed(Leaf):
 
     depth = 0
 
-    def render(self, request: Request) -> bytes:
+    def render(self, request: Request) -> bytes | int:
         """Answer the document's own path; the order of the errors is that of the reference's router."""
         if len(parts(request)) != self.depth:
             return answer_error(request, APIStatusError.path_not_found())
@@ -72,7 +63,7 @@ class _Routed(Leaf):
         except NotAcceptable as error:
             return answer_error(request, error)
 
-    def document(self, request: Request, accept: bytes | None) -> bytes:
+    def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """
         Answer with the document.
 
@@ -102,21 +93,6 @@ def index_paths(installed: IInstalled) -> list[str]:
     return paths
 
 
-class Version(_Routed):
-    """C{/version}."""
-
-    depth = 1
-
-    def __init__(self, info: JSONObject) -> None:
-        """@param info: See L{kubetwist.resources.discovery_documents.version_info}."""
-        self._body = indented(info)
-
-    def document(self, request: Request, accept: bytes | None) -> bytes:
-        """@see: L{_Routed.document}."""
-        negotiate_json(accept)
-        return answer(request, 200, self._body, b"application/json")
-
-
 class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
 
@@ -127,7 +103,7 @@ class _Aggregated:
             for version in ("v2", "v2beta1")
         }
 
-    def answer(self, request: Request, accept: bytes | None) -> bytes | None:
+    def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
         """The document, or L{None} when the plain one is wanted."""
         if not accept:
             return None
@@ -141,8 +117,7 @@ class _Aggregated:
         request.setHeader(b"vary", b"Accept")
         request.setHeader(b"cache-control", b"public")
         if header(request, b"if-none-match") == document.etag:
-            request.setResponseCode(304)
-            return b""
+            return answer_bare(request, 304)
         return answer_document(request, document, negotiated)
 
 
@@ -160,7 +135,7 @@ class CoreVersions(_Routed):
         self._installed = installed
         self._aggregated = _Aggregated(installed, core=True, beta=beta)
 
-    def document(self, request: Request, accept: bytes | None) -> bytes:
+    def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
         aggregated = self._aggregated.answer(request, accept)
         if aggregated is not None:
@@ -177,7 +152,7 @@ class Groups(Leaf):
         self._aggregated = _Aggregated(installed, core=False, beta=beta)
         self._kept = Kept(lambda: installed.generation, lambda: api_group_list(installed))
 
-    def render(self, request: Request) -> bytes:
+    def render(self, request: Request) -> bytes | int:
         """Answer any method."""
         accept = header(request, b"accept")
         aggregated = self._aggregated.answer(request, accept)
@@ -204,7 +179,7 @@ class GroupVersionResources(_Routed):
         self.depth = 3 if group_version.group else 2
         self._kept = Kept(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
 
-    def document(self, request: Request, accept: bytes | None) -> bytes:
+    def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
         negotiated: Negotiated = negotiate_document(accept)
         document = self._kept.get()

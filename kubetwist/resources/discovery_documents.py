@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..api.resource import GroupVersion, JSONObject
 from .installed import IInstalled, InstalledResource
-
-#: The first minor releases that tell which release they emulate, and which they are compatible with.
-_EMULATION_SINCE = 33
 
 
 def api_versions(installed: IInstalled, address: str) -> JSONObject:
@@ -29,14 +24,14 @@ def api_versions(installed: IInstalled, address: str) -> JSONObject:
 
 def api_group(installed: IInstalled, group: str) -> JSONObject | None:
     """C{/apis/<group>}, or L{None} where nothing of the group is served."""
-    entry = _group_entry(installed, group)
-    return None if entry is None else {"kind": "APIGroup", "apiVersion": "v1", **entry}
+    versions = installed.versions(group)
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(group, versions)} if versions else None
 
 
 def api_group_list(installed: IInstalled) -> JSONObject:
     """C{/apis}: the groups besides the core group."""
-    entries = (_group_entry(installed, group) for group in named_groups(installed))
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [entry for entry in entries if entry is not None]}
+    groups = [_group_entry(group, versions) for group, versions in _grouped(installed).items() if group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def api_resource_list(installed: IInstalled, group_version: GroupVersion) -> JSONObject | None:
@@ -61,7 +56,6 @@ def aggregated_discovery(installed: IInstalled, core: bool, version: str) -> JSO
     @param core: That for C{/api} with the core group alone, or that for C{/apis} with all others.
     @param version: Of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
     """
-    groups = [""] if core else named_groups(installed)
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
@@ -75,50 +69,26 @@ def aggregated_discovery(installed: IInstalled, core: bool, version: str) -> JSO
                         "resources": _discovered(installed.resources(GroupVersion(group, one))),
                         "freshness": "Current",
                     }
-                    for one in installed.versions(group)
+                    for one in versions
                 ],
             }
-            for group in groups
-            if installed.versions(group)
+            for group, versions in _grouped(installed).items()
+            if core == (not group)
         ],
     }
 
 
-def version_info(git_version: str) -> JSONObject:
-    """C{/version} of a server that stands in for the release C{git_version}: C{"v1.36.2"}."""
-    major, minor = git_version.removeprefix("v").split(".")[:2]
-    info: JSONObject = {"major": major, "minor": minor}
-    if int(minor) >= _EMULATION_SINCE:
-        info |= {
-            "emulationMajor": major,
-            "emulationMinor": minor,
-            "minCompatibilityMajor": major,
-            "minCompatibilityMinor": str(int(minor) - 1),
-        }
-    # Of the rest, clients print what they get; there is no Go here to tell of.
-    return info | {
-        "gitVersion": git_version,
-        "gitCommit": "",
-        "gitTreeState": "",
-        "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": f"python{platform.python_version()}",
-        "compiler": sys.implementation.name,
-        "platform": f"{platform.system().lower()}/{platform.machine()}",
-    }
+def _grouped(installed: IInstalled) -> dict[str, list[str]]:
+    """The versions of each group, both in the order of preference."""
+    groups: dict[str, list[str]] = {}
+    for group, version in installed.group_versions():
+        groups.setdefault(group, []).append(version)
+    return groups
 
 
-def named_groups(installed: IInstalled) -> list[str]:
-    """All groups but the core group, in the order of preference."""
-    return list(dict.fromkeys(one.group for one in installed.group_versions() if one.group))
-
-
-def _group_entry(installed: IInstalled, group: str) -> JSONObject | None:
-    versions = [
-        {"groupVersion": str(GroupVersion(group, version)), "version": version} for version in installed.versions(group)
-    ]
-    if not versions:
-        return None
-    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+def _group_entry(group: str, versions: Sequence[str]) -> JSONObject:
+    shown = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
+    return {"name": group, "versions": shown, "preferredVersion": shown[0]}
 
 
 def _resource_entry(resource: InstalledResource) -> JSONObject:

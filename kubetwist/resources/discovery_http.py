@@ -8,8 +8,8 @@ from hashlib import sha512
 
 import orjson
 
-from twisted.web.server import Request
 from twisted.web.resource import IResource
+from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
@@ -126,6 +126,16 @@ def answer(request: Request, code: int, body: bytes, content_type: bytes) -> byt
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
     request.setHeader(b"content-length", b"%d" % len(body))
     return b"" if request.method == b"HEAD" else body
+
+
+def answer_bare(request: Request, code: int) -> int:
+    """Answer without a body, and without a word on what type it would be of; return what C{render} returns then."""
+    request.defaultContentType = None
+    request.setResponseCode(code)
+    if code != 304:
+        request.setHeader(b"content-length", b"0")
+    request.finish()
+    return NOT_DONE_YET
 
 
 def takes_gzip(request: Request) -> bool:

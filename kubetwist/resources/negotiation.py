@@ -23,7 +23,7 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
-#: What the reference says it takes and gives. We have no protobuf, but clients go by this text only in what they log.
+#: What the reference says it takes and gives. We give no protobuf, but clients go by this text only in what they log.
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
@@ -330,12 +330,13 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE: Final = re.compile(
     rf'\s*({_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|"(?:[^"\\]|\\.)*")\s*)*;?\s*'
 )
-_BODY_MEDIA: Final = {None: "json", b"": "json", b"application/json": "json", b"application/yaml": "yaml"}
+_FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
+_BODY_MEDIA: Final = {None: "json", b"": "json", **{media.encode(): form for media, form in _FORMS.items()}}
 
 
 def body_media(content_type: bytes | None) -> str:
     """
-    The form of a body of POST, PUT or DELETE: C{"json"} or C{"yaml"}.
+    The form of a body of POST, PUT or DELETE: C{"json"}, C{"yaml"} or C{"protobuf"}.
 
     @raise APIStatusError: It is one that we do not read (415).
     """
@@ -344,13 +345,10 @@ def body_media(content_type: bytes | None) -> str:
         return media
     assert content_type is not None
     match = _MEDIA_TYPE.fullmatch(content_type.decode("latin-1"))
-    bare = match[1].lower() if match else ""
-    if bare == JSON:
-        return "json"
-    if bare == YAML:
-        return "yaml"
-    # Whoever sends protobuf can take this for an answer and send JSON.
-    raise APIStatusError.unsupported_media_type((JSON, YAML) if bare == PROTOBUF else MEDIA_TYPES)
+    media = _FORMS.get(match[1].lower()) if match else None
+    if media is None:
+        raise APIStatusError.unsupported_media_type(MEDIA_TYPES)
+    return media
 
 
 def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_TYPES, routed: bool = True) -> str:

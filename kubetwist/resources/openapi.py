@@ -23,7 +23,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from ..api.resource import GroupVersion, JSONObject
 from .discovery import page_not_found
-from .discovery_http import Leaf, content_hash, gzipped, header, takes_gzip
+from .discovery_http import Leaf, answer_bare, content_hash, gzipped, header, takes_gzip
 from .installed import IInstalled, InstalledResource
 from .negotiation import parse_accept
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
@@ -131,13 +131,14 @@ class _Shelf:
 
     def get(self) -> Any:
         """What is built, or a Deferred of it."""
-        if self._waiting is None:
-            if self._generation == self._installed.generation:
-                return self._built
-            self._waiting = []
-            self._begin()
+        if self._waiting is None and self._generation == self._installed.generation:
+            return self._built
         waiter: Deferred[Any] = Deferred()
-        self._waiting.append(waiter)
+        if self._waiting is None:
+            self._waiting = [waiter]
+            self._begin()
+        else:
+            self._waiting.append(waiter)
         return waiter
 
     def _begin(self) -> None:
@@ -181,20 +182,20 @@ class _OpenAPI(Leaf):
         def failed(failure: Failure) -> None:
             self._log.failure("building OpenAPI documents", failure)
             if not gone:
-                request.setResponseCode(503)
-                self._send(request, b"")
+                answer_bare(request, 503)
 
         built.addCallbacks(ready, failed)
         return NOT_DONE_YET
 
-    def answer(self, request: Request, built: Any) -> bytes:
+    def answer(self, request: Request, built: Any) -> bytes | int:
         """Set the head of the response, and return its body."""
         raise NotImplementedError
 
-    def _send(self, request: Request, body: bytes) -> None:
-        if body:
-            request.write(body)
-        request.finish()
+    def _send(self, request: Request, body: bytes | int) -> None:
+        if isinstance(body, bytes):
+            if body:
+                request.write(body)
+            request.finish()
 
 
 class OpenAPIV2(_OpenAPI):
@@ -210,10 +211,10 @@ class OpenAPIV2(_OpenAPI):
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
         request.responseHeaders.addRawHeader(b"vary", b"Accept")
         if not _accepts_json(request):
-            return _empty(request, 406)
+            return answer_bare(request, 406)
         return super().render(request)
 
-    def answer(self, request: Request, built: Packed) -> bytes:
+    def answer(self, request: Request, built: Packed) -> bytes | int:
         """@see: L{_OpenAPI.answer}."""
         return _answer_packed(request, built)
 
@@ -232,17 +233,17 @@ class OpenAPIV3(_OpenAPI):
         super().__init__(_Shelf(installed, run, builder.v3, {}))
         self._now = now
 
-    def answer(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes:
+    def answer(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes | int:
         """@see: L{_OpenAPI.answer}."""
         path = _path(request)
         if path == _V3:
             return self._index(request, built)
         name = path.removeprefix(f"{_V3}/")
         if name not in built:
-            return _empty(request, 404)
+            return answer_bare(request, 404)
         request.setHeader(b"vary", b"Accept")
         if not _accepts_json(request):
-            return _empty(request, 406)
+            return answer_bare(request, 406)
         packed = built[name][1]
         wanted = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
         if wanted and wanted != packed.hash:
@@ -288,20 +289,12 @@ def _accepts_json(request: Request) -> bool:
     )
 
 
-def _empty(request: Request, code: int) -> bytes:
-    request.defaultContentType = None
-    request.setResponseCode(code)
-    request.setHeader(b"content-length", b"0")
-    return b""
-
-
-def _answer_packed(request: Request, packed: Packed) -> bytes:
+def _answer_packed(request: Request, packed: Packed) -> bytes | int:
     etag = b'"%b"' % packed.hash.encode()
     request.setHeader(b"etag", etag)
     known = header(request, b"if-none-match")
     if known is not None and _matches(known, etag):
-        request.setResponseCode(304)
-        return b""
+        return answer_bare(request, 304)
     request.setHeader(b"content-type", b"application/json")
     body: bytes
     if takes_gzip(request):

@@ -9,10 +9,11 @@ import orjson
 
 from ..api.decoding import BodyError, decode_json
 from ..api.errors import APIStatusError
-from ..api.jsonpatch import PatchError, apply_json_patch
+from ..api.jsonpatch import apply_json_patch, json_patch_problems
 from ..api.mergepatch import merge_patch
 from ..api.resource import JSONObject
 from ..registry.codec import patch_failure
+from ..schema.gotext import go_text
 from ..schema.strategicmerge import StrategicMergeError, strategic_merge
 from .endpoint import Endpoint
 
@@ -26,7 +27,11 @@ class Patch(ABC):
     A patch for one endpoint; applied again when somebody else wrote in between.
 
     @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
+    @cvar by_map: The reference makes an object of the result from a map, where it else has JSON: that shows in the words
+        and the order of its complaints.
     """
+
+    by_map = False
 
     def __init__(self, endpoint: Endpoint, data: bytes, field_validation: str) -> None:
         self.endpoint = endpoint
@@ -60,9 +65,11 @@ class Patch(ABC):
         value = self.patched(current)
         problems: list[str] = []
         try:
-            obj = self.endpoint.codec.redecode(value, problems)
+            obj = self.endpoint.codec.redecode(value, problems, converted=self.by_map)
         except ValueError as error:
             raise patch_failure(self.quoted(value), str(error)) from None
+        if self.by_map:
+            problems.sort()
         problems = [*self.duplicates, *problems]
         if problems and self.field_validation == "Strict":
             raise patch_failure(self.quoted(value), f"strict decoding error: {', '.join(problems)}")
@@ -78,16 +85,13 @@ class JSONPatch(Patch):
     def parse(self, data: bytes) -> None:
         """Read the operations."""
         document = _document(data)
-        self.duplicates = [f"json patch {text}" for text in document.duplicates]
         self.operations = document.value if document.value is not None else []
+        self.duplicates = [f"json patch {text}" for text in document.duplicates]
+        self.duplicates += json_patch_problems(self.operations)
 
     def patched(self, current: JSONObject) -> JSONObject:
         """Apply the operations one by one."""
-        try:
-            value = apply_json_patch(current, self.operations)
-        except PatchError as error:
-            raise APIStatusError(error.code, error.reason, error.message, error.details) from None
-        return value  # type: ignore[no-any-return]
+        return apply_json_patch(current, self.operations)  # type: ignore[no-any-return]
 
 
 class MergePatch(Patch):
@@ -108,6 +112,7 @@ class MergePatch(Patch):
 class StrategicMergePatch(Patch):
     """Kubernetes' own: lists merge by the keys that the schema names."""
 
+    by_map = True
     patch: Any
 
     def parse(self, data: bytes) -> None:
@@ -122,24 +127,13 @@ class StrategicMergePatch(Patch):
         except StrategicMergeError as error:
             if error.code == 400:
                 raise APIStatusError.bad_request(error.message) from None
+            if error.code == 422:
+                raise APIStatusError(422, "Invalid", error.message, {}) from None
             raise APIStatusError.unknown(error.message) from None
 
     def quoted(self, value: JSONObject) -> str:
         """The patch as Go prints a map."""
-        return go_map(self.patch)
-
-
-def go_map(value: Any) -> str:
-    """A value as Go's C{%v} prints it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{go_map(value[name])}' for name in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_map, value))}]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+        return go_text(self.patch)
 
 
 _KINDS: dict[str, type[Patch]] = {
@@ -153,9 +147,12 @@ def make_patch(media: str, data: bytes, endpoint: Endpoint, field_validation: st
     """
     The patch that a body is.
 
-    @raise APIStatusError: The body can not be read as one (400).
+    @raise APIStatusError: It is of a type that is not served (415), or can not be read as one (400).
     """
-    return _KINDS[media](endpoint, data, field_validation)
+    kind = _KINDS.get(media)
+    if kind is None:
+        raise APIStatusError.unsupported_media_type(_KINDS)
+    return kind(endpoint, data, field_validation)
 
 
 def _document(data: bytes) -> Any:

@@ -128,7 +128,7 @@ class Reads:
             return
         stream.open()
         stream.started(handle)
-        request.long_running(stream.end)
+        request.long_running(lambda: stream.end(None))
 
     def watch_handler(self) -> Callable[..., Any]:
         """L{watch} for the old paths, where it is not the query that asks for it."""

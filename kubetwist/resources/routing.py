@@ -72,7 +72,8 @@ class RoutedResource(Resource):
 
     def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         try:
-            endpoint, arguments = self._map.match(path, method.decode("latin-1"))
+            # werkzeug has HEAD answered by what answers GET, which the reference does not.
+            endpoint, arguments = self._map.match(path, "NONE" if method == b"HEAD" else method.decode("latin-1"))
         except (NotFound, RequestRedirect):
             raise APIStatusError.path_not_found() from None
         except MethodNotAllowed:

@@ -14,7 +14,7 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from ..registry.printers import AgeCell, columns, human_age, row
+from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
 from ..storage.record import Record
 from ..storage.watchcache import Listing
 from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta
@@ -56,7 +56,9 @@ class TableEncoder:
         self.version = version
         self.include = include
         self.plain = JSONEncoder(endpoint)
-        self.columns: list[JSONObject] = columns(endpoint.info.group, endpoint.gvk.kind, endpoint.gvk.version)
+        self.columns: list[JSONObject] = columns(
+            endpoint.info.group, endpoint.gvk.kind, endpoint.gvk.version, endpoint.codec.describe
+        )
         self._view = ("row", endpoint.gvk)
         self._columns = orjson.dumps(self.columns)
         self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
@@ -70,9 +72,12 @@ class TableEncoder:
         pieces = views.get(self._view)
         if pieces is None:
             obj = self.plain.codec.from_storage(orjson.loads(record.item))
-            kept = cell_pieces(row(self.endpoint.info.group, self.endpoint.gvk.kind, obj))
-            meta_end = len(b'{"metadata":') + len(orjson.dumps(obj["metadata"])) if not self.plain.codec.converts else 0
-            pieces = views[self._view] = (*kept, meta_end)
+            group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
+            kept = cell_pieces(row(group, kind, obj))
+            conditions = row_conditions(group, kind, obj)
+            rest = b'],"conditions":%b,"object":' % orjson.dumps(conditions) if conditions else b'],"object":'
+            meta_end = 0 if self.plain.codec.converts else len(b'{"metadata":') + len(orjson.dumps(obj["metadata"]))
+            pieces = views[self._view] = (*kept, rest, meta_end)
         return pieces
 
     def row(self, record: Record, ages: dict[float, bytes], now: float) -> bytes:
@@ -81,7 +86,7 @@ class TableEncoder:
 
         @param ages: The texts of the ages met so far in this answer, by timestamp.
         """
-        before, stamp, after, more, meta_end = self._pieces(record)
+        before, stamp, after, more, rest, meta_end = self._pieces(record)
         age = ages.get(stamp)
         if age is None:
             age = ages[stamp] = b"" if stamp is None else human_age(stamp, now).encode()
@@ -89,14 +94,14 @@ class TableEncoder:
         for stamp, text in more:
             cells += human_age(stamp, now).encode() + text
         if self.include == "None":
-            return b'{"cells":[%b],"object":null}' % cells
+            return b'{"cells":[%b%bnull}' % (cells, rest)
         if self.include == "Object":
-            return b'{"cells":[%b],"object":%b}' % (cells, self.plain.one(record))
+            return b'{"cells":[%b%b%b}' % (cells, rest, self.plain.one(record))
         if meta_end:
             meta = record.item[:meta_end][1:]
         else:
             meta = b'"metadata":' + orjson.dumps(orjson.loads(self.plain.item(record))["metadata"])
-        return b'{"cells":[%b],"object":%b%b}}' % (cells, self._partial, meta)
+        return b'{"cells":[%b%b%b%b}}' % (cells, rest, self._partial, meta)
 
     def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True) -> Body:
         """The document."""

@@ -156,7 +156,10 @@ class Writes:
             return delete_options_from_query(request.query)
         media = body_media(request.getHeader(b"content-type"))
         try:
-            document = decode_yaml(data) if media == "yaml" else decode_json(data)
+            if media == "protobuf":
+                value: Any = self.endpoint.codec.read_delete_options(data)
+            else:
+                value = (decode_yaml(data) if media == "yaml" else decode_json(data)).value
         except BodyError as error:
             raise APIStatusError.bad_request(error.as_body_of_object()) from None
-        return delete_options_from_body(document.value)
+        return delete_options_from_body(value)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ..api.resource import JSONObject
 from .goshape_table import TABLE
-
-JSONObject = dict[str, Any]
 
 #: A value that disappears when it is zero: C{omitempty} on a string, a number, a list or a map.
 OMITTED = "o"
@@ -30,7 +29,7 @@ OMITZERO = "z"
 
 #: Definitions that are one JSON value to clients, whatever they are in Go.
 LEAVES = frozenset(
-    {"Time", "MicroTime", "Duration", "Quantity", "IntOrString", "RawExtension", "FieldsV1", "JSON"}
+    {"Time", "MicroTime", "Quantity", "IntOrString", "RawExtension", "FieldsV1", "JSON"}
     | {"JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"}
 )
 
@@ -48,13 +47,23 @@ class Shape(NamedTuple):
     go_type: str
     embedded: tuple[str, ...]
 
+    def of_items(self, schema: JSONObject) -> Shape:
+        """The shape of what a list or map holds; it only tells the type."""
+        go_type = self.go_type
+        if go_type.startswith("[]"):
+            return Shape(ALWAYS, go_type[2:].lstrip("*"), ())
+        if go_type.startswith("map["):
+            return Shape(ALWAYS, go_type.partition("]")[2].lstrip("*"), ())
+        # The list or map has a name of its own.
+        return Shape(ALWAYS, default_go_type(schema), ())
+
 
 def json_kind(schema: JSONObject) -> str:
     """The JSON type of a schema, C{"$ref"} for a reference, C{""} when it has none."""
     if "$ref" in schema:
         return "$ref"
     kind = schema.get("type", "")
-    return kind[0] if isinstance(kind, list) else kind
+    return str(kind[0] if isinstance(kind, list) else kind)
 
 
 def referred(schema: JSONObject) -> str:
@@ -112,7 +121,7 @@ def shape(definition: str, name: str, schema: JSONObject, required: bool) -> Sha
     package, _, type_name = definition.rpartition(".")
     package, _, version = package.rpartition(".")
     group = package.rpartition(".")[2]
-    table = _exceptions()
+    table = exceptions()
     exception = table.get(f"{group}.{version}.{type_name}", _NONE).get(name)
     if exception is None:
         exception = table.get(f"{group}.{type_name}", _NONE).get(name)
@@ -132,7 +141,7 @@ _NONE: dict[str, _Exception] = {}
 
 
 @cache
-def _exceptions() -> dict[str, dict[str, _Exception]]:
+def exceptions() -> dict[str, dict[str, _Exception]]:
     """The table, by C{group.Type} or C{group.version.Type}, then by field."""
     types: dict[str, dict[str, _Exception]] = {}
     group = ""

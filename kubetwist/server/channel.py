@@ -81,19 +81,19 @@ class KubeChannel(HTTPChannel):
 
     timeOut = None
     factory: Any
+    transport: Any
     site: KubeSite
     deadline: float | None = None
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.remembered: dict[object, Any] = {}
         self._state = _HEAD
         self._buffer = b""
         self._parsing = False
         self._paused = False
         self._decoder: Any = None
-        self._chunks: list[bytes] = []
-        self._length = 0
+        self._body = bytearray()
         self._missing: int | None = 0
         self._discarded = 0
 
@@ -101,7 +101,7 @@ class KubeChannel(HTTPChannel):
 
     def connectionMade(self) -> None:
         """A client has connected."""
-        super().connectionMade()
+        super().connectionMade()  # type: ignore[no-untyped-call]
         self.site.connected(self)
         self.deadline = self.site.now() + HEAD_TIMEOUT
 
@@ -196,7 +196,7 @@ class KubeChannel(HTTPChannel):
         connection = fields.get(b"connection")
         close = version != b"HTTP/1.1" or (connection is not None and b"close" in connection[0].lower())
         self.persistent = 0 if close else 1
-        request: KubeRequest = self.site.requestFactory(self)  # type: ignore[assignment]
+        request: KubeRequest = self.site.requestFactory(self)
         request.begin(method, target, version, fields)
         self.requests.append(request)
         if length == 0:
@@ -206,7 +206,7 @@ class KubeChannel(HTTPChannel):
             self._too_large(request, len(rest), length)
             return
         if b"expect" in fields and fields[b"expect"][0].lower() == b"100-continue" and version == b"HTTP/1.1":
-            self._send100Continue()
+            self._send100Continue()  # type: ignore[no-untyped-call]
         self._state = _BODY
         self.deadline = self.site.now() + BODY_TIMEOUT
         self._missing = length or 0
@@ -270,7 +270,7 @@ class KubeChannel(HTTPChannel):
             self._missing = missing - len(data)
             self._keep(data)
             return
-        if self._chunks:
+        if self._body:
             self._keep(data[:missing])
             self._finish_body(data[missing:])
         else:
@@ -280,7 +280,7 @@ class KubeChannel(HTTPChannel):
 
     def _chunk_received(self, data: bytes) -> None:
         if self._state == _BODY:
-            if self._length + len(data) > MAX_BODY:
+            if len(self._body) + len(data) > MAX_BODY:
                 self._too_large(self.requests[-1], len(data), None)
             else:
                 self._keep(data)
@@ -292,18 +292,16 @@ class KubeChannel(HTTPChannel):
     def _keep(self, data: bytes) -> None:
         if not self.site.reserve(len(data)):
             raise Malformed(429)
-        self._length += len(data)
-        self._chunks.append(data)
+        self._body += data
 
     def _finish_body(self, rest: bytes) -> None:
-        body = b"".join(self._chunks)
+        body = bytes(self._body)
         self._drop_body()
         self._serve(self.requests[-1], body, rest)
 
     def _drop_body(self) -> None:
-        self.site.release(self._length)
-        self._chunks = []
-        self._length = 0
+        self.site.release(len(self._body))
+        self._body = bytearray()
         self._decoder = None
 
     def _too_large(self, request: KubeRequest, arrived: int, length: int | None) -> None:
@@ -325,7 +323,7 @@ class KubeChannel(HTTPChannel):
         elif self._missing is not None:
             self._missing -= arrived
             if self._missing <= 0 and self.idle:
-                self.loseConnection()
+                self.loseConnection()  # type: ignore[no-untyped-call]
 
     # Answers.
 
@@ -344,7 +342,7 @@ class KubeChannel(HTTPChannel):
                 # The client still sends; closed now, the connection would be reset before it has read the answer.
                 self.deadline = self.site.now() + LINGER
             else:
-                self.loseConnection()
+                self.loseConnection()  # type: ignore[no-untyped-call]
             return
         self._handlingRequest = False
         self._state = _HEAD
@@ -361,8 +359,8 @@ class KubeChannel(HTTPChannel):
         text = reason + (b": " + why.encode() if why else b"")
         retry = b"Retry-After: 1\r\n" if code == 429 else b""
         self.transport.write(
-            b"HTTP/1.1 %b\r\n%bContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
-            % (reason, retry, len(text), text)
+            b"HTTP/1.1 %b\r\n%bContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" % (reason, retry)
+            + b"Content-Length: %d\r\n\r\n%b" % (len(text), text)
         )
         self._drop_body()
         self._buffer = b""
@@ -374,11 +372,11 @@ class KubeChannel(HTTPChannel):
         for request in pending:
             request.connectionLost(Failure(ConnectionDone()))
         self.deadline = self.site.now() + LINGER
-        self.loseConnection()
+        self.loseConnection()  # type: ignore[no-untyped-call]
 
     def resumeProducing(self) -> None:
         """The transport takes more."""
-        super().resumeProducing()
+        super().resumeProducing()  # type: ignore[no-untyped-call]
         if not self._handlingRequest:
             self._paused = False
             self._parse()
@@ -400,7 +398,7 @@ class KubeChannel(HTTPChannel):
         else:
             self._state = _DISCARD
             self.deadline = self.site.now() + LINGER
-            self.loseConnection()
+            self.loseConnection()  # type: ignore[no-untyped-call]
 
     def abort(self) -> None:
         """End the connection now."""
@@ -411,8 +409,13 @@ class KubeChannel(HTTPChannel):
         self.site.disconnected(self)
         self.deadline = None
         self._drop_body()
-        super().connectionLost(reason)
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]
         self.requests = []
+
+    @property
+    def unflushed(self) -> bool:
+        """Whether much is written that the client has not taken yet."""
+        return self._waitingForTransport
 
     @property
     def idle(self) -> bool:

@@ -1,7 +1,7 @@
 """
 Command-line flags as kube-apiserver takes them: typed, with C{--flag=value}, C{--flag value} and C{--switch}.
 
-Twisted's L{usage.Options} knows neither switches with values nor flags that add up, so a table of L{Flag}s is parsed here.
+Twisted's L{usage.Options} knows neither switches with values nor flags that add up: a table of L{Flag}s is parsed here.
 """
 
 from __future__ import annotations

@@ -81,13 +81,12 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ("etcd-prefix", STRING, "/registry", "What all keys in the store begin with."),
         ("etcd-compaction-interval", DURATION, 300.0, "How often old revisions are forgotten. 0 keeps them all."),
         ("delete-collection-workers", POSITIVE, 1, "How many objects one deletecollection deletes at a time."),
-        ("enable-garbage-collector", BOOLEAN, True, "Whether deletes may leave dependents to a garbage collector."),
         ("watch-cache", BOOLEAN, True, "Whether reads and watches are answered from memory."),
         (
             "watch-cache-sizes",
             SIZES,
             {},
-            "How many past events are kept for watches, by resource, as resource[.group]#size; 0 switches the cache off.",
+            "How many past events are kept for watches, by resource, as resource[.group]#size; 0 for no cache.",
         ),
         ("default-watch-cache-size", NATURAL, 100, "The same for all others."),
     ],
@@ -118,7 +117,12 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "",
             "Authorities whose client certificates are accepted, besides the one of the data directory.",
         ),
-        ("token-auth-file", STRING, "", "Users of bearer tokens: CSV with token, user name, uid and, in quotes, groups."),
+        (
+            "token-auth-file",
+            STRING,
+            "",
+            "Users of bearer tokens, as CSV: token, name, uid and, in quotes, groups.",
+        ),
         (
             "api-audiences",
             STRINGS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
@@ -16,10 +17,11 @@ from urllib.parse import unquote_to_bytes
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.http import NO_BODY_CODES, RESPONSES, datetimeToString, parse_qs
+from twisted.web.error import UnsupportedMethod
+from twisted.web.http import NO_BODY_CODES, datetimeToString, parse_qs
 from twisted.web.http_headers import Headers
 from twisted.web.resource import IResource, getChildForRequest
-from twisted.web.server import NOT_DONE_YET, Request, Site, UnsupportedMethod
+from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
@@ -33,7 +35,10 @@ Handler = Callable[["KubeRequest"], None]
 
 TEXT: Final = b"text/plain; charset=utf-8"
 
-_STATUS_LINES: Final = {code: b"HTTP/1.1 %d %b\r\n" % (code, reason) for code, reason in RESPONSES.items()}
+_STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+_PLAIN_HEAD: Final = (
+    b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\nContent-Length: %d\r\n\r\n"
+)
 #: How many bytes of unfinished bodies are held for all connections together; then new ones are refused.
 MAX_BODIES: Final = 256 * 1024 * 1024
 
@@ -52,7 +57,7 @@ class KubeRequest(Request):
 
     defaultContentType = None
     info: RequestInfo
-    user: UserInfo | None = None
+    user: UserInfo | None = None  # type: ignore[assignment]
     audit_id = ""
     deadline: float | None = None
     cache_control = b""
@@ -171,7 +176,7 @@ class KubeRequest(Request):
         return self.connection.transport.getPeer()
 
     @property
-    def host(self) -> Any:  # type: ignore[override]
+    def host(self) -> Any:
         """As L{IRequest}."""
         return self.connection.transport.getHost()
 
@@ -188,6 +193,22 @@ class KubeRequest(Request):
         if self._response_headers is None:
             self._response_headers = Headers()
         return self._response_headers
+
+    def setHeader(self, name: bytes | str, value: bytes | str) -> None:
+        """As L{IRequest}."""
+        self.responseHeaders.setRawHeaders(name, [value])
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """As L{twisted.internet.interfaces.IConsumer}."""
+        super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
+
+    def unregisterProducer(self) -> None:
+        """As L{twisted.internet.interfaces.IConsumer}."""
+        super().unregisterProducer()  # type: ignore[no-untyped-call]
+
+    def loseConnection(self) -> None:
+        """Cut the connection, once what was written is sent."""
+        super().loseConnection()  # type: ignore[no-untyped-call]
 
     def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
         """Tell the client something in a C{Warning} header; once per text, and not after the answer has begun."""
@@ -210,8 +231,9 @@ class KubeRequest(Request):
         self.startedWriting = 1
         self.finished = 1
         headers = self._response_headers
-        if headers is None and self._warnings is None and self.connection.persistent:
-            head = b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\nContent-Length: %d\r\n\r\n" % (
+        plain = headers is None and self._warnings is None and self.connection.persistent
+        if plain and self.cache_control and code not in NO_BODY_CODES:
+            head = _PLAIN_HEAD % (
                 _STATUS_LINES[code],
                 self.audit_id.encode("latin-1", "replace"),
                 self.cache_control,
@@ -329,6 +351,10 @@ class KubeRequest(Request):
             self.fail(APIStatusError.internal("the server met an unexpected condition"))
         return reason
 
+    def crashed(self, reason: Failure) -> None:
+        """As C{processingFailed}, for the end of a chain of callbacks: the failure is dealt with."""
+        self.processingFailed(reason)
+
     # Its end.
 
     def long_running(self, end: Callable[[], object]) -> None:
@@ -370,22 +396,23 @@ class KubeSite(Site):
     @ivar handler: What answers requests: the filters, and behind them the servers of the chain.
     @ivar open_requests: Those that are not answered yet.
     @ivar long_running: What ends each of those that would not end by themselves.
+    @ivar channels: All connections.
     @ivar date: For C{Date} headers.
     """
 
     noisy = False
-    requestFactory = KubeRequest
+    requestFactory = KubeRequest  # type: ignore[assignment]
     timeOut = None
 
     def __init__(self, handler: Handler, reactor: Any) -> None:
         # There is no tree of resources in front of the filters.
-        super().__init__(None, reactor=reactor, timeout=None)
+        super().__init__(None, reactor=reactor, timeout=None)  # type: ignore[no-untyped-call]
         self.handler = handler
         self.open_requests: set[KubeRequest] = set()
         self.long_running: dict[KubeRequest, Callable[[], object]] = {}
         self.now: Callable[[], float] = reactor.seconds
         self.date: bytes = datetimeToString()
-        self._channels: set[KubeChannel] = set()
+        self.channels: set[KubeChannel] = set()
         self._bodies = 0
         self._tick: Any = None
         self._drained: list[Deferred[None]] = []
@@ -394,7 +421,7 @@ class KubeSite(Site):
         """A connection."""
         channel = KubeChannel()
         channel.factory = channel.site = self
-        channel.callLater = self.reactor.callLater  # type: ignore[method-assign]
+        channel.callLater = self.reactor.callLater  # type: ignore[assignment]
         return channel
 
     def acceptableProtocols(self) -> list[bytes]:
@@ -421,18 +448,18 @@ class KubeSite(Site):
         self._tick = self.reactor.callLater(1.0, self._on_tick)
         self.date = datetimeToString()
         now = self.now()
-        for channel in [one for one in self._channels if one.deadline is not None and one.deadline <= now]:
+        for channel in [one for one in self.channels if one.deadline is not None and one.deadline <= now]:
             channel.patience_over()
 
     # Connections tell.
 
     def connected(self, channel: KubeChannel) -> None:
         """A connection was made."""
-        self._channels.add(channel)
+        self.channels.add(channel)
 
     def disconnected(self, channel: KubeChannel) -> None:
         """A connection was lost."""
-        self._channels.discard(channel)
+        self.channels.discard(channel)
         self._check_drained()
 
     def reserve(self, size: int) -> bool:
@@ -463,14 +490,14 @@ class KubeSite(Site):
 
     def close_idle(self) -> None:
         """Close the connections that have no request open, and the others as soon as theirs are answered."""
-        for channel in list(self._channels):
+        for channel in list(self.channels):
             channel.persistent = 0
             if channel.idle:
                 channel.close()
 
     def abort_all(self) -> None:
         """Close every connection now."""
-        for channel in list(self._channels):
+        for channel in list(self.channels):
             channel.abort()
 
     def requests_finished(self) -> Deferred[None]:

@@ -155,7 +155,7 @@ class SQLiteStorage(EmbeddedStorage):
         try:
             await self._writer.run(self._file.open)
             contents = await self._writer.run(self._file.load)
-            await self._reader.run(self._reading.open)
+            await self._reader.run(self._reading.open_again)
         except BaseException:
             await self._release()
             raise

@@ -26,6 +26,9 @@ from .values import StorageEvent, StoredValue
 APPLICATION_ID: Final = 0x6B747773
 FORMAT: Final = 1
 
+#: How every SQLite database begins.
+_MAGIC: Final = b"SQLite format 3\0"
+
 #: The bits of an id that number the rows of a transaction.
 PLACE_BITS: Final = 16
 PLACES: Final = 1 << PLACE_BITS
@@ -149,14 +152,22 @@ class LogFile:
         @raise StorageCorrupt: It is not what L{_SCHEMA} makes.
         @raise StorageUnavailable: It can not be read or written.
         """
-        try:
-            # SQLite would make it readable for everyone.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            empty = os.path.getsize(self.path) == 0
-            if empty and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
-                raise StorageCorrupt(f"{self.path} is empty, but its log {self.path}-wal is not")
-        except OSError as error:
-            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+        empty = self._look()
+        self.open_again()
+        if empty:
+            directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def open_again(self) -> None:
+        """
+        Connect to the file, where another connection of this process has it open.
+
+        Nothing but SQLite may open it then: to close any descriptor of a file gives up all locks that the process has
+        on it, and another program that takes SQLite's for given up could remove the write-ahead log.
+        """
         with _telling(self.path):
             self._connection = connection = self._connect(self.path, isolation_level=None)
             try:
@@ -164,12 +175,23 @@ class LogFile:
             except BaseException:
                 self.close()
                 raise
-        if empty:
-            directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+
+    def _look(self) -> bool:
+        """Make the file, for SQLite would make it readable for everyone; tell whether there is nothing in it."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.fsync(directory)
+                start = os.read(descriptor, len(_MAGIC))
             finally:
-                os.close(directory)
+                os.close(descriptor)
+            log = f"{self.path}-wal"
+            if not start and os.path.exists(log) and os.path.getsize(log):
+                raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not")
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
+        if start not in (b"", _MAGIC):  # SQLite would take a file of a few bytes for an empty one.
+            raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store")
+        return not start
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

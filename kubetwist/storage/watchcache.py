@@ -459,7 +459,8 @@ class WatchCache:
         """
         Send changes to C{sink} until L{CacheWatch.stop}.
 
-        Everything up to the cache's revision is sent before this returns.
+        Everything up to the cache's revision is sent before this returns; a sink that has enough by then ignores the
+        rest, and is stopped afterwards.
 
         @param scope: C{""} for all, C{"default/"} for a namespace, or a whole key.
         @param match: Only records for which it is true are shown; a record that begins to match is ADDED, one that
@@ -477,19 +478,17 @@ class WatchCache:
         if initial:
             since = self.revision
             for record in self._in_scope(scope, match):
-                if watch.active:
-                    watch.send(ADDED, record, None)
+                watch.send(ADDED, record, None)
         # What a sink does may change objects; those changes come in the next round.
         past = self._past(since)
         while past:
             since = past[-1].revision
             for event in past:
-                if watch.active and watch.covers(event.record.key):
+                if watch.covers(event.record.key):
                     watch.show(event)
             past = self._past(since)
-        if watch.active:
-            watch.since = since
-            self._watches[scope] = (*self._watches.get(scope, ()), watch)
+        watch.since = since
+        self._watches[scope] = (*self._watches.get(scope, ()), watch)
         return watch
 
     def _in_scope(self, scope: str, match: Match | None) -> Sequence[Record]:

@@ -100,10 +100,8 @@ class Window:
 
     def _drop(self, count: int) -> None:
         events = self._events
-        # A revision is remembered whole or not at all.
-        while 0 < count < len(events) and events[count].revision == events[count - 1].revision:
-            count += 1
         if count:
+            # Others of that revision may stay; nobody asks for them.
             self.oldest = events[count - 1].revision
             self._bytes -= sum(len(event.record.item) + EVENT_BYTES for event in events[:count])
             del events[:count]

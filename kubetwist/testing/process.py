@@ -55,6 +55,7 @@ class SubprocessServer(Reachable):
             self._token, token_auth_file = write_token_file(self._folder)
         self._token_auth_file = token_auth_file
         self._process: subprocess.Popen[bytes] | None = None
+        self._notify: socket.socket | None = None
         self._port = 0
 
     @property
@@ -71,14 +72,15 @@ class SubprocessServer(Reachable):
         """
         notify_path = self._folder / "notify"
         notify_path.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, self.log.open("ab") as log:
-            notify.bind(str(notify_path))
-            self._process = self._spawn(notify_path, log)
-            try:
-                self._await_ready(notify)
-            except BaseException:
-                self.kill()
-                raise
+        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._notify.bind(str(notify_path))
+        try:
+            with self.log.open("ab") as log:
+                self._process = self._spawn(notify_path, log)
+            self._await_ready()
+        except BaseException:
+            self.kill()
+            raise
         self._connection = Connection.from_kubeconfig(self.data_dir / "admin.kubeconfig", self._token)
         self._port = self._connection.port
         return self
@@ -96,14 +98,14 @@ class SubprocessServer(Reachable):
         environment = os.environ | {"NOTIFY_SOCKET": str(notify_path)}
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
-    def _await_ready(self, notify: socket.socket) -> None:
+    def _await_ready(self) -> None:
         """Wait for READY=1, as a service manager does, looking now and then whether the process still lives."""
-        assert self._process is not None
-        notify.settimeout(0.1)
+        assert self._process is not None and self._notify is not None
+        self._notify.settimeout(0.1)
         deadline = time.monotonic() + self._timeout
         while time.monotonic() < deadline:
             try:
-                if b"READY=1" in notify.recv(4096).splitlines():
+                if b"READY=1" in self._notify.recv(4096).splitlines():
                     return
             except TimeoutError:
                 code = self._process.poll()
@@ -128,17 +130,21 @@ class SubprocessServer(Reachable):
             process.send_signal(signal.SIGTERM)
         try:
             return process.wait(self._timeout)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise
+        finally:
+            self._end(process)
 
     def kill(self) -> None:
         """End it as a power cut would: SIGKILL, nothing is tidied up."""
         process, self._process = self._process, None
-        if process is not None:
+        self._end(process)
+
+    def _end(self, process: subprocess.Popen[bytes] | None) -> None:
+        if process is not None and process.poll() is None:
             process.kill()
             process.wait()
+        if self._notify is not None:
+            self._notify.close()
+            self._notify = None
 
     def __enter__(self) -> SubprocessServer:
         return self.start()

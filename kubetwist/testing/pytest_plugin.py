@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our settings."""
-    parser.addini("kubetwist_server", "where kube_api runs: thread (of this process) or process", default="thread")
+    where = "where kube_api runs: thread (of this process), process, or auto: thread unless pytest-twisted is there"
+    parser.addini("kubetwist_server", where, default="auto")
     parser.addini("kubetwist_arguments", "flags of `twist kubeapi` for kube_api", default="")
 
 
@@ -26,9 +27,11 @@ def kube_api(pytestconfig: pytest.Config) -> Iterator[KubeAPI | SubprocessServer
     from .inprocess import KubeAPI
     from .process import SubprocessServer
 
+    where = pytestconfig.getini("kubetwist_server")
+    if where == "auto":
+        where = "process" if pytestconfig.pluginmanager.hasplugin("twisted") else "thread"
     kinds: dict[str, type[KubeAPI] | type[SubprocessServer]] = {"thread": KubeAPI, "process": SubprocessServer}
-    kind = kinds.get(pytestconfig.getini("kubetwist_server"))
-    if kind is None:
-        raise pytest.UsageError("kubetwist_server must be thread or process")
-    with kind(*shlex.split(pytestconfig.getini("kubetwist_arguments"))) as server:
+    if where not in kinds:
+        raise pytest.UsageError(f"kubetwist_server is {where!r}, must be auto, thread or process")
+    with kinds[where](*shlex.split(pytestconfig.getini("kubetwist_arguments"))) as server:
         yield server

@@ -51,7 +51,7 @@ def test_mine(kube_api):
 """
     )
     # Not installed but run from a checkout, there is no entry point to find the plugin by.
-    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:pytest_twisted")
+    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
 

@@ -278,14 +278,14 @@ class EncodeYAMLTests(SynchronousTestCase):
     def test_style(self) -> None:
         """Keys are sorted, lists stand under their keys, lines fold at 80 columns, texts of lines are blocks."""
         document = {
-            "b": [{"name": "x"}, "y"],
+            "b": [{"name": "x"}, "z"],
             "a": "one\n\ntwo",
             "message": 'configmaps "absent" is forbidden: User "bob" cannot get resource "configmaps" in API group ""',
         }
         self.assertEqual(
             encode_yaml(document),
             b"a: |-\n  one\n\n  two\n"
-            b"b:\n- name: x\n- y\n"
+            b"b:\n- name: x\n- z\n"
             b'message: \'configmaps "absent" is forbidden: User "bob" cannot get resource "configmaps"\n'
             b'  in API group ""\'\n',
         )

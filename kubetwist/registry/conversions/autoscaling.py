@@ -7,7 +7,9 @@ kube-apiserver's internal type prints), so that clients and servers of any versi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -366,7 +368,7 @@ def _are_rules(rules: Any) -> bool:
     return (
         _is_whole(rules.get("StabilizationWindowSeconds") or 0)
         and isinstance(rules.get("SelectPolicy") or "", str)
-        and isinstance(rules.get("Tolerance") or "", _QUANTITY)
+        and (rules.get("Tolerance") is None or _is_quantity(rules["Tolerance"]))
         and all(
             isinstance(policy, dict)
             and isinstance(policy.get("Type", ""), str)
@@ -375,10 +377,6 @@ def _are_rules(rules: Any) -> bool:
             for policy in rules.get("Policies") or []
         )
     )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _rules_from_internal(internal: JSONObject) -> JSONObject:
@@ -401,38 +399,47 @@ def _rules_from_internal(internal: JSONObject) -> JSONObject:
 def _objects(text: str | None) -> list[JSONObject]:
     """The objects of an annotation's JSON list; none at all when anything in it has a type that does not fit."""
     value = _decoded(text)
-    return value if isinstance(value, list) and all(isinstance(item, dict) and _fits(item) for item in value) else []
+    return value if isinstance(value, list) and all(map(_fits, value)) else []
 
 
-#: The types of the fields that the annotations' metrics and conditions have.
-_TEXT, _NUMBER, _QUANTITY, _TREE = (str,), (int,), (str, int, float), (dict,)
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("type", "status", "reason", "message", "lastTransitionTime"), _TEXT),
-    **dict.fromkeys(("name", "metricName", "container", "kind", "apiVersion"), _TEXT),
-    **dict.fromkeys(("targetAverageUtilization", "currentAverageUtilization", "observedGeneration"), _NUMBER),
-    **dict.fromkeys(("targetValue", "targetAverageValue", "averageValue"), _QUANTITY),
-    **dict.fromkeys(("currentValue", "currentAverageValue"), _QUANTITY),
-    **dict.fromkeys(("object", "pods", "resource", "containerResource", "external", "target"), _TREE),
-}
+_QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
+
+#: The fields that hold further ones: a metric's sources, and the object one of these is about.
+_PARTS = ("object", "pods", "resource", "containerResource", "external", "target")
 
 
-def _fits(item: JSONObject) -> bool:
-    """Whether the known fields of an object have their types; null passes for each, and unknown ones are not looked at."""
+def _fits(item: Any, depth: int = 3) -> bool:
+    """Whether the known fields of an object have their types, or are null; others are not looked at."""
+    if not isinstance(item, dict) or not depth:
+        return False
     for name, value in item.items():
         if value is None:
             continue
-        if name in ("selector", "metricSelector"):
-            if not _is_selector(value):
+        if name in _PARTS:
+            if not _fits(value, depth - 1):
                 return False
-            continue
-        types = _TYPES.get(name)
-        if types is None:
-            continue
-        if not isinstance(value, types) or isinstance(value, bool):
-            return False
-        if types is _TREE and not _fits(value):
+        elif name in _CHECKS and not _CHECKS[name](value):
             return False
     return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_quantity(value: Any) -> bool:
+    return isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
 
 
 def _is_selector(value: Any) -> bool:
@@ -441,17 +448,26 @@ def _is_selector(value: Any) -> bool:
     labels, requirements = value.get("matchLabels") or {}, value.get("matchExpressions") or []
     if not isinstance(labels, dict) or not isinstance(requirements, list):
         return False
-    return _texts(labels.values()) and all(
+    return all(map(_is_text, labels.values())) and all(
         isinstance(one, dict)
-        and _texts([one.get("key", ""), one.get("operator", "")])
+        and _is_text(one.get("key", ""))
+        and _is_text(one.get("operator", ""))
         and isinstance(one.get("values") or [], list)
-        and _texts(one.get("values") or [])
+        and all(map(_is_text, one.get("values") or []))
         for one in requirements
     )
 
 
-def _texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
+#: What tells whether a field of the annotations' metrics and conditions has its type.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("type", "status", "reason", "message"), _is_text),
+    **dict.fromkeys(("name", "metricName", "container", "kind", "apiVersion"), _is_text),
+    **dict.fromkeys(("targetAverageUtilization", "currentAverageUtilization", "observedGeneration"), _is_whole),
+    **dict.fromkeys(("targetValue", "targetAverageValue", "averageValue"), _is_quantity),
+    **dict.fromkeys(("currentValue", "currentAverageValue"), _is_quantity),
+    **dict.fromkeys(("selector", "metricSelector"), _is_selector),
+    "lastTransitionTime": _is_time,
+}
 
 
 def _decoded(text: str | None) -> Any:

@@ -12,12 +12,16 @@ from ..validation import workloads
 from ._podspec import default_claim_spec, default_pod_template
 
 
+def _empty() -> JSONObject:
+    return {}
+
+
 class WorkloadStrategy(Strategy):
     """What the kinds have in common that keep pods running from a template."""
 
     has_generation = True
     has_status = True
-    status_protects = ()
+    status_protects: Sequence[str] = ()
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} and its template are structs in Go: always there."""
@@ -47,13 +51,13 @@ class DeploymentStrategy(WorkloadStrategy):
             spec["replicas"] = 1
         strategy = spec.get("strategy")
         if strategy is None:
-            strategy = spec["strategy"] = {}
+            spec["strategy"] = strategy = _empty()
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
         if strategy["type"] == "RollingUpdate":
             rolling = strategy.get("rollingUpdate")
             if rolling is None:
-                rolling = strategy["rollingUpdate"] = {}
+                strategy["rollingUpdate"] = rolling = _empty()
             if rolling.get("maxUnavailable") is None:
                 rolling["maxUnavailable"] = "25%"
             if rolling.get("maxSurge") is None:
@@ -108,13 +112,13 @@ class DaemonSetStrategy(WorkloadStrategy):
         """Rolls one node at a time."""
         strategy = spec.get("updateStrategy")
         if strategy is None:
-            strategy = spec["updateStrategy"] = {}
+            spec["updateStrategy"] = strategy = _empty()
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
         if strategy["type"] == "RollingUpdate":
             rolling = strategy.get("rollingUpdate")
             if rolling is None:
-                rolling = strategy["rollingUpdate"] = {}
+                strategy["rollingUpdate"] = rolling = _empty()
             if rolling.get("maxUnavailable") is None:
                 rolling["maxUnavailable"] = 1
             if rolling.get("maxSurge") is None:
@@ -174,20 +178,24 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def default_spec(self, spec: JSONObject) -> None:
         """See C{pkg/apis/apps/v1/defaults.go}; the claims' kind comes from conversion."""
+        spec.setdefault("serviceName", "")
         if not spec.get("podManagementPolicy"):
             spec["podManagementPolicy"] = "OrderedReady"
         strategy = spec.get("updateStrategy")
         if strategy is None:
-            strategy = spec["updateStrategy"] = {}
+            spec["updateStrategy"] = strategy = _empty()
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
             rolling = strategy.setdefault("rollingUpdate", {})
         rolling = strategy.get("rollingUpdate")
-        if strategy["type"] == "RollingUpdate" and rolling is not None and rolling.get("partition") is None:
-            rolling["partition"] = 0
+        if strategy["type"] == "RollingUpdate" and rolling is not None:
+            if rolling.get("partition") is None:
+                rolling["partition"] = 0
+            # Behind the gate MaxUnavailableStatefulSet, which is closed.
+            rolling.pop("maxUnavailable", None)
         policy = spec.get("persistentVolumeClaimRetentionPolicy")
         if policy is None:
-            policy = spec["persistentVolumeClaimRetentionPolicy"] = {}
+            spec["persistentVolumeClaimRetentionPolicy"] = policy = _empty()
         for name in ("whenDeleted", "whenScaled"):
             if not policy.get(name):
                 policy[name] = "Retain"

@@ -54,9 +54,14 @@ class JobStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Choose pods by the job's uid, unless the client chooses."""
         super().prepare_for_create(obj)
-        spec = obj["spec"]
+        spec, metadata = obj["spec"], obj["metadata"]
+        template = spec["template"]["metadata"]
+        # Labels that came from the template go on following it: in the reference they are the same map.
+        follow = not metadata.get("labels") or metadata["labels"] == template.get("labels")
         if not spec.get("manualSelector"):
             _generate_selector(obj, spec)
+        if follow and template.get("labels"):
+            metadata["labels"] = dict(template["labels"])
 
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing has run."""

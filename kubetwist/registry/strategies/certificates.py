@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.resource import JSONObject
+from ...api.times import now
 from ..strategy import Strategy
 from ..validation import certificates
 
@@ -60,8 +61,6 @@ class CertificateSigningRequestStrategy(Strategy):
 
 def _set_conditions(status: JSONObject, conditions: list[JSONObject], old: JSONObject) -> None:
     """A change of a condition is as new as the server says."""
-    from ...api.times import now
-
     before = {one.get("type"): one for one in (old.get("status") or {}).get("conditions") or ()}
     for condition in conditions:
         earlier = before.get(condition.get("type"))

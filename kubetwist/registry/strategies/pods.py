@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from ...api.errors import Cause
 from ...api.resource import JSONObject
+from ...api.times import now
 from ..qos import qos_class
 from ..strategy import Strategy
 from ..validation import pods, podupdates
+from ._podcreation import apply_app_armor_annotations, drop_disabled_fields, merge_match_label_keys
 from ._podspec import default_pod
 
 if TYPE_CHECKING:
@@ -36,6 +38,14 @@ class PodStrategy(Strategy):
                 if status.get(one) and not status.get(many):
                     status[many] = [{"ip": status[one]}]
 
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """What the spec says in one place and means in another is written out."""
+        spec = obj["spec"]
+        merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
+        drop_disabled_fields(spec)
+        apply_app_armor_annotations(obj["metadata"], spec)
+        super().prepare_for_create(obj)
+
     def reset_status(self, obj: JSONObject) -> None:
         """Pending, of the quality of service that its resources ask for; gated while it has scheduling gates."""
         status: JSONObject = {"phase": "Pending"}
@@ -47,7 +57,7 @@ class PodStrategy(Strategy):
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                     "lastProbeTime": None,
-                    "lastTransitionTime": None,
+                    "lastTransitionTime": now(),
                 }
             ]
         status["qosClass"] = qos_class(obj["spec"])

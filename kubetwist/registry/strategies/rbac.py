@@ -29,7 +29,7 @@ class RoleStrategy(RBACStrategy):
 
     def default(self, obj: JSONObject) -> None:
         """C{rules} is written even when there are none."""
-        obj.setdefault("rules", None)
+        obj["rules"] = obj.get("rules") or None
         for rule in obj["rules"] or ():
             rule.setdefault("verbs", None)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
-from ...api.names import is_dns1035_label_problems
+from ...api.names import is_dns1123_label_problems
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import services
@@ -25,8 +25,8 @@ class ServiceStrategy(Strategy):
     allow_create_on_update = True
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
-        """A service's name is a label in DNS that starts with a letter."""
-        return is_dns1035_label_problems(name, prefix)
+        """A service's name is a label in DNS."""
+        return is_dns1123_label_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/core/v1/defaults.go}; of the two forms of the cluster IP the singular one leads."""
@@ -54,9 +54,8 @@ class ServiceStrategy(Strategy):
             spec["externalTrafficPolicy"] = "Cluster"
         if kind in ("ClusterIP", "NodePort", "LoadBalancer") and spec.get("internalTrafficPolicy") is None:
             spec["internalTrafficPolicy"] = "Cluster"
-        if kind == "LoadBalancer":
-            if spec.get("allocateLoadBalancerNodePorts") is None:
-                spec["allocateLoadBalancerNodePorts"] = True
+        if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
+            spec["allocateLoadBalancerNodePorts"] = True
         status = obj.setdefault("status", {})
         balancer = status.setdefault("loadBalancer", {})
         for ingress in balancer.get("ingress") or ():
@@ -114,9 +113,7 @@ def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:
         if not one and before_one:
             if many == before_many:
                 spec.pop("clusterIPs", None)
-        elif not before_one and one and not many:
-            spec["clusterIPs"] = [one]
-        elif before_one and one and many == before_many:
+        elif (not before_one and one and not many) or (before_one and one and many == before_many):
             spec["clusterIPs"] = [one]
 
 
@@ -132,12 +129,8 @@ class EndpointsStrategy(Strategy):
                 if not port.get("protocol"):
                     port["protocol"] = "TCP"
 
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Subsets are kept in one canonical form."""
-        services.repack_subsets(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """Subsets are kept in one canonical form."""
+    def canonicalize(self, obj: JSONObject) -> None:
+        """Subsets are kept in one form, whatever they are written as."""
         services.repack_subsets(obj)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.resource import JSONObject
+from ...api.times import now
 from ..strategy import Strategy
 from ..validation import persistentvolumes
 from ._podspec import VOLUME_SOURCE_DEFAULTS, default_claim_spec
@@ -41,11 +42,9 @@ class PersistentVolumeStrategy(Strategy):
         """The time of the last change of phase is the server's to tell."""
         super().prepare_for_status_update(obj, old)
         status, before = obj.setdefault("status", {}), old.get("status") or {}
-        if status.get("phase") != before.get("phase"):
-            if status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime")):
-                from ...api.times import now
-
-                status["lastPhaseTransitionTime"] = now()
+        untold = status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime"))
+        if untold and status.get("phase") != before.get("phase"):
+            status["lastPhaseTransitionTime"] = now()
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Capacity, access and exactly one source."""

@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...api.errors import duplicate, forbidden, invalid, not_found, required
+from ...api.names import (
+    config_map_key_problems,
+    env_var_name_problems,
+    http_header_name_problems,
+    port_name_problems,
+)
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
     check,
-    config_key,
     dns_label,
     dns_subdomain,
-    env_name,
-    http_header,
-    ip,
     local_path,
     no_backsteps,
     not_negative,
     one_of,
-    port_name,
     port_number,
     port_number_or_name,
     unsupported,
@@ -45,6 +46,7 @@ ENV_FIELDS: Final = (
     "status.podIPs",
 )
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_RESTART: Final = ("Always", "Never", "OnFailure")
 _SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 #: What ephemeral containers may not have; in the order of the struct in Go.
 _NOT_EPHEMERAL: Final = (
@@ -87,8 +89,7 @@ def validate_containers(containers: list[JSONObject] | None, pod: PodContext, pa
             causes.append(duplicate(f"{here}.name", name))
         names.add(name)
         _lifecycle_and_probes(container, pod, here, causes)
-        if container.get("restartPolicy") is not None and not container.get("restartPolicyRules"):
-            causes.append(forbidden(f"{here}.restartPolicy", "may not be set for non-init containers"))
+        _restart(container, here, causes)
     _host_ports(containers, path, causes)
 
 
@@ -105,8 +106,7 @@ def validate_init_containers(
         here = f"{path}[{index}]"
         _common(container, pod, here, causes)
         policy = container.get("restartPolicy")
-        if policy is not None and policy != "Always":
-            causes.append(unsupported(f"{here}.restartPolicy", policy, ("Always",)))
+        _restart(container, here, causes)
         name = container.get("name") or ""
         if name in names:
             causes.append(duplicate(f"{here}.name", name))
@@ -119,6 +119,23 @@ def validate_init_containers(
             for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if container.get(field) is not None:
                     causes.append(forbidden(f"{here}.{field}", _SIDECAR_ONLY))
+
+
+def _restart(container: JSONObject, path: str, causes: Causes) -> None:
+    """When a container of its own, rather than its pod's, rules is started again."""
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
+    if policy is not None and policy not in _RESTART:
+        causes.append(unsupported(f"{path}.restartPolicy", policy, _RESTART))
+    elif policy is None and rules:
+        text = "must specify restartPolicy when restart rules are used"
+        causes.append(required(f"{path}.restartPolicy", text))
+    for index, rule in enumerate(rules):
+        here, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
+        one_of(rule.get("action"), ("Restart", "RestartAllContainers"), f"{here}.action", causes)
+        if codes is None:
+            causes.append(required(f"{here}.exitCodes", "must be specified"))
+        else:
+            one_of(codes.get("operator"), ("In", "NotIn"), f"{here}.exitCodes.operator", causes)
 
 
 def validate_ephemeral_containers(spec: JSONObject, pod: PodContext, path: str, causes: Causes) -> None:
@@ -189,13 +206,10 @@ def _ports(ports: list[JSONObject], path: str, causes: Causes) -> None:
     for index, port in enumerate(ports):
         here = f"{path}[{index}]"
         name = port.get("name")
-        if name:
-            if not check(name, f"{here}.name", port_name, causes):
-                pass
-            elif name in names:
+        if name and check(name, f"{here}.name", port_name_problems, causes):
+            if name in names:
                 causes.append(duplicate(f"{here}.name", name))
-            else:
-                names.add(name)
+            names.add(name)
         if not port.get("containerPort"):
             causes.append(required(f"{here}.containerPort"))
         else:
@@ -203,8 +217,6 @@ def _ports(ports: list[JSONObject], path: str, causes: Causes) -> None:
         if port.get("hostPort"):
             port_number(port["hostPort"], f"{here}.hostPort", causes)
         one_of(port.get("protocol"), _PROTOCOLS, f"{here}.protocol", causes)
-        if port.get("hostIP"):
-            ip(port["hostIP"], f"{here}.hostIP", causes)
 
 
 def _host_ports(containers: list[JSONObject], path: str, causes: Causes) -> None:
@@ -226,7 +238,7 @@ def _env(variables: list[JSONObject], path: str, causes: Causes) -> None:
         if not name:
             causes.append(required(f"{path}[{index}].name"))
         else:
-            check(name, f"{path}[{index}].name", env_name, causes)
+            check(name, f"{path}[{index}].name", env_var_name_problems, causes)
         source = variable.get("valueFrom")
         if source is not None:
             _env_source(variable, source, f"{path}[{index}].valueFrom", causes)
@@ -250,7 +262,7 @@ def _env_source(variable: JSONObject, source: JSONObject, path: str, causes: Cau
         if not reference.get("key"):
             causes.append(required(f"{here}.key"))
         else:
-            check(reference["key"], f"{here}.key", config_key, causes)
+            check(reference["key"], f"{here}.key", config_map_key_problems, causes)
     if source.get("fileKeyRef") is not None:
         count += 1
     if not count:
@@ -266,7 +278,7 @@ def _env_from(sources: list[JSONObject], path: str, causes: Causes) -> None:
     for index, source in enumerate(sources):
         here = f"{path}[{index}]"
         if source.get("prefix"):
-            check(source["prefix"], f"{here}.prefix", env_name, causes)
+            check(source["prefix"], f"{here}.prefix", env_var_name_problems, causes)
         count = 0
         for kind in ("configMapRef", "secretRef"):
             reference = source.get(kind)
@@ -313,9 +325,8 @@ def _mounts(
         if where in device_paths:
             causes.append(invalid(f"{here}.mountPath", where, "must not already exist as a path in volumeDevices"))
         sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
-        if volume is not None and volume.get("image") is not None and not sub.strip("/"):
-            if expression:
-                causes.append(invalid(f"{here}.subPathExpr", expression, "not allowed in image volume sources"))
+        if volume is not None and volume.get("image") is not None and not sub.strip("/") and expression:
+            causes.append(invalid(f"{here}.subPathExpr", expression, "not allowed in image volume sources"))
         # The reference leaves the index out of the paths of the rest.
         if sub:
             local_path(sub, f"{path}.subPath", causes)
@@ -455,7 +466,7 @@ def _handler(handler: JSONObject, grace: int | None, path: str, causes: Causes) 
             if action.get("scheme") not in _SCHEMES:
                 causes.append(unsupported(f"{here}.scheme", action.get("scheme") or "", _SCHEMES))
             for header in action.get("httpHeaders") or ():
-                check(header.get("name") or "", f"{here}.httpHeaders", http_header, causes)
+                check(header.get("name") or "", f"{here}.httpHeaders", http_header_name_problems, causes)
         elif kind in ("tcpSocket", "grpc"):
             port_number_or_name(action.get("port", 0), f"{here}.port", causes)
         else:

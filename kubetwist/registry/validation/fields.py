@@ -7,17 +7,19 @@ The texts are the API: users search for them and tests compare them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address
 from typing import Any, Final
 
+from ...api.addresses import cidr_problems, ip_problems, parse_ip
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.names import (
     is_dns1035_label_problems,
     is_dns1123_label_problems,
     is_dns1123_subdomain_problems,
     label_value_problems,
+    percent_problems,
+    port_name_problems,
     qualified_name_problems,
 )
 from ...api.quantity import Quantity
@@ -96,6 +98,11 @@ def invalid_shown(path: str, shown: str, detail: str) -> Cause:
     return Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)
 
 
+def go_struct(value: JSONObject, names: Sequence[str]) -> JSONObject:
+    """An object as Go encodes structs without JSON names: capital letters, nothing left out."""
+    return {name: value.get(name[0].lower() + name[1:]) for name in names}
+
+
 def in_order(value: Any, names: Sequence[str]) -> Any:
     """An object with C{names} first, which is the order of its struct in Go."""
     if not isinstance(value, dict):
@@ -144,56 +151,25 @@ def port_number(value: Any, path: str, causes: Causes) -> None:
         causes.append(invalid(path, value or 0, PORT_RANGE))
 
 
-_PORT_NAME: Final = re.compile(r"[-a-z0-9]+")
-_LETTER: Final = re.compile(r"[a-z]")
-
-
-def port_name(value: str) -> Sequence[str]:
-    """What is wrong with the name of a port."""
-    found = []
-    if len(value) > 15:
-        found.append("must be no more than 15 characters")
-    if not _PORT_NAME.fullmatch(value):
-        found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not _LETTER.search(value):
-        found.append("must contain at least one letter (a-z)")
-    if "--" in value:
-        found.append("must not contain consecutive hyphens")
-    if value and (value[0] == "-" or value[-1] == "-"):
-        found.append("must not begin or end with a hyphen")
-    return found
-
-
 def port_number_or_name(value: Any, path: str, causes: Causes) -> None:
     """A port by number or by name."""
     if isinstance(value, str):
-        check(value, path, port_name, causes)
+        check(value, path, port_name_problems, causes)
     else:
         port_number(value, path, causes)
-
-
-_PERCENT: Final = re.compile(r"[0-9]+%")
 
 
 def number_or_percent(value: Any, path: str, causes: Causes) -> None:
     """A count, or a share of something."""
     if isinstance(value, str):
-        if not _PERCENT.fullmatch(value):
-            causes.append(
-                invalid(
-                    path,
-                    value,
-                    "a valid percent string must be a numeric string followed by an ending '%' "
-                    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
-                )
-            )
+        check(value, path, percent_problems, causes)
     else:
         not_negative(value, path, causes)
 
 
 def percent(value: Any) -> int | None:
     """The number in a share; L{None} for other values."""
-    return int(value[:-1]) if isinstance(value, str) and _PERCENT.fullmatch(value) else None
+    return int(value[:-1]) if isinstance(value, str) and not percent_problems(value) else None
 
 
 def at_most_whole(value: Any, path: str, causes: Causes) -> None:
@@ -234,27 +210,17 @@ def quantity_positive(value: Any, path: str, causes: Causes) -> None:
 # --- labels and selectors ----------------------------------------------------------------------------------------
 
 
-def qualified_name(value: str) -> Sequence[str]:
-    """What is wrong with a name that may have a prefix: C{example.com/name}."""
-    return qualified_name_problems(value)
-
-
-def label_value(value: str) -> Sequence[str]:
-    """What is wrong with the value of a label."""
-    return label_value_problems(value)
-
-
 def labels(found: JSONObject | None, path: str, causes: Causes) -> None:
     """Labels, wherever they stand."""
     for key, value in sorted((found or {}).items()):
-        check(key, path, qualified_name, causes)
-        check(value, path, label_value, causes)
+        check(key, path, qualified_name_problems, causes)
+        check(value, path, label_value_problems, causes)
 
 
-def annotations(found: JSONObject | None, path: str, causes: Causes) -> None:
+def annotation_keys(found: JSONObject | None, path: str, causes: Causes) -> None:
     """Annotations of an object within an object."""
     for key in sorted(found or {}):
-        for text in qualified_name(key.lower()):
+        for text in qualified_name_problems(key.lower()):
             causes.append(invalid(path, key, text))
 
 
@@ -283,10 +249,10 @@ def selector_requirement(expression: JSONObject, path: str, causes: Causes, valu
             causes.append(forbidden(f"{path}.values", detail))
     else:
         causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    check(expression.get("key", ""), f"{path}.key", qualified_name, causes)
+    check(expression.get("key", ""), f"{path}.key", qualified_name_problems, causes)
     if values:
         for index, value in enumerate(wanted):
-            check(value, f"{path}.values[{index}]", label_value, causes)
+            check(value, f"{path}.values[{index}]", label_value_problems, causes)
 
 
 def is_selector(selector: JSONObject) -> bool:
@@ -336,82 +302,35 @@ def immutable(value: Any, old: Any, path: str, causes: Causes, shown: str | None
 
 # --- addresses ---------------------------------------------------------------------------------------------------
 
-_IP_TEXT: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_CIDR_TEXT: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-
-
-def parse_ip(text: str) -> IPv4Address | IPv6Address | None:
-    """An address; L{None} when it is none."""
-    if "%" in text:
-        return None
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
-
-
-def parse_old_ip(text: str) -> IPv4Address | IPv6Address | None:
-    """An address as the reference has always read them: numbers may have leading zeros."""
-    found = parse_ip(text)
-    if found is None and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12}){3}", text):
-        found = parse_ip(".".join(str(int(part)) for part in text.split(".")))
-    return found
-
 
 def ip(value: str, path: str, causes: Causes) -> None:
-    """An address in the form that everybody reads alike."""
-    found = parse_ip(value)
-    if found is None:
-        older = parse_old_ip(value)
-        if older is not None:
-            causes.append(invalid(path, value, "must not have leading 0s"))
-        else:
-            causes.append(invalid(path, value, _IP_TEXT))
-    elif isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        causes.append(invalid(path, value, "must not be an IPv4-mapped IPv6 address"))
+    """An address that everybody reads alike, in whatever form."""
+    for text in ip_problems(value, canonical=False):
+        causes.append(invalid(path, value, text))
 
 
 def old_ip(value: str, path: str, causes: Causes) -> None:
     """An address, checked as loosely as before the stricter rules."""
-    if parse_old_ip(value) is None:
-        causes.append(invalid(path, value, _IP_TEXT))
+    for text in ip_problems(value, strict=False, canonical=False):
+        causes.append(invalid(path, value, text))
 
 
 def cidr(value: str, path: str, causes: Causes) -> None:
-    """A range of addresses, in the form that everybody reads alike."""
-    try:
-        if "/" not in value:
-            raise ValueError
-        network = ip_network(value, strict=False)
-        size = value.partition("/")[2]
-        if not size.isdigit():
-            raise ValueError
-    except ValueError:
-        causes.append(invalid(path, value, _CIDR_TEXT))
-        return
-    address = ip_address(value.partition("/")[0])
-    if size != str(int(size)):
-        causes.append(invalid(path, value, "must not have leading 0s in prefix length"))
-    if network.network_address != address:
-        causes.append(
-            invalid(
-                path,
-                value,
-                f'must not have bits set beyond the prefix length (did you mean "{network.with_prefixlen}"?)',
-            )
-        )
+    """A range of addresses that everybody reads alike, in whatever form."""
+    for text in cidr_problems(value, canonical=False):
+        causes.append(invalid(path, value, text))
 
 
 def is_ipv6(value: str) -> bool:
     """Whether an address is one of version 6."""
-    return isinstance(parse_old_ip(value), IPv6Address)
+    return isinstance(parse_ip(value), IPv6Address)
 
 
 def non_special_ip(value: str, path: str, causes: Causes) -> None:
     """An address of an endpoint: not this host's own, nor one for many."""
-    found = parse_old_ip(value)
+    found = parse_ip(value)
     if found is None:
-        causes.append(invalid(path, value, _IP_TEXT))
+        old_ip(value, path, causes)
         return
     if found.is_unspecified:
         causes.append(invalid(path, value, "may not be unspecified (0.0.0.0 or ::)"))
@@ -424,27 +343,6 @@ def non_special_ip(value: str, path: str, causes: Causes) -> None:
 
 
 # --- keys and paths ----------------------------------------------------------------------------------------------
-
-_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
-
-
-def config_key(value: str) -> Sequence[str]:
-    """What is wrong with a key of a ConfigMap or Secret."""
-    found = []
-    if len(value.encode()) > 253:
-        found.append("must be no more than 253 bytes")
-    if not _CONFIG_KEY.fullmatch(value):
-        found.append(
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-            "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-        )
-    if value == ".":
-        found.append("must not be '.'")
-    elif value == "..":
-        found.append("must not be '..'")
-    elif value.startswith(".."):
-        found.append("must not start with '..'")
-    return found
 
 
 def local_path(value: str, path: str, causes: Causes) -> None:
@@ -466,26 +364,6 @@ def local_file_path(value: str, path: str, causes: Causes) -> None:
     local_path(value, path, causes)
     if value.startswith("..") and len(causes) == before:
         causes.append(invalid(path, value, "must not start with '..'"))
-
-
-_HTTP_HEADER: Final = re.compile(r"[-A-Za-z0-9]+")
-
-
-def http_header(value: str) -> Sequence[str]:
-    """What is wrong with the name of a header."""
-    if _HTTP_HEADER.fullmatch(value):
-        return ()
-    return (
-        "a valid HTTP header must consist of alphanumeric characters or '-' "
-        "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
-    )
-
-
-def env_name(value: str) -> Sequence[str]:
-    """What is wrong with the name of an environment variable."""
-    if value and all(" " <= one <= "~" and one != "=" for one in value):
-        return ()
-    return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
 def id_number(value: int | None, path: str, causes: Causes) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ...api.errors import duplicate, forbidden, invalid, required
+from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
@@ -16,7 +17,6 @@ from .fields import (
     local_path,
     no_backsteps,
     one_of,
-    qualified_name,
     quantity,
     quote,
     unsupported,
@@ -50,6 +50,8 @@ RESOURCE_FIELDS: Final = (
     "requests.ephemeral-storage",
     "requests.memory",
 )
+_MANAGED_DISK: Final = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+_BLOB_DISK: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 _BYTE_DIVISORS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
 
 Source = Callable[[JSONObject, str, Causes], None]
@@ -175,7 +177,7 @@ def _disk(name_field: str) -> Source:
             causes.append(required(f"{path}.{name_field}"))
         partition = source.get("partition") or 0
         if not 0 <= partition <= 255:
-            causes.append(invalid(f"{path}.partition", partition, "must be between 0 and 255, inclusive"))
+            causes.append(invalid(f"{path}.partition", partition, "must be between 1 and 255, inclusive"))
 
     return validate
 
@@ -197,7 +199,7 @@ def _iscsi(source: JSONObject, path: str, causes: Causes) -> None:
     if not name:
         causes.append(required(f"{path}.iqn"))
     elif not name.startswith(("iqn", "eui", "naa")):
-        causes.append(invalid(f"{path}.iqn", name, "must be valid format"))
+        causes.append(invalid(f"{path}.iqn", name, "must be valid format starting with iqn, eui, or naa"))
     lun = source.get("lun") or 0
     if not 0 <= lun <= 255:
         causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
@@ -224,7 +226,7 @@ def field_selector(reference: JSONObject, choice: tuple[str, ...], path: str, ca
         causes.append(invalid(f"{path}.fieldPath", field, text))
     elif subscript is not None and base in ("metadata.annotations", "metadata.labels"):
         name = subscript.lower() if base == "metadata.annotations" else subscript
-        for text in qualified_name(name):
+        for text in qualified_name_problems(name):
             causes.append(invalid(path, name, text))
     elif (subscript is None and field not in _KNOWN_FIELDS) or (subscript is not None and base not in _KNOWN_FIELDS):
         text = f"error converting fieldPath: field label not supported: {field if subscript is None else base}"
@@ -400,7 +402,12 @@ def _image(source: JSONObject, path: str, causes: Causes) -> None:
 def _azure_disk(source: JSONObject, path: str, causes: Causes) -> None:
     _needs("diskName", "diskURI")(source, path, causes)
     one_of(source.get("cachingMode"), ("None", "ReadOnly", "ReadWrite"), f"{path}.cachingMode", causes)
-    one_of(source.get("kind"), ("Dedicated", "Managed", "Shared"), f"{path}.kind", causes)
+    kind, uri = source.get("kind"), source.get("diskURI") or ""
+    if kind not in ("Dedicated", "Managed", "Shared"):
+        causes.append(unsupported(f"{path}.kind", kind or "", ("Dedicated", "Managed", "Shared")))
+    form = _MANAGED_DISK if kind == "Managed" else _BLOB_DISK
+    if uri and not uri.startswith(form.partition("{")[0].rstrip("/")):
+        causes.append(unsupported(f"{path}.diskURI", uri, (form,)))
 
 
 def _fibre(source: JSONObject, path: str, causes: Causes) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 from typing import Final
 
-from ...api.errors import duplicate, forbidden, invalid, not_found, required
+from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, dns_label, qualified_name, quantity, quantity_not_negative, quote
+from .fields import Causes, dns_label, quantity, quantity_not_negative, quote
 
 _CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
 _QUOTA_RESOURCES: Final = frozenset(
@@ -60,7 +61,7 @@ def is_extended(name: str) -> bool:
     """A resource that somebody else counts in whole pieces."""
     if is_native(name) or name.startswith("requests."):
         return False
-    return not qualified_name(f"requests.{name}")
+    return not qualified_name_problems(f"requests.{name}")
 
 
 def is_integer(name: str) -> bool:
@@ -70,7 +71,7 @@ def is_integer(name: str) -> bool:
 
 def resource_name(name: str, path: str, causes: Causes) -> None:
     """A resource that Kubernetes knows, or one with a prefix."""
-    texts = qualified_name(name)
+    texts = qualified_name_problems(name)
     for text in texts:
         causes.append(invalid(path, name, text))
     if texts or "/" in name:
@@ -95,12 +96,12 @@ def container_resource_name(name: str, path: str, causes: Causes) -> None:
 def resource_value(name: str, value: object, path: str, causes: Causes) -> None:
     """An amount of a resource."""
     quantity_not_negative(value, path, causes)
-    if is_integer(name) and quantity(value).milli() % 1000:
+    if is_integer(name) and quantity(value).scaled(-3) % 1000:
         causes.append(invalid(path, str(value), "must be an integer"))
 
 
 def validate_requirements(
-    resources: JSONObject, path: str, causes: Causes, *, claims: Container[str] | None = None
+    resources: JSONObject, path: str, causes: Causes, *, claims: Collection[str] | None = None
 ) -> None:
     """The requests and limits of one container."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
@@ -117,7 +118,7 @@ def validate_requirements(
         here = f"{path}.requests[{name}]"
         container_resource_name(name, here, causes)
         resource_value(name, requests[name], here, causes)
-        firm = is_extended(name) or is_huge_pages(name)
+        firm = not is_native(name) or is_huge_pages(name)
         if name in limits:
             asked, allowed = quantity(requests[name]), quantity(limits[name])
             if firm and asked != allowed:
@@ -145,11 +146,11 @@ def _whole_pages(name: str, value: object, path: str, causes: Causes) -> None:
     except ValueError:
         causes.append(invalid(path, str(value), f"invalid hugepage size: {quote(size)}"))
         return
-    if page.sign() > 0 and quantity(value).milli() % page.milli():
-        causes.append(invalid(path, str(value), "must be a multiple of the page size"))
+    if page.sign() > 0 and quantity(value).scaled(-3) % page.scaled(-3):
+        causes.append(invalid(path, str(value), f"{value} is not positive integer multiple of {name}"))
 
 
-def _claims(claims: list[JSONObject], known: Container[str], path: str, causes: Causes) -> None:
+def _claims(claims: list[JSONObject], known: Collection[str], path: str, causes: Causes) -> None:
     seen: set[tuple[str, str]] = set()
     for index, claim in enumerate(claims):
         here, name = f"{path}[{index}]", claim.get("name") or ""
@@ -161,7 +162,8 @@ def _claims(claims: list[JSONObject], known: Container[str], path: str, causes: 
             causes.append(duplicate(here, name))
         seen.add(key)
         if name not in known:
-            causes.append(not_found(f"{here}.name", name))
+            text = f"must be one of the names in pod.spec.resourceClaims: {', '.join(sorted(known))}"
+            causes.append(Cause("FieldValueNotFound", f"Not found: {quote(name)}: {text}", here))
         if claim.get("request"):
             for text in dns_label(claim["request"]):
                 causes.append(invalid(f"{here}.request", claim["request"], text))

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.errors import duplicate, forbidden, invalid, required, too_long
 from ...api.resource import JSONObject
-from .fields import Causes, go_json, id_number, invalid_shown, local_path, unsupported
+from .fields import Causes, go_json, go_struct, id_number, invalid_shown, local_path, unsupported
 
 _SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
@@ -53,7 +53,7 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
             text = "`hostUsers` must be false to use `Unmasked`"
             causes.append(invalid(f"{path}.procMount", mount, text))
     if context.get("allowPrivilegeEscalation") is False:
-        shown = go_json(context)
+        shown = _shown(context)
         if context.get("privileged"):
             text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             causes.append(invalid_shown(path, shown, text))
@@ -63,6 +63,35 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
                 causes.append(invalid_shown(path, shown, text))
     _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
+
+
+_FIELDS: Final = (
+    "Capabilities",
+    "Privileged",
+    "SeLinuxOptions",
+    "WindowsOptions",
+    "RunAsUser",
+    "RunAsGroup",
+    "RunAsNonRoot",
+    "ReadOnlyRootFilesystem",
+    "AllowPrivilegeEscalation",
+    "ProcMount",
+    "SeccompProfile",
+    "AppArmorProfile",
+)
+
+
+def _shown(context: JSONObject) -> str:
+    """A container's security context as the reference prints it."""
+    found = go_struct(context, _FIELDS)
+    for name, fields in (
+        ("Capabilities", ("Add", "Drop")),
+        ("SeccompProfile", ("Type", "LocalhostProfile")),
+        ("AppArmorProfile", ("Type", "LocalhostProfile")),
+    ):
+        if found[name] is not None:
+            found[name] = go_struct(found[name], fields)
+    return go_json({"SELinuxOptions" if name == "SeLinuxOptions" else name: part for name, part in found.items()})
 
 
 def _choice(value: str | None, choice: tuple[str, ...], path: str, causes: Causes) -> None:

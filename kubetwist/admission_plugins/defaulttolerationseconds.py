@@ -1,0 +1,54 @@
+"""Lets every pod stay on a node that fails for a while, unless it says itself for how long."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..interfaces import IMutatingAdmission
+
+TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class DefaultTolerationSeconds:
+    """
+    See kubernetes, C{plugin/pkg/admission/defaulttolerationseconds/admission.go}.
+
+    @ivar seconds: How long, for each of L{TAINTS}: C{--default-not-ready-toleration-seconds} and
+        C{--default-unreachable-toleration-seconds}.
+    """
+
+    name: ClassVar[str] = "DefaultTolerationSeconds"
+    seconds: tuple[int, int] = (300, 300)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        pod = attributes.object
+        if attributes.resource != "pods" or attributes.group or attributes.subresource or pod is None:
+            return
+        spec = pod["spec"]
+        tolerations = spec.get("tolerations") or []
+        covered = {
+            toleration.get("key") or ""
+            for toleration in tolerations
+            if (toleration.get("effect") or "NoExecute") == "NoExecute"
+        }
+        if "" in covered:
+            return
+        added = [
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+            for taint, seconds in zip(TAINTS, self.seconds, strict=True)
+            if taint not in covered
+        ]
+        if added:
+            spec["tolerations"] = [*tolerations, *added]

@@ -1,0 +1,37 @@
+"""Keeps pods off a new node until somebody has found it ready."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..interfaces import IMutatingAdmission
+
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class TaintNodesByCondition:
+    """See kubernetes, C{plugin/pkg/admission/nodetaint/admission.go}."""
+
+    name: ClassVar[str] = "TaintNodesByCondition"
+
+    def handles(self, operation: str) -> bool:
+        """Creating."""
+        return operation == "CREATE"
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        node = attributes.object
+        if attributes.resource != "nodes" or attributes.group or attributes.subresource or node is None:
+            return
+        spec = node.setdefault("spec", {})
+        taints = spec.get("taints") or []
+        if any(one.get("key") == _NOT_READY and one.get("effect") == "NoSchedule" for one in taints):
+            return
+        spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]

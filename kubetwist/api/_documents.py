@@ -1,0 +1,56 @@
+"""What reading a document yields, and the limits that all formats share."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from attrs import define, field
+
+#: How deep documents may nest. The reference takes 10,000 levels; what we could not encode again we must not accept,
+#: and orjson's encoder ends at 254, some of which belong to lists, events and field sets around an object.
+MAX_DEPTH: Final = 240
+#: Where orjson's encoder ends.
+ENCODER_DEPTH: Final = 254
+
+TOO_DEEP: Final = "exceeded max depth"
+
+
+class BodyError(ValueError):
+    """
+    A document that can not be read; C{str} of it is what the parser of the reference says.
+
+    @ivar json: Whether it was read as JSON.
+    """
+
+    def __init__(self, message: str, json: bool = True) -> None:
+        super().__init__(message)
+        self.message = message
+        self.json = json
+
+    def as_body_of_object(self) -> str:
+        """What the reference says when the document should have been an object of some kind."""
+        return f"couldn't get version/kind; json parse error: {self.message}" if self.json else self.message
+
+
+def json_type(value: Any) -> str:
+    """What Go's decoder calls a JSON value of this type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    return "object" if isinstance(value, dict) else "number"
+
+
+@define
+class Decoded:
+    """
+    A document.
+
+    @ivar value: What it says; nobody else holds any part of it.
+    @ivar duplicates: A text for every key given twice in one object, in the order of the document.
+    """
+
+    value: Any
+    duplicates: list[str] = field(factory=list)

@@ -1,0 +1,317 @@
+"""
+JSON to values, with the reference's leniencies and error texts.
+
+Good JSON costs one pass of a fast parser. Only what that refuses, or what has duplicate keys, is read again by a slower
+one: Go is lenient where it is not (bytes that are no UTF-8, halves of surrogate pairs), merges duplicate objects, and
+words its complaints about the rest as users know them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final
+
+import orjson
+
+from ._documents import ENCODER_DEPTH, MAX_DEPTH, TOO_DEEP, BodyError, Decoded
+from .goquote import quoted_char
+
+# An encoder that gets the value within this many lists fails for values that nest too deep.
+_WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
+
+#: A colon that a string hides from who counts them in the bytes; orjson writes it plainly.
+_hidden_colon = re.compile(rb"\\u003[aA]").search
+
+
+def decode_json(data: bytes) -> Decoded:
+    """
+    Read a JSON document.
+
+    @raise BodyError: It is none, or nests too deep.
+    """
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _decode_leniently(data)
+    if not isinstance(value, (dict, list)):
+        return Decoded(value)
+    wrapped = value
+    for _ in range(_WRAPS):
+        wrapped = [wrapped]
+    try:
+        again = orjson.dumps(wrapped)
+    except TypeError:
+        raise BodyError(TOO_DEEP) from None
+    # A colon follows every key, and within strings there are as many as before: more of them mean that a key was lost.
+    if data.count(b":") != again.count(b":") or (b"\\" in data and _hidden_colon(data)):
+        return _decode_leniently(data)
+    return Decoded(value)
+
+
+class _Twice(dict[str, Any]):
+    """An object that had keys twice."""
+
+    __slots__ = ("repeated",)
+    repeated: list[str]
+
+
+class _NotJSON(Exception):
+    """A constant that Python's parser takes and JSON does not have."""
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    merged = _Twice()
+    merged.repeated = []
+    for key, value in pairs:
+        if key in merged:
+            merged.repeated.append(key)
+            before = merged[key]
+            if isinstance(before, dict) and isinstance(value, dict):
+                value = _merged(before, value)
+        merged[key] = value
+    return merged
+
+
+def _merged(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What Go makes of two objects decoded into the same place, one after the other."""
+    merged = _Twice(before)
+    merged.repeated = [*getattr(before, "repeated", ()), *getattr(after, "repeated", ())]
+    for key, value in after.items():
+        known = merged.get(key)
+        merged[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _constant(name: str) -> Any:
+    raise _NotJSON(name)
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    # Go refuses these only when it knows the field: but what it can not hold, it can not be told either.
+    if math.isinf(number):
+        raise BodyError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return number
+
+
+def _integer(text: str) -> int | float:
+    if len(text) > 20:
+        return _float(text)
+    number = int(text)
+    return number if -(1 << 63) <= number < 1 << 64 else float(number)
+
+
+_slow_decoder = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float, parse_int=_integer
+)
+
+
+def _decode_leniently(data: bytes) -> Decoded:
+    text = data.decode("utf-8", "replace")
+    try:
+        if _nests_too_deep(text):
+            raise BodyError(TOO_DEEP)
+        start = len(text) - len(text.lstrip(" \t\r\n"))
+        value, end = _slow_decoder.raw_decode(text, start)
+        end = _next(text, end)
+        if end < len(text):
+            raise BodyError(_after_value(data, text, end))
+    except json.JSONDecodeError as error:
+        raise BodyError(_go_message(data, text, error)) from None
+    except _NotJSON:
+        raise BodyError(_constant_message(data, text)) from None
+    except RecursionError:
+        raise BodyError(TOO_DEEP) from None
+    duplicates: list[str] = []
+    value = _cleaned(value, "", duplicates)
+    return Decoded(value, list(dict.fromkeys(f'duplicate field "{path}"' for path in duplicates)))
+
+
+def _cleaned(value: Any, path: str, duplicates: list[str]) -> Any:
+    """The value of plain dictionaries, halves of surrogate pairs replaced as Go does it, duplicates noted."""
+    if isinstance(value, str):
+        return _whole(value)
+    if isinstance(value, list):
+        return [_cleaned(item, f"{path}[{index}]", duplicates) for index, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    cleaned = {}
+    for key, item in value.items():
+        key = _whole(key)
+        cleaned[key] = _cleaned(item, f"{path}.{key}" if path else key, duplicates)
+    if isinstance(value, _Twice):
+        duplicates += [f"{path}.{key}" if path else key for key in map(_whole, value.repeated)]
+    return cleaned
+
+
+def _whole(text: str) -> str:
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _half_surrogate("\ufffd", text)
+    return text
+
+
+_half_surrogate = re.compile("[\ud800-\udfff]").sub
+#: Strings, closed or not, so that what is left of a text is its structure.
+_string = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL).sub
+
+
+def _nests_too_deep(text: str) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for bracket in _bracket(_string("", text)):
+        if bracket in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        else:
+            depth -= 1
+    return False
+
+
+_bracket = re.compile(r"[\[\]{}]").findall
+
+
+def _shown(data: bytes, text: str, position: int) -> str:
+    """The byte at a position of the text, as Go quotes it."""
+    character = text[position]
+    if not character.isascii():
+        # Go's scanner goes by bytes, and takes each for a character.
+        if "\ufffd" in text[: position + 1]:
+            before = _bytes_before(data, position)
+        else:
+            before = len(text[:position].encode("utf-8"))
+        character = chr(data[before])
+    return quoted_char(character)
+
+
+def _bytes_before(data: bytes, position: int) -> int:
+    """How many bytes of C{data} the first C{position} characters of its text were, some of them replaced."""
+    low, high = 0, len(data)
+    while low < high:
+        middle = (low + high) // 2
+        if len(data[:middle].decode("utf-8", "replace")) > position:
+            high = middle
+        else:
+            low = middle + 1
+    return max(low - 1, 0)
+
+
+_END: Final = "unexpected end of JSON input"
+_literals: Final = {"t": "true", "f": "false", "n": "null"}
+_number = re.compile(r"-?(?:0|[1-9][0-9]*)?").match
+
+
+def _go_message(data: bytes, text: str, error: json.JSONDecodeError) -> str:
+    """What Go says about the mistake that Python found."""
+    position, what = error.pos, error.msg
+    if what.startswith(("Invalid control character", "Invalid \\escape")):
+        # The position is that of the character, or of the backslash before it.
+        if what.startswith("Invalid \\escape"):
+            position += 1
+            return _at(data, text, position, "in string escape code")
+        return _at(data, text, position, "in string literal")
+    if what.startswith("Invalid \\uXXXX"):
+        position += 1 if text[position : position + 1] in ("u", "\\") else 0
+        while position < len(text) and text[position] in "0123456789abcdefABCDEF":
+            position += 1
+        return _at(data, text, position, "in \\u hexadecimal character escape")
+    if what.startswith("Unterminated string"):
+        return _END
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    if what.startswith("Expecting property name"):
+        return _at(data, text, position, "looking for beginning of object key string")
+    if what.startswith("Illegal trailing comma"):
+        # Newer Pythons point at the comma.
+        position = _next(text, position + 1)
+        where = "beginning of value" if text[position : position + 1] == "]" else "beginning of object key string"
+        return _at(data, text, position, f"looking for {where}")
+    if what.startswith("Expecting ':'"):
+        return _at(data, text, position, "after object key")
+    if what.startswith("Expecting ','"):
+        return _after_value(data, text, position)
+    return _no_value(data, text, position)
+
+
+def _next(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
+
+
+def _at(data: bytes, text: str, position: int, where: str) -> str:
+    if position >= len(text):
+        return _END
+    return f"invalid character {_shown(data, text, position)} {where}"
+
+
+def _after_value(data: bytes, text: str, position: int) -> str:
+    """There is neither a comma nor the end of what the value stands in; it may be a number cut short."""
+    if position >= len(text):
+        return _END
+    before, this = text[position - 1], text[position]
+    if before in "0123456789":
+        if this == ".":
+            if text[position + 1 : position + 2].isdigit():
+                return _after_value(data, text, position + 2)
+            return _at(data, text, position + 1, "after decimal point in numeric literal")
+        if this in "eE":
+            position += 1
+            if text[position : position + 1] in ("+", "-"):
+                position += 1
+            return _at(data, text, position, "in exponent of numeric literal")
+    inside = _enclosing(text, position)
+    where = {"{": "after object key:value pair", "[": "after array element"}.get(inside, "after top-level value")
+    return _at(data, text, position, where)
+
+
+def _enclosing(text: str, position: int) -> str:
+    """The bracket that is open at a position; C{""} for none."""
+    closed = 0
+    brackets: list[str] = _bracket(_string("", text[:position]))
+    for bracket in reversed(brackets):
+        if bracket in "]}":
+            closed += 1
+        elif closed:
+            closed -= 1
+        else:
+            return bracket
+    return ""
+
+
+def _no_value(data: bytes, text: str, position: int) -> str:
+    """There is no value where one has to be."""
+    if position >= len(text):
+        return _END
+    this = text[position]
+    if this == "-":
+        return _at(data, text, position + 1, "in numeric literal")
+    literal = _literals.get(this)
+    if literal is None:
+        return _at(data, text, position, "looking for beginning of value")
+    for index, wanted in enumerate(literal):
+        if text[position + index : position + index + 1] != wanted:
+            where = f"in literal {literal} (expecting {quoted_char(wanted)})"
+            return _at(data, text, position + index, where)
+    return _at(data, text, position, "looking for beginning of value")
+
+
+def _constant_message(data: bytes, text: str) -> str:
+    """C{NaN} and the infinities stand where no string is."""
+    masked = _string(lambda match: " " * len(match.group()), text)
+    found = re.search("NaN|-?Infinity", masked)
+    if found is None:
+        return _END
+    if found.group().startswith("-"):
+        return _at(data, text, found.start() + 1, "in numeric literal")
+    return _at(data, text, found.start(), "looking for beginning of value")

@@ -1,0 +1,403 @@
+"""
+YAML to values as the reference's parser (go-yaml v2, then a conversion to JSON) sees them.
+
+libyaml parses; what becomes of its events is decided here, since that parser is neither YAML 1.1 nor 1.2: C{yes} is a
+boolean, C{0o17} and C{017} are octal, C{1:30} is text, times stay text, keys of any scalar type become text, and of
+several documents only the first counts. Aliases are expanded into copies, within a budget.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import struct
+from typing import Any, Final, NoReturn
+
+import yaml
+from yaml import CSafeLoader
+from yaml.error import MarkedYAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import ReaderError
+from yaml.scanner import ScannerError
+
+from ._documents import MAX_DEPTH, BodyError, Decoded
+from .goquote import quoted
+
+#: Values and keys that a document may have, aliases expanded.
+MAX_NODES: Final = 400_000
+#: Characters of text that expanding aliases may add.
+MAX_ALIASED_TEXT: Final = 8 << 20
+
+_BOMB: Final = "document contains excessive aliasing"
+
+_TAG: Final = "tag:yaml.org,2002:"
+_MERGE_TAG: Final = _TAG + "merge"
+
+_CONSTANTS: Final[dict[str, tuple[str, Any]]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), ("bool", True)),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), ("bool", False)),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("null", None)),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), ("float", math.nan)),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), ("float", math.inf)),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), ("float", -math.inf)),
+}
+#: What the constants and numbers begin with; all else is text without a closer look.
+_hint = re.compile(r"$|[yYnNtTfFoO~.+\-0-9]").match
+_integer = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))").fullmatch
+_float = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?").fullmatch
+
+_KNOWN_TAGS: Final = frozenset(_TAG + name for name in ("str", "bool", "int", "float", "null", "timestamp", "binary"))
+
+
+def decode_yaml(data: bytes) -> Decoded:
+    """
+    Read the first document of a YAML stream.
+
+    @raise BodyError: It is no YAML, nests too deep, or grows too much when its aliases are expanded.
+    """
+    try:
+        loader = CSafeLoader(data)
+        try:
+            return _Document(loader).read()
+        finally:
+            loader.dispose()
+    except yaml.YAMLError as error:
+        raise BodyError(f"yaml: {_go_message(error)}", json=False) from None
+
+
+class _Anchored:
+    """A value that aliases can name, and what a copy of it costs."""
+
+    __slots__ = ("nodes", "open", "text", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.open = True
+        self.nodes = 0
+        self.text = 0
+
+
+class _Frame:
+    """A collection that is being read."""
+
+    __slots__ = ("anchor", "has_key", "is_map", "key", "nodes", "start", "text", "value")
+
+    def __init__(self, value: Any, is_map: bool, anchor: _Anchored | None, start: Any, nodes: int, text: int) -> None:
+        self.value = value
+        self.start = start
+        self.is_map = is_map
+        self.anchor = anchor
+        self.has_key = False
+        self.key: Any = None
+        self.nodes = nodes
+        self.text = text
+
+
+class _MergeKey:
+    """The key C{<<}."""
+
+
+_MERGE: Final = _MergeKey()
+
+
+class _Document:
+    """Builds the value of one document out of events."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._anchors: dict[str, _Anchored] = {}
+        self._stack: list[_Frame] = []
+        self._nodes = 0
+        self._text = 0
+        self._aliased_nodes = 0
+        self._aliased_text = 0
+        self._repeated: list[str] = []
+        self._result: Any = None
+
+    def read(self) -> Decoded:
+        """Go through the events up to the end of the first document."""
+        next_event = self._loader.get_event
+        while True:
+            event: Event = next_event()
+            kind = type(event)
+            if kind is ScalarEvent:
+                self._scalar(event)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                self._begin(event)
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                self._end()
+            elif kind is AliasEvent:
+                self._alias(event)
+            elif kind is DocumentEndEvent or kind is StreamEndEvent:
+                break
+        duplicates = []
+        if self._repeated:
+            duplicates.append("\n  ".join(["yaml: unmarshal errors:", *self._repeated]))
+        return Decoded(self._result, duplicates)
+
+    def _count(self) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            _fail("document has too many values" if not self._aliased_nodes else _BOMB)
+
+    def _anchor(self, name: str | None) -> _Anchored | None:
+        if name is None:
+            return None
+        self._anchors[name] = anchored = _Anchored()
+        return anchored
+
+    def _scalar(self, event: Any) -> None:
+        self._count()
+        text: str = event.value
+        self._text += len(text)
+        anchor = self._anchor(event.anchor) if event.anchor else None
+        frame = self._stack[-1] if self._stack else None
+        wants_key = frame is not None and frame.is_map and not frame.has_key
+        tag = event.tag
+        plain = event.implicit[0]
+        if wants_key and text == "<<" and (plain or tag == _MERGE_TAG):
+            value: Any = _MERGE
+        elif tag is None and (not plain or not _hint(text)):
+            value = text
+        else:
+            value = _resolve(tag, text)
+            if not wants_key and type(value) is float:
+                value = _json_number(value)
+        if anchor is not None:
+            anchor.value, anchor.open, anchor.nodes, anchor.text = value, False, 1, len(text)
+        self._add(value, event)
+
+    def _begin(self, event: Any) -> None:
+        self._count()
+        if len(self._stack) >= MAX_DEPTH:
+            _fail(f"exceeded max depth of {MAX_DEPTH}")
+        is_map = type(event) is MappingStartEvent
+        anchor = self._anchor(event.anchor) if event.anchor else None
+        self._stack.append(_Frame({} if is_map else [], is_map, anchor, event, self._nodes - 1, self._text))
+
+    def _end(self) -> None:
+        frame = self._stack.pop()
+        if frame.anchor is not None:
+            anchor = frame.anchor
+            anchor.value, anchor.open = frame.value, False
+            anchor.nodes, anchor.text = self._nodes - frame.nodes, self._text - frame.text
+        self._add(frame.value, frame.start)
+
+    def _alias(self, event: Any) -> None:
+        name = event.anchor
+        anchored = self._anchors.get(name)
+        if anchored is None:
+            _fail(f"unknown anchor '{name}' referenced")
+        if anchored.open:
+            _fail(f"anchor '{name}' value contains itself")
+        self._nodes += anchored.nodes
+        self._text += anchored.text
+        self._aliased_nodes += anchored.nodes
+        self._aliased_text += anchored.text
+        # As go-yaml has it, small documents may consist of aliases almost wholly; ours may not grow large by them.
+        mostly_aliases = self._aliased_nodes > 100 and self._nodes > 1000 and self._aliased_nodes > 0.99 * self._nodes
+        if mostly_aliases or self._nodes > MAX_NODES or self._aliased_text > MAX_ALIASED_TEXT:
+            _fail(_BOMB)
+        if len(self._stack) + _depth(anchored.value) > MAX_DEPTH:
+            _fail(f"exceeded max depth of {MAX_DEPTH}")
+        self._add(_copy(anchored.value), event)
+
+    def _add(self, value: Any, event: Any) -> None:
+        """Put a finished value where it belongs."""
+        if not self._stack:
+            self._result = None if value is _MERGE else value
+            return
+        frame = self._stack[-1]
+        if not frame.is_map:
+            frame.value.append(value)
+        elif not frame.has_key:
+            if isinstance(value, (dict, list)):
+                shown = "map[interface {}]interface {}" if isinstance(value, dict) else "[]interface {}"
+                _fail(f"invalid map key: {shown}")
+            frame.key, frame.has_key = value, True
+        else:
+            key, frame.key, frame.has_key = frame.key, None, False
+            line = event.start_mark.line + 1
+            if key is _MERGE:
+                self._merge(frame.value, value, line)
+                return
+            self._set(frame.value, _key(key), value, line)
+
+    def _set(self, into: dict[str, Any], key: str, value: Any, line: int) -> None:
+        if key in into:
+            self._repeated.append(f"line {line}: key {quoted(key)} already set in map")
+        into[key] = value
+
+    def _merge(self, into: dict[str, Any], value: Any, line: int) -> None:
+        # go-yaml merges in the order of the document: what comes later wins, merged or not.
+        sources = [value] if isinstance(value, dict) else list(reversed(value)) if isinstance(value, list) else [None]
+        for source in sources:
+            if not isinstance(source, dict):
+                _fail("map merge requires map or sequence of maps as the value")
+            for key, item in source.items():
+                self._set(into, key, item, line)
+
+
+def _fail(message: str) -> NoReturn:
+    raise BodyError(f"yaml: {message}", json=False)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+def _resolve(tag: str | None, text: str) -> Any:
+    """The value of a scalar; see go-yaml v2, C{resolve.go}."""
+    if tag is not None and tag not in _KNOWN_TAGS:
+        return text
+    wanted = tag.removeprefix(_TAG) if tag is not None else ""
+    if wanted == "binary":
+        try:
+            return base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True).decode("utf-8", "replace")
+        except (binascii.Error, ValueError):
+            _fail("!!binary value contains invalid base64 data")
+    if wanted == "str":
+        return text
+    kind, value = _resolve_plain(text)
+    if wanted in ("", kind):
+        return value
+    if wanted == "float" and kind == "int":
+        return float(value)
+    if wanted == "timestamp" and kind == "str" and re.match("[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}", text):
+        return text
+    _fail(f"cannot decode !!{kind} `{text}` as a !!{wanted}")
+
+
+def _resolve_plain(text: str) -> tuple[str, Any]:
+    known = _CONSTANTS.get(text)
+    if known is not None:
+        return known
+    first = text[0]
+    if first == ".":
+        if _float(text):
+            number = float(text)
+            if not math.isinf(number):
+                return "float", number
+    elif first in "+-0123456789":
+        plain = text.replace("_", "")
+        number_or_none = _parse_integer(plain)
+        if number_or_none is not None:
+            return "int", number_or_none
+        if _float(plain):
+            number = float(plain)
+            if not math.isinf(number):
+                return "float", number
+    return "str", text
+
+
+def _parse_integer(text: str) -> int | None:
+    if len(text) > 66:
+        return None
+    match = _integer(text)
+    if match is None:
+        return None
+    sign, hexadecimal, binary, octal, decimal = match.groups()
+    if hexadecimal:
+        number = int(hexadecimal, 16)
+    elif binary:
+        number = int(binary, 2)
+    elif octal:
+        number = int(octal, 8)
+    else:
+        number = int(decimal)
+    if sign == "-":
+        number = -number
+    # Without a sign Go tries unsigned numbers too.
+    return number if -(1 << 63) <= number < (1 << 63 if sign else 1 << 64) else None
+
+
+def _json_number(number: float) -> int | float:
+    """What a float becomes on its way through Go's JSON, which writes whole numbers without a point."""
+    if number.is_integer() and abs(number) < 1 << 63:
+        return int(number)
+    if math.isnan(number) or math.isinf(number):
+        shown = "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
+        raise BodyError(f"json: unsupported value: {shown}", json=False)
+    return number
+
+
+def _key(key: Any) -> str:
+    """A key as the conversion to JSON writes it."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int):
+        return str(key)
+    if isinstance(key, float):
+        return _float_key(key)
+    raise BodyError("unsupported map key of type: invalid, key: <nil>", json=False)
+
+
+def _float_key(number: float) -> str:
+    """Go's C{strconv.FormatFloat(number, 'g', -1, 32)}, with YAML's words for what is no number."""
+    if math.isnan(number):
+        return ".nan"
+    try:
+        single = struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        single = math.copysign(math.inf, number)
+    if math.isinf(single):
+        return ".inf" if single > 0 else "-.inf"
+    digits = next(text for text in (f"{single:.{places}e}" for places in range(17)) if _single(float(text)) == single)
+    mantissa, _, exponent = digits.partition("e")
+    power = int(exponent)
+    if power < -4 or power >= 21:
+        return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    sign = "-" if mantissa.startswith("-") else ""
+    figures = mantissa.lstrip("-").replace(".", "")
+    if power < 0:
+        return f"{sign}0.{'0' * (-power - 1)}{figures}"
+    if len(figures) <= power + 1:
+        return sign + figures.ljust(power + 1, "0")
+    return f"{sign}{figures[: power + 1]}.{figures[power + 1 :]}"
+
+
+def _single(number: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return math.inf
+
+
+def _go_message(error: yaml.YAMLError) -> str:
+    """The error as go-yaml words it: the scanner counts lines from 1, the parser from 0, and neither tells of 0."""
+    if isinstance(error, ReaderError):
+        return str(error.reason)
+    if not isinstance(error, MarkedYAMLError):
+        return str(error)
+    line = 0
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + isinstance(error, ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    return f"line {line}: {error.problem}" if line else str(error.problem)

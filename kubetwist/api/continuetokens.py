@@ -1,0 +1,98 @@
+"""
+Continue tokens: where the next page of a list begins, and as of which revision.
+
+The format is the reference's (kubernetes/apiserver, C{pkg/storage/continue.go}), so that servers over one etcd can
+answer each other's.
+"""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+from typing import Any, Final
+
+import orjson
+
+from ._documents import BodyError, json_type
+from ._jsondecoding import decode_json
+
+_VERSION: Final = "meta.k8s.io/v1"
+_INVALID: Final = "continue key is not valid"
+
+#: The revision in a token that goes on with whatever is newest.
+_NEWEST: Final = -1
+
+
+class ContinueTokenError(ValueError):
+    """A token that is not ours; C{str} of it is what the reference says."""
+
+
+def encode_continue(key: str, revision: int, prefix: str = "") -> str:
+    """
+    Make a token.
+
+    @param key: The last key of the page; the next begins after it. It begins with C{prefix}.
+    @param revision: As of which to go on; 0 for the newest there is then.
+    @param prefix: What of the key the client is not told, and must not be able to change.
+    """
+    content = {"v": _VERSION, "rv": revision or _NEWEST, "start": key.removeprefix(prefix) + "\0"}
+    return base64.urlsafe_b64encode(orjson.dumps(content)).rstrip(b"=").decode()
+
+
+def decode_continue(token: str, prefix: str = "") -> tuple[int, str]:
+    """
+    Read a token.
+
+    @return: The revision, 0 for the newest, and the key after which to go on.
+    @raise ContinueTokenError: It is none of ours, or would lead out of C{prefix}.
+    """
+    content = _content(_bytes(token))
+    version = content.get("v") or ""
+    if version != _VERSION:
+        raise ContinueTokenError(f"{_INVALID}: server does not recognize this encoded version {version}")
+    revision, start = content.get("rv") or 0, content.get("start") or ""
+    if revision == 0:
+        raise ContinueTokenError(f"{_INVALID}: incorrect encoded start resourceVersion (version {_VERSION})")
+    if not start:
+        raise ContinueTokenError(f"{_INVALID}: encoded start key empty (version {_VERSION})")
+    path = start if start.startswith("/") else f"/{start}"
+    # Two slashes at the beginning are kept by normpath, and by nothing in Go.
+    if posixpath.normpath(path) != path or path.startswith("//"):
+        raise ContinueTokenError(f"{_INVALID}: {start}")
+    return max(revision, 0), prefix + path[1:].removesuffix("\0")
+
+
+def _bytes(token: str) -> bytes:
+    """
+    Decode base64 as Go does: new lines do not matter, anything else but the alphabet does.
+
+    @raise ContinueTokenError: Not base64; tells where.
+    """
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    known = [character for character in token if character not in "\r\n"]
+    if not token.isascii() or any(character not in alphabet for character in known):
+        encoded = token.encode("utf-8", "surrogatepass")
+        allowed = alphabet.encode() + b"\r\n"
+        position = next(index for index, byte in enumerate(encoded) if byte not in allowed)
+        raise ContinueTokenError(f"{_INVALID}: illegal base64 data at input byte {position}")
+    if len(known) % 4 == 1:
+        raise ContinueTokenError(f"{_INVALID}: illegal base64 data at input byte {len(token) - 1}")
+    return base64.urlsafe_b64decode("".join(known) + "=" * (-len(known) % 4))
+
+
+def _content(data: bytes) -> dict[str, Any]:
+    try:
+        content = decode_json(data).value
+    except BodyError as error:
+        raise ContinueTokenError(f"{_INVALID}: {error}") from None
+    if content is None:
+        content = {}
+    if not isinstance(content, dict):
+        why = f"json: cannot unmarshal {json_type(content)} into Go value of type storage.continueToken"
+        raise ContinueTokenError(f"{_INVALID}: {why}")
+    for name, kind, go_type in (("v", str, "string"), ("rv", int, "int64"), ("start", str, "string")):
+        value = content.get(name)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            where = f"Go struct field continueToken.{name} of type {go_type}"
+            raise ContinueTokenError(f"{_INVALID}: json: cannot unmarshal {json_type(value)} into {where}")
+    return content

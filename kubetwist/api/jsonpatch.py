@@ -1,0 +1,278 @@
+"""
+RFC 6902 as the reference applies it, which is as C{evanphx/json-patch} v4 does.
+
+It is lenient in places: C{replace} of a missing key adds it, C{add} without a value and C{copy} from a missing key
+write null, negative indexes count from the end, and what a path has before its first slash is dropped unseen.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from ._documents import ENCODER_DEPTH, MAX_DEPTH, json_type
+from .errors import APIStatusError
+
+#: As many operations as the reference takes.
+MAX_OPERATIONS: Final = 10_000
+#: Bytes that all C{copy} operations of a patch may copy.
+MAX_COPIED: Final = 3 << 20
+#: Items that operations may shift to and fro in lists. The reference has no such limit, and is slow for it.
+MAX_SHIFTED: Final = 100_000_000
+
+_REJECTED: Final = "the server rejected our request due to an error in our request"
+_FIELDS: Final = ("op", "path", "from", "value")
+
+
+class PatchError(APIStatusError):
+    """A patch that is none (400), is too large (413) or does not apply (422)."""
+
+
+class _DoesNotApply(Exception):
+    """Why: for the reader of a traceback, since the reference keeps it from its clients."""
+
+
+def json_patch_problems(operations: Any) -> list[str]:
+    """
+    What strict field validation has against a patch, beyond duplicate fields.
+
+    @raise PatchError: It is no patch.
+    """
+    return [
+        f'json patch unknown field "[{index}].{name}"'
+        for index, operation in enumerate(_checked(operations))
+        for name in operation
+        if name not in _FIELDS
+    ]
+
+
+def apply_json_patch(document: Any, operations: Any) -> Any:
+    """
+    Apply a patch.
+
+    @param document: Changed, and of no further use if this fails.
+    @param operations: The decoded patch; not changed, so that it can be applied again. L{None} changes nothing.
+    @raise PatchError: It is no patch, too large, or does not apply.
+    """
+    steps = _checked(operations)
+    if len(steps) > MAX_OPERATIONS:
+        raise PatchError(
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(steps)}",
+        )
+    target = _Target(document)
+    try:
+        for step in steps:
+            target.apply(step)
+        _check_depth(target.root)
+    except _DoesNotApply as why:
+        raise PatchError(422, "Invalid", _REJECTED, {}) from why
+    return target.root
+
+
+def _checked(operations: Any) -> list[dict[str, Any]]:
+    """The operations, their parts of the right types; a null among them is an operation that says nothing."""
+    if operations is None:
+        return []
+    if not isinstance(operations, list):
+        raise _undecodable(operations, "Go value", "[]handlers.jsonPatchOp")
+    steps = []
+    for operation in operations:
+        if operation is None:
+            operation = {}
+        elif not isinstance(operation, dict):
+            raise _undecodable(operation, "Go value", "handlers.jsonPatchOp")
+        for name in ("op", "path", "from"):
+            part = operation.get(name)
+            if part is not None and not isinstance(part, str):
+                raise _undecodable(part, f"Go struct field jsonPatchOp.{name}", "string")
+        steps.append(operation)
+    return steps
+
+
+def _undecodable(value: Any, where: str, go_type: str) -> PatchError:
+    why = f"json: cannot unmarshal {json_type(value)} into {where} of type {go_type}"
+    return PatchError(400, "BadRequest", f"error decoding patch: {why}")
+
+
+_WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
+
+
+def _check_depth(value: Any) -> None:
+    """Moves can nest what was flat: refuse what could not be encoded any more."""
+    for _ in range(_WRAPS):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        raise _DoesNotApply("the result nests too deep") from None
+
+
+_escape = re.compile("~[01]").sub
+
+
+def _unescaped(token: str) -> str:
+    return _escape(lambda match: "/" if match.group() == "~1" else "~", token) if "~" in token else token
+
+
+_integer = re.compile("[+-]?[0-9]{1,18}").fullmatch
+
+
+def _index(key: str) -> int:
+    if not _integer(key):
+        raise _DoesNotApply(f"{key!r} is no index")
+    return int(key)
+
+
+def _copied(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value)) if isinstance(value, (dict, list)) else value
+
+
+class _Target:
+    """The document, on its way to what the patch makes of it."""
+
+    def __init__(self, document: Any) -> None:
+        self.root = document
+        self._copied = 0
+        self._shifted = 0
+
+    def apply(self, step: dict[str, Any]) -> None:
+        """Do one operation."""
+        method = _METHODS.get(step.get("op") or "unknown")
+        if method is None:
+            raise _DoesNotApply(f"unexpected kind: {step.get('op')}")
+        method(self, step)
+
+    def _path(self, step: dict[str, Any], name: str = "path") -> str:
+        path = step.get(name)
+        if path is None:
+            raise _DoesNotApply(f"operation misses its {name}")
+        return str(path)
+
+    def _find(self, path: str) -> tuple[Any, str]:
+        """The container that a path leads to, and the key in it."""
+        tokens = path.split("/")
+        if len(tokens) < 2:
+            raise _DoesNotApply(f"no container at {path!r}")
+        container = self.root
+        for token in tokens[1:-1]:
+            container = self._get(container, _unescaped(token))
+            if not isinstance(container, (dict, list)):
+                raise _DoesNotApply(f"no container on the way to {path!r}")
+        return container, _unescaped(tokens[-1])
+
+    def _get(self, container: Any, key: str) -> Any:
+        """What is at a key, L{None} for a key that an object does not have."""
+        if isinstance(container, dict):
+            return container.get(key)
+        index = _index(key)
+        if not -len(container) <= index < len(container):
+            raise _DoesNotApply(f"index {index} is out of range")
+        return container[index]
+
+    def _shift(self, items: list[Any]) -> None:
+        self._shifted += len(items)
+        if self._shifted > MAX_SHIFTED:
+            raise _DoesNotApply("too much to do")
+
+    def _insert(self, container: Any, key: str, value: Any) -> None:
+        if isinstance(container, dict):
+            container[key] = value
+        elif key == "-":
+            container.append(value)
+        else:
+            index, size = _index(key), len(container) + 1
+            if not -size <= index < size:
+                raise _DoesNotApply(f"index {index} is out of range")
+            self._shift(container)
+            container.insert(index if index >= 0 else index + size, value)
+
+    def _delete(self, container: Any, key: str) -> None:
+        if isinstance(container, dict):
+            if key not in container:
+                raise _DoesNotApply(f"nothing to remove at {key!r}")
+            del container[key]
+        else:
+            self._get(container, key)
+            self._shift(container)
+            del container[_index(key)]
+
+    def add(self, step: dict[str, Any]) -> None:
+        container, key = self._find(self._path(step))
+        self._insert(container, key, _copied(step.get("value")))
+
+    def remove(self, step: dict[str, Any]) -> None:
+        container, key = self._find(self._path(step))
+        self._delete(container, key)
+
+    def replace(self, step: dict[str, Any]) -> None:
+        path = self._path(step)
+        value = _copied(step.get("value"))
+        if not path:
+            if not isinstance(value, (dict, list)):
+                raise _DoesNotApply("a document is an object or an array")
+            self.root = value
+            return
+        container, key = self._find(path)
+        if isinstance(container, dict):
+            container[key] = value
+        else:
+            self._get(container, key)
+            container[_index(key)] = value
+
+    def move(self, step: dict[str, Any]) -> None:
+        container, key = self._find(self._path(step, "from"))
+        value = self._get(container, key)
+        self._delete(container, key)
+        container, key = self._find(self._path(step))
+        self._insert(container, key, value)
+
+    def copy(self, step: dict[str, Any]) -> None:
+        container, key = self._find(self._path(step, "from"))
+        value = self._get(container, key)
+        container, key = self._find(self._path(step))
+        if value is not None:
+            try:
+                encoded = orjson.dumps(value)
+            except TypeError:
+                raise _DoesNotApply("what is copied nests too deep") from None
+            self._copied += len(encoded)
+            if self._copied > MAX_COPIED:
+                raise _DoesNotApply("too much is copied")
+            value = _copied(value)
+        self._insert(container, key, value)
+
+    def test(self, step: dict[str, Any]) -> None:
+        path = self._path(step)
+        if path:
+            container, key = self._find(path)
+            found = self._get(container, key)
+        else:
+            found = self.root
+        if not _equal(found, step.get("value")):
+            raise _DoesNotApply(f"test of {path!r} failed")
+
+
+_METHODS: Final = {
+    "add": _Target.add,
+    "remove": _Target.remove,
+    "replace": _Target.replace,
+    "move": _Target.move,
+    "copy": _Target.copy,
+    "test": _Target.test,
+}
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values have the same JSON: unlike in Python, C{1}, C{1.0} and C{true} are three."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return len(one) == len(other) and all(key in other and _equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other)

@@ -1,0 +1,380 @@
+"""
+The options of a request, out of its query or the body of a DELETE, checked as the reference checks them.
+
+A query maps names to lists of values; of several values the first counts. Numbers that are none are a 400 with Go's
+words, values that make no sense together a 422 about a kind of C{meta.k8s.io}.
+
+See kubernetes/apimachinery, C{pkg/apis/meta/v1/validation} and C{pkg/apis/meta/internalversion}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ._documents import json_type
+from .continuetokens import ContinueTokenError, decode_continue, encode_continue
+from .errors import APIStatusError, Cause, forbidden, invalid, not_supported, required, shown, too_long
+from .goquote import is_print, quoted, unicode_number
+from .names import byte_length
+from .options import CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions, WriteOptions
+from .resource import GroupKind
+from .selectors import SelectorError, parse_field_selector, parse_label_selector
+
+__all__ = [
+    "ContinueTokenError",
+    "create_options",
+    "decode_continue",
+    "delete_options_from_body",
+    "delete_options_from_query",
+    "encode_continue",
+    "field_manager_causes",
+    "get_options",
+    "list_options",
+    "parse_int64",
+    "patch_options",
+    "update_options",
+]
+
+Query = Mapping[str, Sequence[str]]
+
+#: The media type whose patches apply: they need a manager, and may force.
+APPLY: Final = "application/apply-patch+yaml"
+
+_MANAGER_LENGTH: Final = 128
+_FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
+
+
+def parse_int64(text: str) -> int:
+    """
+    Go's C{strconv.ParseInt(text, 10, 64)}.
+
+    @raise ValueError: It is no such number, in Go's words.
+    """
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if digits.isascii() and digits.isdigit():
+        # Python refuses to read very long numbers.
+        number = int(text) if len(digits) < 100 else 1 << 64
+        if -(1 << 63) <= number < 1 << 63:
+            return number
+        problem = "value out of range"
+    else:
+        problem = "invalid syntax"
+    raise ValueError(f"strconv.ParseInt: parsing {quoted(text)}: {problem}")
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _int64(query: Query, name: str) -> int | None:
+    values = query.get(name)
+    if not values:
+        return None
+    try:
+        return parse_int64(values[0])
+    except ValueError as error:
+        raise APIStatusError.bad_request(str(error)) from None
+
+
+def _bool(query: Query, name: str) -> bool | None:
+    # Whatever is not plainly false is true, even nothing at all.
+    values = query.get(name)
+    return None if not values else values[0] != "0" and values[0].lower() != "false"
+
+
+def _refuse(kind: str, causes: Sequence[Cause]) -> None:
+    if causes:
+        raise APIStatusError.invalid(GroupKind("meta.k8s.io", kind), "", causes)
+
+
+def get_options(query: Query) -> GetOptions:
+    """Options of a GET."""
+    return GetOptions(_first(query, "resourceVersion"))
+
+
+_LISTED_BY: Final = frozenset(
+    (
+        "labelSelector",
+        "fieldSelector",
+        "watch",
+        "allowWatchBookmarks",
+        "resourceVersion",
+        "resourceVersionMatch",
+        "timeoutSeconds",
+        "limit",
+        "continue",
+        "sendInitialEvents",
+    )
+)
+
+
+def list_options(query: Query, watch: bool = False) -> ListOptions:
+    """
+    Options of a list or a watch.
+
+    The field selector is only parsed: which fields there are is up to the kind. A watch from no version, or from 0,
+    is told to send what is there first, as the reference's defaulting tells it.
+
+    @param watch: It is a watch by its path, whatever the query says; options are checked by the query alone.
+    @raise APIStatusError: They make no sense: 400 or 422.
+    """
+    options = ListOptions(watch=watch)
+    if _LISTED_BY.isdisjoint(query):
+        return options
+    watches = bool(_bool(query, "watch"))
+    options.watch = watch or watches
+    options.allow_watch_bookmarks = bool(_bool(query, "allowWatchBookmarks"))
+    options.resource_version = _first(query, "resourceVersion")
+    options.resource_version_match = _first(query, "resourceVersionMatch")
+    timeout = _int64(query, "timeoutSeconds")
+    options.timeout = None if timeout is None else float(timeout)
+    options.limit = _int64(query, "limit") or 0
+    options.continue_token = _first(query, "continue")
+    options.send_initial_events = _bool(query, "sendInitialEvents")
+    options.label_selector = _first(query, "labelSelector")
+    options.field_selector = _first(query, "fieldSelector")
+    try:
+        if options.label_selector:
+            labels = parse_label_selector(options.label_selector)
+            options.labels = None if labels.empty else labels.matches
+        if options.field_selector:
+            options.fields = parse_field_selector(options.field_selector)
+    except SelectorError as error:
+        raise APIStatusError.bad_request(str(error)) from None
+    if watches:
+        _refuse("ListOptions", _watch_causes(options))
+    elif options.resource_version_match or options.send_initial_events is not None:
+        _refuse("ListOptions", _list_causes(options))
+    return options
+
+
+def _list_causes(options: ListOptions) -> list[Cause]:
+    causes = []
+    match, where = options.resource_version_match, "resourceVersionMatch"
+    if match:
+        if not options.resource_version:
+            causes.append(forbidden(where, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            causes.append(forbidden(where, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            causes.append(_unsupported(where, match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and options.resource_version == "0":
+            causes.append(forbidden(where, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial_events is not None:
+        causes.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return causes
+
+
+def _watch_causes(options: ListOptions) -> list[Cause]:
+    where = "resourceVersionMatch"
+    if options.send_initial_events is None and not options.resource_version_match:
+        if options.resource_version not in ("", "0"):
+            return []
+        options.send_initial_events, options.resource_version_match = True, "NotOlderThan"
+    causes = []
+    match = options.resource_version_match
+    if options.send_initial_events is not None and match != "NotOlderThan":
+        causes.append(forbidden(where, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+    if match:
+        if options.send_initial_events is None:
+            causes.append(
+                forbidden(where, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
+        if match != "NotOlderThan":
+            causes.append(_unsupported(where, match, ("NotOlderThan",)))
+        if options.continue_token:
+            causes.append(forbidden(where, "resourceVersionMatch is forbidden when continue is provided"))
+    return causes
+
+
+def _unsupported(field: str, value: Any, supported: Sequence[str]) -> Cause:
+    """As L{not_supported}, but the choice in the order given."""
+    choice = ", ".join(f'"{one}"' for one in supported)
+    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {choice}", field)
+
+
+def create_options(query: Query) -> CreateOptions:
+    """
+    Options of a POST.
+
+    @raise APIStatusError: They make no sense (422).
+    """
+    options = CreateOptions()
+    if query:
+        _refuse("CreateOptions", _write_causes(options, query))
+    return options
+
+
+def update_options(query: Query) -> UpdateOptions:
+    """
+    Options of a PUT.
+
+    @raise APIStatusError: They make no sense (422).
+    """
+    options = UpdateOptions()
+    if query:
+        _refuse("UpdateOptions", _write_causes(options, query))
+    return options
+
+
+def patch_options(query: Query, media_type: str) -> PatchOptions:
+    """
+    Options of a PATCH.
+
+    @raise APIStatusError: They make no sense, or not for this media type (422).
+    """
+    options = PatchOptions(force=_bool(query, "force"))
+    causes = []
+    if media_type == APPLY:
+        if not _first(query, "fieldManager"):
+            causes.append(required("fieldManager", "is required for apply patch"))
+    elif options.force is not None:
+        causes.append(forbidden("force", "may not be specified for non-apply patch"))
+    causes += _write_causes(options, query)
+    _refuse("PatchOptions", causes)
+    return options
+
+
+def _write_causes(options: WriteOptions, query: Query) -> list[Cause]:
+    """Fill in what all writes share; what is wrong with it."""
+    causes: list[Cause] = []
+    manager = _first(query, "fieldManager")
+    if manager:
+        options.field_manager = manager
+        causes += field_manager_causes("fieldManager", manager)
+    dry_run = query.get("dryRun")
+    if dry_run:
+        options.dry_run = True
+        causes += _dry_run_causes(dry_run)
+    validation = _first(query, "fieldValidation")
+    if validation:
+        options.field_validation = validation
+        if validation not in _FIELD_VALIDATIONS:
+            causes.append(not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
+    return causes
+
+
+def field_manager_causes(field: str, manager: str) -> list[Cause]:
+    """What is wrong with the name of a field manager."""
+    causes = []
+    if byte_length(manager) > _MANAGER_LENGTH:
+        causes.append(too_long(field, _MANAGER_LENGTH))
+    if not manager.isprintable():
+        position = 0
+        for character in manager:
+            if not is_print(character):
+                detail = f"invalid character {unicode_number(character)} (at position {position})"
+                causes.append(invalid(field, manager, detail))
+            position += byte_length(character)
+    return causes
+
+
+def _dry_run_causes(values: Sequence[str]) -> list[Cause]:
+    if all(value == "All" for value in values):
+        return []
+    return [not_supported("dryRun", list(values), ("All",))]
+
+
+def delete_options_from_query(query: Query) -> DeleteOptions:
+    """
+    Options of a DELETE without a body.
+
+    @raise APIStatusError: They make no sense: 400 or 422.
+    """
+    options = DeleteOptions()
+    if not query:
+        return options
+    options.grace_period_seconds = _int64(query, "gracePeriodSeconds")
+    options.orphan_dependents = _bool(query, "orphanDependents")
+    policy = query.get("propagationPolicy")
+    if policy:
+        options.propagation_policy = policy[0]
+    # An empty precondition in a query is none.
+    options.precondition_uid = _first(query, "uid") or None
+    options.precondition_resource_version = _first(query, "resourceVersion") or None
+    return _checked(options, query.get("dryRun") or ())
+
+
+_DELETE_OPTIONS_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+
+
+def delete_options_from_body(body: Any) -> DeleteOptions:
+    """
+    Options of a DELETE with a body; the query does not count then.
+
+    C{DeleteOptions} may come in any group and version, known or not, and with fields that nobody knows.
+
+    @param body: The decoded document.
+    @raise APIStatusError: They make no sense: 400 or 422.
+    """
+    if body is None:
+        body = {}
+    if not isinstance(body, dict):
+        raise APIStatusError.bad_request(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(body)} into Go value of "
+            'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+            'Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    for name in ("apiVersion", "kind"):
+        if not isinstance(body.get(name) or "", str):
+            raise APIStatusError.bad_request(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal "
+                f"{json_type(body[name])} into Go struct field .{name} of type string"
+            )
+    kind, api_version = body.get("kind") or "DeleteOptions", body.get("apiVersion") or "meta.k8s.io/v1"
+    if api_version.count("/") > 1:
+        raise APIStatusError.bad_request(f"unexpected GroupVersion string: {api_version}")
+    if kind != "DeleteOptions":
+        raise APIStatusError.bad_request(
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_DELETE_OPTIONS_SCHEME}"'
+        )
+    options = DeleteOptions()
+    options.grace_period_seconds = _typed(body, "gracePeriodSeconds", int, "int64")
+    options.orphan_dependents = _typed(body, "orphanDependents", bool, "bool")
+    options.propagation_policy = _typed(body, "propagationPolicy", str, "v1.DeletionPropagation")
+    preconditions = _typed(body, "preconditions", dict, "v1.Preconditions") or {}
+    within = "Preconditions.preconditions"
+    options.precondition_uid = _typed(preconditions, "uid", str, "types.UID", within)
+    options.precondition_resource_version = _typed(preconditions, "resourceVersion", str, "string", within)
+    dry_run = _typed(body, "dryRun", list, "[]string") or []
+    dry_run = ["" if value is None else value for value in dry_run]
+    for value in dry_run:
+        if not isinstance(value, str):
+            _mistyped(value, "DeleteOptions.dryRun", "string")
+    return _checked(options, dry_run)
+
+
+def _typed(body: Mapping[str, Any], name: str, kind: type, go_type: str, within: str = "DeleteOptions") -> Any:
+    value = body.get(name)
+    if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+        _mistyped(value, f"{within}.{name}", go_type)
+    if kind is int and value is not None and not -(1 << 63) <= value < 1 << 63:
+        _mistyped(value, f"{within}.{name}", go_type)
+    return value
+
+
+def _mistyped(value: Any, field: str, go_type: str) -> None:
+    found = json_type(value)
+    if found == "number" and go_type == "int64":
+        found = f"number {value}"
+    raise APIStatusError.bad_request(f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}")
+
+
+def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
+    causes = []
+    policy = options.propagation_policy
+    if policy is not None:
+        if options.orphan_dependents is not None:
+            causes.append(
+                invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+            )
+        if policy not in _POLICIES:
+            causes.append(_unsupported("propagationPolicy", policy, (*_POLICIES, "nil")))
+    if dry_run:
+        options.dry_run = True
+        causes += _dry_run_causes(dry_run)
+    _refuse("DeleteOptions", causes)
+    return options

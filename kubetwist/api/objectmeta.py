@@ -1,0 +1,276 @@
+"""
+What is wrong with the metadata of an object, in the reference's words, order and repetition.
+
+There are two sets of rules. One looks at an object by itself (L{validate_object_meta}); the other compares it with its
+predecessor, and looks at labels, annotations, owners and managers again (L{validate_object_meta_update}). On an update
+the generic registry applies both, and then the kind applies one or both once more, or several times, with a rule of its
+own on finalizers. Nobody removes repeats, so:
+
+  - a bad label on create is told once: the registry looks only when the kind found nothing wrong;
+  - on update it is told three times for a kind that compares, as Deployment does;
+  - and four times for a kind that also looks at the new object as if it were created, as ConfigMap does;
+  - a bad finalizer, uid or deletionTimestamp, which fewer rules look at, is told less often.
+
+L{creation_causes} and L{update_causes} put that together.
+
+See kubernetes/apimachinery, C{pkg/api/validation/objectmeta.go}; kubernetes/apiserver, C{pkg/registry/rest/update.go};
+kubernetes, C{pkg/apis/core/validation/validation.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import orjson
+
+from .errors import Cause, forbidden, invalid, required, too_long
+from .goquote import quoted
+from .listoptions import field_manager_causes
+from .names import (
+    NameProblems,
+    byte_length,
+    is_dns1123_label_problems,
+    is_qualified_name,
+    label_value_problems,
+    path_segment_problems,
+    qualified_name_problems,
+)
+
+Meta = Mapping[str, Any]
+
+#: Bytes of all keys and values together.
+ANNOTATIONS_LIMIT: Final = 256 << 10
+
+_IMMUTABLE: Final = "field is immutable"
+_STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
+_SUBRESOURCE_LENGTH: Final = 256
+
+
+#: A rule that a kind applies to the metadata of updates: compare with the old object, or look at the new one by itself.
+Rule = Literal["compare", "whole"]
+
+
+def creation_causes(
+    meta: Meta,
+    namespaced: bool,
+    name_problems: NameProblems,
+    path: str = "metadata",
+    *,
+    standard_finalizers: bool = True,
+) -> list[Cause]:
+    """
+    All that is wrong with the metadata of a new object.
+
+    @param name_problems: The kind's rule for names.
+    @param standard_finalizers: Whether finalizers without a domain must be known ones, as for all built-in kinds.
+    """
+    causes = validate_object_meta(meta, namespaced, name_problems, path)
+    if standard_finalizers and "finalizers" in meta:
+        causes += _standard_finalizer_causes(meta, path)
+    return causes
+
+
+def update_causes(
+    new: Meta,
+    old: Meta,
+    namespaced: bool,
+    name_problems: NameProblems,
+    path: str = "metadata",
+    *,
+    rules: Sequence[Rule] = ("compare",),
+    standard_finalizers: bool = True,
+) -> list[Cause]:
+    """
+    All that is wrong with the metadata of an update, as often as the reference tells it.
+
+    @param rules: What the kind does in the order in which it does it, after the registry has done both.
+    """
+    whole = validate_object_meta(new, namespaced, path_segment_problems, path)
+    compared = validate_object_meta_update(new, old, path)
+    finalizers = _standard_finalizer_causes(new, path) if standard_finalizers and "finalizers" in new else []
+    causes = whole + compared
+    for rule in rules:
+        causes += compared if rule == "compare" else validate_object_meta(new, namespaced, name_problems, path)
+        causes += finalizers
+    return causes
+
+
+def validate_object_meta(
+    meta: Meta, namespaced: bool, name_problems: NameProblems, path: str = "metadata"
+) -> list[Cause]:
+    """What is wrong with metadata by itself; the name has been generated already."""
+    causes: list[Cause] = []
+    base = meta.get("generateName")
+    if base:
+        causes += [invalid(f"{path}.generateName", base, text) for text in name_problems(base, True)]
+    name = meta.get("name")
+    if not name:
+        causes.append(required(f"{path}.name", "name or generateName is required"))
+    else:
+        causes += [invalid(f"{path}.name", name, text) for text in name_problems(name, False)]
+    namespace = meta.get("namespace")
+    if not namespaced:
+        if namespace:
+            causes.append(forbidden(f"{path}.namespace", "not allowed on this type"))
+    elif not namespace:
+        causes.append(required(f"{path}.namespace"))
+    else:
+        causes += [invalid(f"{path}.namespace", namespace, text) for text in is_dns1123_label_problems(namespace)]
+    generation = meta.get("generation")
+    if generation is not None and generation < 0:
+        causes.append(invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+    if "labels" in meta:
+        causes += label_causes(meta["labels"], f"{path}.labels")
+    if "annotations" in meta:
+        causes += annotation_causes(meta["annotations"], f"{path}.annotations")
+    if "ownerReferences" in meta:
+        causes += owner_causes(meta["ownerReferences"], f"{path}.ownerReferences")
+    if "finalizers" in meta:
+        causes += finalizer_causes(meta["finalizers"], f"{path}.finalizers")
+    if "managedFields" in meta:
+        causes += managed_fields_causes(meta["managedFields"], f"{path}.managedFields")
+    return causes
+
+
+def validate_object_meta_update(new: Meta, old: Meta, path: str = "metadata") -> list[Cause]:
+    """
+    What is wrong with metadata as a successor of C{old}.
+
+    That it has no resourceVersion is for the registry to say, which fills it in where it may be left out.
+    """
+    causes: list[Cause] = []
+    if old.get("deletionTimestamp") is not None:
+        extra = set(new.get("finalizers") or ()).difference(old.get("finalizers") or ())
+        if extra:
+            shown = ", ".join(quoted(name) for name in sorted(extra))
+            causes.append(
+                forbidden(
+                    f"{path}.finalizers",
+                    "no new finalizers can be added if the object is being deleted, "
+                    f"found new finalizers []string{{{shown}}}",
+                )
+            )
+    generation = new.get("generation") or 0
+    if generation < (old.get("generation") or 0):
+        causes.append(invalid(f"{path}.generation", generation, "must not be decremented"))
+    for name in ("name", "namespace", "uid"):
+        value = new.get(name) or ""
+        if value != (old.get(name) or ""):
+            causes.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
+    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        value = new.get(name)
+        if value != old.get(name):
+            causes.append(invalid(f"{path}.{name}", value, _IMMUTABLE))
+    if "labels" in new:
+        causes += label_causes(new["labels"], f"{path}.labels")
+    if "annotations" in new:
+        causes += annotation_causes(new["annotations"], f"{path}.annotations")
+    if "ownerReferences" in new:
+        causes += owner_causes(new["ownerReferences"], f"{path}.ownerReferences")
+    if "managedFields" in new:
+        causes += managed_fields_causes(new["managedFields"], f"{path}.managedFields")
+    return causes
+
+
+def label_causes(labels: Mapping[str, str] | None, path: str) -> list[Cause]:
+    """What is wrong with labels."""
+    causes: list[Cause] = []
+    for key, value in (labels or {}).items():
+        if not is_qualified_name(key):
+            causes += [invalid(path, key, text) for text in qualified_name_problems(key)]
+        causes += [invalid(path, value, text) for text in label_value_problems(value)]
+    return causes
+
+
+def annotation_causes(annotations: Mapping[str, str] | None, path: str) -> list[Cause]:
+    """What is wrong with annotations: their keys, in which case does not matter, and the size of them all."""
+    causes: list[Cause] = []
+    size = 0
+    for key, value in (annotations or {}).items():
+        size += byte_length(key) + byte_length(value)
+        if not is_qualified_name(key):
+            causes += [invalid(path, key, text) for text in qualified_name_problems(key.lower())]
+    if size > ANNOTATIONS_LIMIT:
+        causes.append(too_long(path, ANNOTATIONS_LIMIT))
+    return causes
+
+
+def owner_causes(owners: Sequence[Meta] | None, path: str) -> list[Cause]:
+    """What is wrong with references to owners."""
+    causes: list[Cause] = []
+    controller = ""
+    for owner in owners or ():
+        causes += _owner_causes(owner, path)
+        if owner.get("controller"):
+            current = f"{owner.get('kind') or ''}/{owner.get('name') or ''}"
+            if controller:
+                detail = (
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    f"{controller} and {current}"
+                )
+                shown = orjson.dumps([_go_owner(one) for one in owners or ()]).decode()
+                causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+            else:
+                controller = current
+    return causes
+
+
+def _owner_causes(owner: Meta, path: str) -> list[Cause]:
+    causes = []
+    api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
+    group, _, version = api_version.rpartition("/")
+    if not version or "/" in group:
+        causes.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+    for name in ("kind", "name", "uid"):
+        if not owner.get(name):
+            causes.append(invalid(f"{path}.{name}", "", "must not be empty"))
+    if kind == "Event" and version == "v1" and not group:
+        shown = orjson.dumps(_go_owner(owner)).decode()
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path))
+    return causes
+
+
+def _go_owner(owner: Meta) -> dict[str, Any]:
+    """A reference with its fields in Go's order."""
+    ordered = {name: owner.get(name) or "" for name in ("apiVersion", "kind", "name", "uid")}
+    for name in ("controller", "blockOwnerDeletion"):
+        if owner.get(name) is not None:
+            ordered[name] = owner[name]
+    return ordered
+
+
+def finalizer_causes(finalizers: Sequence[str] | None, path: str) -> list[Cause]:
+    """What is wrong with finalizers whatever the kind."""
+    causes = [invalid(path, name, text) for name in finalizers or () for text in qualified_name_problems(name)]
+    if finalizers and "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        causes.append(invalid(path, list(finalizers), detail))
+    return causes
+
+
+def _standard_finalizer_causes(meta: Meta, path: str) -> list[Cause]:
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{path}.finalizers[{index}]", name, detail)
+        for index, name in enumerate(meta.get("finalizers") or ())
+        if "/" not in name and name not in _STANDARD_FINALIZERS
+    ]
+
+
+def managed_fields_causes(entries: Sequence[Meta] | None, path: str) -> list[Cause]:
+    """What is wrong with the records of field managers."""
+    causes: list[Cause] = []
+    for index, entry in enumerate(entries or ()):
+        where = f"{path}[{index}]"
+        operation = entry.get("operation") or ""
+        if operation not in ("Apply", "Update"):
+            causes.append(invalid(f"{where}.operation", operation, "must be `Apply` or `Update`"))
+        fields_type = entry.get("fieldsType") or ""
+        if fields_type not in ("", "FieldsV1"):
+            causes.append(invalid(f"{where}.fieldsType", fields_type, "must be `FieldsV1`"))
+        causes += field_manager_causes(f"{where}.manager", entry.get("manager") or "")
+        if byte_length(entry.get("subresource") or "") > _SUBRESOURCE_LENGTH:
+            causes.append(too_long(f"{where}.subresource", _SUBRESOURCE_LENGTH))
+    return causes

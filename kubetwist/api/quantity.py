@@ -1,0 +1,238 @@
+"""
+Quantities, such as C{500m} and C{1Gi}: what they come to, and the form in which they are stored.
+
+See kubernetes/apimachinery, C{pkg/api/resource}. Whatever it was written as, a quantity is stored in the shortest form
+of its family of suffixes (C{0.5} as C{500m}, C{1024Mi} as C{1Gi}), rounded up to whole billionths.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache, total_ordering
+from typing import Any, Final, Literal
+
+Family = Literal["decimal", "binary", "exponent"]
+
+_FORMAT_PROBLEM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_SUFFIX_PROBLEM: Final = "unable to parse quantity's suffix"
+_NUMERIC_PROBLEM: Final = "unable to parse numeric part of quantity"
+
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIX: Final = {0: "", **{exponent: suffix for suffix, exponent in _BINARY.items()}}
+
+_split = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)").fullmatch
+_exponent = re.compile("[eE]([-+]?[0-9]{1,18})").fullmatch
+_plain = re.compile("[1-9][0-9]{0,2}(?:m|k|M|G|)|[1-9][0-9]{0,2}(?:Ki|Mi|Gi)").fullmatch
+
+#: All arithmetic is done in whole billionths.
+_UNIT: Final = 10**9
+#: Binary quantities are capped here.
+_LARGEST: Final = ((1 << 63) - 1) * _UNIT
+#: Exponents beyond this make numbers that would take the server's memory and time, and mean nothing.
+_LARGEST_EXPONENT: Final = 1000
+#: Digits beyond these neither.
+_MOST_DIGITS: Final = 1000
+
+
+@total_ordering
+class Quantity:
+    """
+    An amount, immutable.
+
+    @ivar billionths: The amount times 10**9.
+    @ivar family: Which suffixes it is written with.
+    """
+
+    __slots__ = ("_text", "billionths", "family")
+
+    def __init__(self, billionths: int, family: Family = "decimal", text: str = "") -> None:
+        self.billionths = billionths
+        self.family: Family = family
+        self._text = text
+
+    @classmethod
+    def parse(cls, value: Any) -> Quantity:
+        """
+        Read a quantity, a string or a number.
+
+        @raise ValueError: It is none.
+        """
+        return _parse(value if isinstance(value, str) else _number_text(value))
+
+    @property
+    def value(self) -> Fraction:
+        """The exact amount."""
+        return Fraction(self.billionths, _UNIT)
+
+    def sign(self) -> int:
+        """1, 0 or -1."""
+        return (self.billionths > 0) - (self.billionths < 0)
+
+    def scaled(self, exponent: int = 0) -> int:
+        """The amount in units of 10**C{exponent} (0 for whole ones, -3 for thousandths), rounded away from zero."""
+        amount, unit = abs(self.billionths), 10 ** (9 + exponent) if exponent > -9 else 1
+        rounded = -(-amount // unit) * (10 ** (-9 - exponent) if exponent < -9 else 1)
+        return rounded if self.billionths >= 0 else -rounded
+
+    def __add__(self, other: Quantity) -> Quantity:
+        # Zero has no family of its own: the sum of nothing and 1Gi is 1Gi.
+        family = self.family if self.billionths else other.family
+        return Quantity(self.billionths + other.billionths, family)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        family = self.family if self.billionths else other.family
+        return Quantity(self.billionths - other.billionths, family)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.billionths, self.family)
+
+    def __eq__(self, other: object) -> bool:
+        return self.billionths == other.billionths if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.billionths < other.billionths
+
+    def __hash__(self) -> int:
+        return hash(self.billionths)
+
+    def __bool__(self) -> bool:
+        return self.billionths != 0
+
+    def __str__(self) -> str:
+        if self._text:
+            return self._text
+        if not self.billionths:
+            return "0"
+        # Small binary amounts, and those with a fraction, are written as decimal ones.
+        if self.family == "binary" and abs(self.billionths) >= 1024 * _UNIT and not self.billionths % _UNIT:
+            return _binary(self.billionths // _UNIT)
+        return _decimal(self.billionths, -9, self.family == "exponent")
+
+    def __repr__(self) -> str:
+        return f"Quantity.parse({str(self)!r})"
+
+
+def _binary(number: int) -> str:
+    exponent = 0
+    while exponent < 60 and not number % 1024:
+        number //= 1024
+        exponent += 10
+    return f"{number}{_BINARY_SUFFIX[exponent]}"
+
+
+def _decimal(number: int, exponent: int, exponential: bool) -> str:
+    limit = _LARGEST_EXPONENT * 2 if exponential else 18
+    while not number % 1000 and exponent + 3 <= limit:
+        number //= 1000
+        exponent += 3
+    if not exponential:
+        return f"{number}{_DECIMAL_SUFFIX[exponent]}"
+    return f"{number}e{exponent}" if exponent else str(number)
+
+
+def _number_text(value: Any) -> str:
+    """A JSON number as it may have been written."""
+    if value is None:
+        return "0"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(_FORMAT_PROBLEM)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return repr(value)
+
+
+#: Longer texts are hardly quantities, and not worth the memory of a cache.
+_CACHED_LENGTH: Final = 32
+
+
+def _parse(text: str) -> Quantity:
+    return _cached(text) if len(text) <= _CACHED_LENGTH else _read(text)
+
+
+@lru_cache(maxsize=4096)
+def _cached(text: str) -> Quantity:
+    return _read(text)
+
+
+def _read(text: str) -> Quantity:
+    # The JSON decoder of the reference strips blanks.
+    text = text.strip(" \t\r\n")
+    match = _split(text) if text else None
+    if match is None:
+        raise ValueError(_FORMAT_PROBLEM)
+    sign, whole, fraction, suffix = match.groups()
+    fraction = fraction or ""
+    family: Family
+    if suffix in _DECIMAL:
+        base, exponent, family = 10, _DECIMAL[suffix], "decimal"
+    elif suffix in _BINARY:
+        base, exponent, family = 2, _BINARY[suffix], "binary"
+    else:
+        found = _exponent(suffix)
+        if found is None:
+            raise ValueError(_SUFFIX_PROBLEM)
+        base, exponent, family = 10, int(found[1]), "exponent"
+    whole = whole.lstrip("0")
+    if len(whole) + len(fraction) > _MOST_DIGITS or exponent > _LARGEST_EXPONENT:
+        raise ValueError(_NUMERIC_PROBLEM)
+    digits = int((whole + fraction) or "0")
+    shift = 9 - len(fraction) + (exponent if base == 10 else 0)
+    if base == 2:
+        digits <<= exponent
+    if not digits:
+        billionths = 0
+    elif shift >= 0:
+        billionths = digits * 10**shift
+    elif -shift > _MOST_DIGITS + 9:
+        billionths = 1  # far below what can be told, and still not nothing
+    else:
+        billionths = -(-digits // 10**-shift)
+    kept = text if _stays(whole, fraction, exponent, family) else ""
+    if family == "binary":
+        billionths = min(billionths, _LARGEST)
+        if 0 < billionths < _UNIT:
+            family = "decimal"
+    return Quantity(-billionths if sign == "-" else billionths, family, kept)
+
+
+def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
+    """
+    Whether the reference keeps a quantity as it was written.
+
+    It does so when it takes the text for canonical already, by a test that lets C{1.500}, C{+5} and C{1E3} through.
+    """
+    digits = (whole or "0") + fraction
+    if family == "binary":
+        places = 14 - len(digits) - exponent * 3 // 10
+        return not fraction and places >= 0 and int(digits) & 7 != 0
+    scale = exponent - len(fraction)
+    return (
+        len(digits) <= 18
+        and scale >= -9
+        and not scale % 3
+        and not digits.endswith("000")
+        and not digits.startswith("0")
+    )
+
+
+def canonical(value: Any) -> str:
+    """
+    The form in which a quantity, a string or a number, is stored.
+
+    @raise ValueError: It is none.
+    """
+    if isinstance(value, str) and _plain(value):
+        return value
+    return str(Quantity.parse(value))
+
+
+def parse_quantity(value: Any) -> Fraction:
+    """
+    The exact amount of a quantity, a string or a number.
+
+    @raise ValueError: It is none.
+    """
+    return Quantity.parse(value).value

@@ -1,0 +1,495 @@
+"""
+Label and field selectors: what they select, compiled, and the reference's words for those that are none.
+
+See kubernetes/apimachinery, C{pkg/labels/selector.go} and C{pkg/fields/selector.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from attrs import frozen
+
+from .goquote import quoted
+from .names import label_value_problems, qualified_name_problems
+
+Labels = Mapping[str, str]
+Predicate = Callable[[Labels], bool]
+
+#: Operators as in texts, not as in C{matchExpressions}.
+_BINARY: Final = "in, notin, =, ==, !=, gt, lt"
+
+
+class SelectorError(ValueError):
+    """A text, or an object, that is no selector; C{str} of it is what a client is told."""
+
+
+@frozen
+class Requirement:
+    """
+    One condition on one label.
+
+    @ivar operator: C{=}, C{==}, C{!=}, C{in}, C{notin}, C{exists}, C{!}, C{gt} or C{lt}.
+    @ivar values: Sorted and without repeats.
+    """
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        key, operator = self.key, self.operator
+        if operator == "exists":
+            return key
+        if operator == "!":
+            return f"!{key}"
+        values = ",".join(self.values)
+        if operator in ("in", "notin"):
+            return f"{key} {operator} ({values})"
+        return f"{key}{ {'gt': '>', 'lt': '<'}.get(operator, operator) }{values}"
+
+    def predicate(self) -> Predicate:
+        """A function that tells whether labels satisfy this."""
+        return _PREDICATES[self.operator](self.key, self.values)
+
+
+class LabelSelector:
+    """
+    Conditions that all have to hold; without any it selects everything.
+
+    @ivar matches: Tells whether an object with these labels is selected.
+    @ivar requirements: Sorted by key.
+    @ivar nothing: Selects nothing, whatever the labels.
+    """
+
+    __slots__ = ("matches", "nothing", "requirements")
+
+    def __init__(self, requirements: Sequence[Requirement] = (), nothing: bool = False) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
+        self.nothing = nothing
+        self.matches: Predicate = _nothing if nothing else _all([one.predicate() for one in self.requirements])
+
+    @property
+    def empty(self) -> bool:
+        """Whether it selects everything."""
+        return not self.requirements and not self.nothing
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    def __repr__(self) -> str:
+        return f"<LabelSelector {str(self)!r}{' nothing' if self.nothing else ''}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelSelector):
+            return NotImplemented
+        return (self.requirements, self.nothing) == (other.requirements, other.nothing)
+
+    def __hash__(self) -> int:
+        return hash((self.requirements, self.nothing))
+
+
+#: Longer selectors are parsed every time: they would fill the memory of the caches.
+_CACHED_LENGTH: Final = 1024
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """
+    Read a selector such as C{env in (qa,prod),tier!=web,!legacy}.
+
+    @raise SelectorError: It is none.
+    """
+    return _cached_selector(text) if len(text) <= _CACHED_LENGTH else LabelSelector(_Parser(text).requirements())
+
+
+@lru_cache(maxsize=1024)
+def _cached_selector(text: str) -> LabelSelector:
+    return LabelSelector(_Parser(text).requirements())
+
+
+def label_selector_from_object(selector: Mapping[str, Any] | None) -> LabelSelector:
+    """
+    The selector in an object's field, C{{matchLabels, matchExpressions}}.
+
+    @param selector: L{None} selects nothing, an empty one everything.
+    @raise SelectorError: It makes no sense.
+    """
+    if selector is None:
+        return NOTHING
+    labels = selector.get("matchLabels") or {}
+    expressions = selector.get("matchExpressions") or ()
+    requirements = [_requirement(key, "=", [value]) for key, value in labels.items()]
+    for one in expressions:
+        operator = one.get("operator") or ""
+        word = _EXPRESSION_OPERATORS.get(operator)
+        if word is None:
+            raise SelectorError(f"{quoted(operator)} is not a valid label selector operator")
+        requirements.append(_requirement(one.get("key") or "", word, one.get("values") or ()))
+    return LabelSelector(requirements)
+
+
+_EXPRESSION_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+def _requirement(key: str, operator: str, values: Sequence[str], path: str = "") -> Requirement:
+    """
+    A requirement that is known to make sense.
+
+    @raise SelectorError: It makes none.
+    """
+    problems = []
+    trouble = qualified_name_problems(key)
+    if trouble:
+        problems.append(f"key: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
+    if operator in ("in", "notin"):
+        if not values:
+            problems.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
+    elif operator in ("exists", "!"):
+        if values:
+            shown = f"[{','.join(map(quoted, values))}]"
+            problems.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
+    elif operator in ("gt", "lt"):
+        problems += [
+            f"values[{index}]: Invalid value: {quoted(value)}: for 'Gt', 'Lt' operators, the value must be an integer"
+            for index, value in enumerate(values)
+            if _int64(value) is None
+        ]
+    for index, value in enumerate(values):
+        trouble = label_value_problems(value)
+        if trouble:
+            problems.append(f"values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(trouble)}")
+    if problems:
+        problems = list(dict.fromkeys(problems))
+        raise SelectorError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return Requirement(key, operator, tuple(sorted(set(values))))
+
+
+def _int64(text: str) -> int | None:
+    """Go's C{strconv.ParseInt(text, 10, 64)}."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 64:
+        return None
+    number = int(text)
+    return number if -(1 << 63) <= number < 1 << 63 else None
+
+
+# Predicates. Labels are looked up once each; most selectors are a single equality.
+
+
+def _everything(labels: Labels) -> bool:
+    return True
+
+
+def _nothing(labels: Labels) -> bool:
+    return False
+
+
+def _all(predicates: Sequence[Predicate]) -> Predicate:
+    if not predicates:
+        return _everything
+    if len(predicates) == 1:
+        return predicates[0]
+    if len(predicates) == 2:
+        first, second = predicates
+        return lambda labels: first(labels) and second(labels)
+
+    def every(labels: Labels) -> bool:
+        for predicate in predicates:  # noqa: SIM110 - a generator would cost more than the predicates
+            if not predicate(labels):
+                return False
+        return True
+
+    return every
+
+
+def _is_in(key: str, values: tuple[str, ...]) -> Predicate:
+    if len(values) == 1:
+        (value,) = values
+        return lambda labels: labels.get(key) == value
+    wanted = frozenset(values)
+    return lambda labels: labels.get(key) in wanted
+
+
+def _is_not_in(key: str, values: tuple[str, ...]) -> Predicate:
+    if len(values) == 1:
+        (value,) = values
+        return lambda labels: labels.get(key) != value
+    unwanted = frozenset(values)
+    return lambda labels: labels.get(key) not in unwanted
+
+
+def _exists(key: str, values: tuple[str, ...]) -> Predicate:
+    return lambda labels: key in labels
+
+
+def _is_missing(key: str, values: tuple[str, ...]) -> Predicate:
+    return lambda labels: key not in labels
+
+
+def _compares(sign: int) -> Callable[[str, tuple[str, ...]], Predicate]:
+    def make(key: str, values: tuple[str, ...]) -> Predicate:
+        limit = sign * int(values[0])
+
+        def compares(labels: Labels) -> bool:
+            value = labels.get(key)
+            number = None if value is None else _int64(value)
+            return number is not None and sign * number > limit
+
+        return compares
+
+    return make
+
+
+_PREDICATES: Final[dict[str, Callable[[str, tuple[str, ...]], Predicate]]] = {
+    "=": _is_in,
+    "==": _is_in,
+    "in": _is_in,
+    "!=": _is_not_in,
+    "notin": _is_not_in,
+    "exists": _exists,
+    "!": _is_missing,
+    "gt": _compares(1),
+    "lt": _compares(-1),
+}
+
+EVERYTHING: Final = LabelSelector()
+NOTHING: Final = LabelSelector(nothing=True)
+
+# The parser. Tokens are pairs of a kind and the text; kinds are the symbols themselves, "in", "notin", and:
+
+_WORD: Final = "word"
+_END: Final = "end"
+_ERROR: Final = "error"
+
+_SYMBOLS: Final = frozenset((")", ",", "!", "==", "=", ">", "<", "!=", "("))
+_SPECIAL: Final = frozenset("=!(),><")
+_SPACE: Final = frozenset(" \t\r\n")
+
+_OPERATORS: Final = {
+    "in": "in",
+    "=": "=",
+    "==": "==",
+    ">": "gt",
+    "<": "lt",
+    "notin": "notin",
+    "!=": "!=",
+}
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    tokens = []
+    position, end = 0, len(text)
+    while True:
+        while position < end and text[position] in _SPACE:
+            position += 1
+        # A NUL ends the text, as it does where this is read byte by byte until there is a zero.
+        if position >= end or text[position] == "\0":
+            tokens.append((_END, ""))
+            return tokens
+        start = position
+        if text[position] in _SPECIAL:
+            while position < end and text[start : position + 1] in _SYMBOLS:
+                position += 1
+            symbol = text[start:position]
+            tokens.append((symbol, symbol))
+            continue
+        while position < end and text[position] not in _SPECIAL and text[position] not in _SPACE:
+            if text[position] == "\0":
+                break
+            position += 1
+        word = text[start:position]
+        tokens.append((word if word in ("in", "notin") else _WORD, word))
+
+
+class _Parser:
+    """Recursive descent over the tokens of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _tokens(text)
+        self._position = 0
+
+    def _look(self) -> tuple[str, str]:
+        """The next token, where C{in} and C{notin} are words like others."""
+        if self._position >= len(self._tokens):
+            return _END, ""
+        kind, text = self._tokens[self._position]
+        return (_WORD if kind in ("in", "notin") else kind), text
+
+    def _take(self) -> tuple[str, str]:
+        token = self._look()
+        self._position += 1
+        return token
+
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
+        while True:
+            kind, text = self._look()
+            if kind == _END:
+                return found
+            if kind not in (_WORD, "!"):
+                raise SelectorError(f"found '{text}', expected: !, identifier, or 'end of string'")
+            try:
+                found.append(self._requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
+            kind, text = self._take()
+            if kind == _END:
+                return found
+            if kind != ",":
+                raise SelectorError(f"found '{text}', expected: ',' or 'end of string'")
+            kind, text = self._look()
+            if kind not in (_WORD, "!"):
+                raise SelectorError(f"found '{text}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        kind, text = self._take()
+        negated = kind == "!"
+        if negated:
+            kind, text = self._take()
+        if kind != _WORD:
+            raise SelectorError(f"found '{text}', expected: identifier")
+        key = text
+        trouble = qualified_name_problems(key)
+        if trouble:
+            raise SelectorError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
+        if negated:
+            return _requirement(key, "!", ())
+        if self._look()[0] in (_END, ","):
+            return _requirement(key, "exists", ())
+        kind, text = self._tokens[self._position]
+        self._position += 1
+        operator = _OPERATORS.get(kind)
+        if operator is None:
+            raise SelectorError(f"found '{text}', expected: {_BINARY}")
+        if operator in ("in", "notin"):
+            values = self._values()
+        else:
+            values = self._value()
+        return _requirement(key, operator, sorted(values))
+
+    def _value(self) -> set[str]:
+        if self._look()[0] in (_END, ","):
+            return {""}
+        kind, text = self._take()
+        if kind != _WORD:
+            raise SelectorError(f"found '{text}', expected: identifier")
+        return {text}
+
+    def _values(self) -> set[str]:
+        kind, text = self._take()
+        if kind != "(":
+            raise SelectorError(f"found '{text}' expected: '('")
+        kind, text = self._look()
+        if kind == ")":
+            self._take()
+            return {""}
+        if kind not in (_WORD, ","):
+            raise SelectorError(f"found '{text}', expected: ',', ')' or identifier")
+        values = self._listed()
+        self._take()
+        return values
+
+    def _listed(self) -> set[str]:
+        """The values up to the closing bracket; a missing one between commas is the empty value."""
+        values: set[str] = set()
+        while True:
+            kind, text = self._take()
+            if kind == _WORD:
+                values.add(text)
+                kind, text = self._look()
+                if kind == ")":
+                    return values
+                if kind != ",":
+                    raise SelectorError(f"found '{text}', expected: ',' or ')'")
+            elif kind == ",":
+                if not values:
+                    values.add("")
+                kind = self._look()[0]
+                if kind == ")":
+                    values.add("")
+                    return values
+                if kind == ",":
+                    values.add("")
+            else:
+                raise SelectorError(f"found '{text}', expected: ',', or identifier")
+
+
+# Field selectors.
+
+
+def parse_field_selector(text: str) -> tuple[tuple[str, str, bool], ...]:
+    r"""
+    Read a selector such as C{status.phase!=Running,metadata.name=a}; in values C{\}, C{,} and C{=} are escaped by C{\}.
+
+    @return: For every term the field, the value, and whether the two must be equal or different; sorted.
+    @raise SelectorError: It is none.
+    """
+    terms = []
+    for term in sorted(_split_terms(text)):
+        if not term:
+            continue
+        split = _split_term(term)
+        if split is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
+        field, value, equal = split
+        terms.append((field, _unescaped(value), equal))
+    return tuple(terms)
+
+
+def format_field_selector(terms: Sequence[tuple[str, str, bool]]) -> str:
+    """The text that L{parse_field_selector} reads as these terms."""
+    return ",".join(f"{field}{'=' if equal else '!='}{_escape(value)}" for field, value, equal in terms)
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+
+def _split_terms(text: str) -> list[str]:
+    if "\\" not in text:
+        return text.split(",")
+    terms, start, escaped = [], 0, False
+    for position, character in enumerate(text):
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character == ",":
+            terms.append(text[start:position])
+            start = position + 1
+    terms.append(text[start:])
+    return terms
+
+
+def _split_term(term: str) -> tuple[str, str, bool] | None:
+    for position, character in enumerate(term):
+        if character == "!" and term[position + 1 : position + 2] == "=":
+            return term[:position], term[position + 2 :], False
+        if character == "=":
+            after = position + 2 if term[position + 1 : position + 2] == "=" else position + 1
+            return term[:position], term[after:], True
+    return None
+
+
+def _unescaped(value: str) -> str:
+    if "\\" not in value and "=" not in value:
+        return value
+    plain, escaped = [], False
+    for character in value:
+        if escaped:
+            if character not in "\\,=":
+                raise SelectorError(f"invalid field selector: invalid escape sequence: \\{character}")
+            plain.append(character)
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif character in ",=":
+            # The reference prints the number of the character: C{%v} of a rune.
+            raise SelectorError(f"invalid field selector: unescaped character in value: {ord(character)}")
+        else:
+            plain.append(character)
+    if escaped:
+        raise SelectorError("invalid field selector: invalid escape sequence: \\")
+    return "".join(plain)

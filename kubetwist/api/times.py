@@ -1,0 +1,186 @@
+"""
+Times as the API writes them, and Go's complaints about those that are none.
+
+A C{Time} has whole seconds, a C{MicroTime} six more digits; both are stored in UTC.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from calendar import timegm
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from .goquote import quoted
+
+_SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+
+_canonical = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z").fullmatch
+
+
+def now() -> str:
+    """The time, in whole seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def now_micro() -> str:
+    """The time, in microseconds."""
+    seconds, micro = divmod(time.time_ns() // 1000, 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{micro:06d}Z"
+
+
+def format_time(seconds: float) -> str:
+    """A POSIX time as the API writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def seconds_since_epoch(text: str) -> float:
+    """
+    The POSIX time of a C{Time} or C{MicroTime} as it is stored.
+
+    @raise ValueError: It is none.
+    """
+    if len(text) == 20:
+        return timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+    moment, nanoseconds = _parse(text, False)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() + nanoseconds / 1e9
+
+
+def parse_time(text: str) -> str | None:
+    """
+    Read a C{Time}.
+
+    @return: As it is stored; L{None} for the zero time, which is stored as no time.
+    @raise ValueError: It is none, in Go's words.
+    """
+    return _cached_time(text) if len(text) <= _CACHED_LENGTH else _time(text)
+
+
+#: Longer texts, which are hardly times, are not worth their memory.
+_CACHED_LENGTH: Final = 40
+
+
+@lru_cache(maxsize=1024)
+def _cached_time(text: str) -> str | None:
+    return _time(text)
+
+
+def _time(text: str) -> str | None:
+    moment, _ = _parse(text, False)
+    return None if moment == _ZERO else _shown(moment) + "Z"
+
+
+def parse_micro_time(text: str) -> str | None:
+    """
+    Read a C{MicroTime}, which has to have six digits behind the point.
+
+    @return: As it is stored; L{None} for the zero time, which is stored as no time.
+    @raise ValueError: It is none, in Go's words.
+    """
+    moment, nanoseconds = _parse(text, True)
+    if moment == _ZERO and not nanoseconds:
+        return None
+    return f"{_shown(moment)}.{nanoseconds // 1000:06d}Z"
+
+
+_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def _shown(moment: datetime) -> str:
+    # strftime does not pad years on all systems.
+    return (
+        f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}"
+        f"T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
+    )
+
+
+#: The parts of a time: the layout's, and what stands there.
+_PARTS: Final = (
+    ("2006", re.compile("[0-9]{4}")),
+    ("-", re.compile("-")),
+    ("01", re.compile("[0-9]{2}")),
+    ("-", re.compile("-")),
+    ("02", re.compile("[0-9]{2}")),
+    ("T", re.compile("T")),
+    # Go takes a single digit for the hour.
+    ("15", re.compile("[0-9]{1,2}")),
+    (":", re.compile(":")),
+    ("04", re.compile("[0-9]{2}")),
+    (":", re.compile(":")),
+    ("05", re.compile("[0-9]{2}")),
+)
+_fraction = re.compile("[.,]([0-9]+)").match
+_six_digits = re.compile("[.,][0-9]{6}").match
+_zone = re.compile("Z|([+-])([0-9]{2}):([0-9]{2})").match
+
+
+def _parse(text: str, micro: bool) -> tuple[datetime, int]:
+    """The moment in whole seconds, UTC, and nanoseconds beyond it; see Go's C{time.Parse}."""
+    layout = _MICRO_LAYOUT if micro else _SECONDS_LAYOUT
+    found: dict[str, int] = {}
+    position = 0
+    for part, pattern in _PARTS:
+        match = pattern.match(text, position)
+        if match is None:
+            raise _cannot(text, layout, text[position:], part)
+        position = match.end()
+        if part.isdigit():
+            number = found[part] = int(match.group())
+            if part in _RANGES and not _RANGES[part][0] <= number <= _RANGES[part][1]:
+                raise _out_of_range(text, _RANGES[part][2])
+    nanoseconds = 0
+    fraction = _six_digits(text, position) if micro else _fraction(text, position)
+    if fraction is not None:
+        nanoseconds = int(fraction.group()[1:10].ljust(9, "0"))
+        position = fraction.end()
+    elif micro:
+        raise _cannot(text, layout, text[position:], ".000000")
+    zone = _zone(text, position)
+    if zone is None:
+        raise _cannot(text, layout, text[position:], "Z07:00")
+    offset = timedelta(0)
+    if zone[1]:
+        hours, minutes = int(zone[2]), int(zone[3])
+        if hours > 24:
+            raise _out_of_range(text, "time zone offset hour")
+        if minutes > 60:
+            raise _out_of_range(text, "time zone offset minute")
+        offset = timedelta(hours=hours, minutes=minutes) * (1 if zone[1] == "+" else -1)
+    if zone.end() != len(text):
+        raise ValueError(f"parsing time {quoted(text)}: extra text: {quoted(text[zone.end() :])}")
+    year, month, day = found["2006"], found["01"], found["02"]
+    if not 1 <= day <= _days(year, month):
+        raise _out_of_range(text, "day")
+    # The calendar repeats every 400 years, and Python has no year 0.
+    moved = 400 if year < 400 else -400 if year > 9000 else 0
+    moment = datetime(year + moved, month, day, found["15"], found["04"], found["05"], tzinfo=UTC) - offset
+    try:
+        return moment.replace(year=moment.year - moved), nanoseconds
+    except ValueError:
+        raise _out_of_range(text, "year") from None
+
+
+#: Bounds that Go checks while it parses, and its words for them.
+_RANGES: Final = {
+    "01": (1, 12, "month"),
+    "15": (0, 23, "hour"),
+    "04": (0, 59, "minute"),
+    "05": (0, 59, "second"),
+}
+
+
+def _days(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if not year % 4 and (year % 100 or not year % 400) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def _cannot(text: str, layout: str, rest: str, part: str) -> ValueError:
+    return ValueError(f"parsing time {quoted(text)} as {quoted(layout)}: cannot parse {quoted(rest)} as {quoted(part)}")
+
+
+def _out_of_range(text: str, what: str) -> ValueError:
+    return ValueError(f"parsing time {quoted(text)}: {what} out of range")

@@ -1,0 +1,445 @@
+"""
+Who has which cluster IP and which node port: the numbers that services are given and that no two may share.
+
+An allocator knows what is in use from the services there are: L{ServiceAllocator.learn} is told of each at start and of
+those that other servers write. A number is taken before its service is written, and given back when the write fails or
+the service is gone, so that concurrent writes never get the same one.
+
+See kubernetes, C{pkg/registry/core/service/storage/alloc.go}.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+from attrs import define, field
+
+from ..api.errors import APIStatusError, Cause, invalid
+from ..api.resource import GroupKind, JSONObject
+from .validation.services import is_headless, needs_health_check
+
+_SERVICE: Final = GroupKind("", "Service")
+
+
+class AllocationError(Exception):
+    """A number can not be had; the text tells why."""
+
+
+class ClusterIPAllocator:
+    """
+    The addresses of one range, for services.
+
+    Addresses that clients do not choose come from the upper part of the range as long as there are any, so that the
+    lower part, where people choose theirs, stays free.
+    """
+
+    def __init__(self, cidr: str) -> None:
+        """
+        @param cidr: One range of C{--service-cluster-ip-range}.
+        @raise ValueError: It is none.
+        """
+        self.network: IPv4Network | IPv6Network = ip_network(cidr)
+        self.family = "IPv4" if self.network.version == 4 else "IPv6"
+        base, size = int(self.network.network_address), self.network.num_addresses
+        # The first address is the network's; in IPv4 the last one is the broadcast's.
+        self._first = base + 1
+        self._last = base + size - (2 if self.network.version == 4 and size > 2 else 1)
+        count = self._last - self._first + 1
+        self._reserved = min(256, max(16, count // 16)) if count > 16 else 0
+        self._used: set[int] = set()
+
+    def allocate(self, text: str) -> None:
+        """
+        Take this address.
+
+        @raise AllocationError: It is taken or out of the range.
+        """
+        address = ip_address(text)
+        number = int(address)
+        if address.version != self.network.version or not self._first <= number <= self._last:
+            raise AllocationError("the provided network does not match the current range")
+        if number in self._used:
+            raise AllocationError("provided IP is already allocated")
+        self._used.add(number)
+
+    def allocate_next(self) -> str:
+        """
+        Take any address.
+
+        @raise AllocationError: All are taken.
+        """
+        split = self._first + self._reserved
+        for low, high in ((split, self._last), (self._first, split - 1)):
+            number = _pick(low, high, self._used)
+            if number is not None:
+                self._used.add(number)
+                return str(IPv4Address(number) if self.network.version == 4 else IPv6Address(number))
+        raise AllocationError("range is full")
+
+    def learn(self, text: str) -> None:
+        """An address is in use, whoever gave it out."""
+        address = ip_address(text)
+        if address.version == self.network.version:
+            self._used.add(int(address))
+
+    def release(self, text: str) -> None:
+        """Nobody uses this address any more."""
+        address = ip_address(text)
+        if address.version == self.network.version:
+            self._used.discard(int(address))
+
+    def has(self, text: str) -> bool:
+        """Whether an address is in use."""
+        return int(ip_address(text)) in self._used
+
+
+class NodePortAllocator:
+    """The ports that services have on every node; those that clients do not choose come from the upper part first."""
+
+    def __init__(self, low: int = 30000, high: int = 32767) -> None:
+        self.low = low
+        self.high = high
+        self._used: set[int] = set()
+
+    def allocate(self, port: int) -> None:
+        """
+        Take this port.
+
+        @raise AllocationError: It is taken or out of the range.
+        """
+        if not self.low <= port <= self.high:
+            raise AllocationError(
+                f"provided port is not in the valid range. The range of valid ports is {self.low}-{self.high}"
+            )
+        if port in self._used:
+            raise AllocationError("provided port is already allocated")
+        self._used.add(port)
+
+    def allocate_next(self) -> int:
+        """
+        Take any port.
+
+        @raise AllocationError: All are taken.
+        """
+        count = self.high - self.low + 1
+        split = self.low + (min(128, max(16, count // 32)) if count > 16 else 0)
+        for low, high in ((split, self.high), (self.low, split - 1)):
+            port = _pick(low, high, self._used)
+            if port is not None:
+                self._used.add(port)
+                return port
+        raise AllocationError("range is full")
+
+    def learn(self, port: int) -> None:
+        """A port is in use, whoever gave it out."""
+        self._used.add(port)
+
+    def release(self, port: int) -> None:
+        """Nobody uses this port any more."""
+        self._used.discard(port)
+
+    def has(self, port: int) -> bool:
+        """Whether a port is in use."""
+        return port in self._used
+
+
+def _pick(low: int, high: int, used: set[int]) -> int | None:
+    """A number from C{low} to C{high} that is free: by chance while many are, by search when few are."""
+    if low > high:
+        return None
+    for _ in range(16):
+        number = random.randint(low, high)
+        if number not in used:
+            return number
+    start = random.randint(low, high)
+    if high - low < len(used) + 1_000_000:
+        for number in (*range(start, high + 1), *range(low, start)):
+            if number not in used:
+                return number
+    return None
+
+
+@define
+class Reservation:
+    """What one write has taken, and what it lets go when it succeeds."""
+
+    ips: list[str] = field(factory=list)
+    ports: list[int] = field(factory=list)
+    freed_ips: list[str] = field(factory=list)
+    freed_ports: list[int] = field(factory=list)
+
+
+class ServiceAllocator:
+    """
+    Gives services what they need, around the writes that store them.
+
+    Call L{allocate} with the object before it is encoded, then exactly one of L{commit} and L{cancel} with what it
+    returned. In a dry run that is L{cancel}.
+    """
+
+    def __init__(self, ranges: Iterable[str] = ("10.0.0.0/24",), ports: NodePortAllocator | None = None) -> None:
+        """
+        @param ranges: C{--service-cluster-ip-range}: one range, or one of each family; the first is the default one.
+        """
+        self.ips = {one.family: one for one in (ClusterIPAllocator(cidr) for cidr in ranges)}
+        self.families = list(self.ips)
+        self.ports = ports or NodePortAllocator()
+
+    # --- knowing
+
+    def learn(self, service: JSONObject) -> None:
+        """A service is there that this allocator did not see being written."""
+        for address in _ips(service["spec"]):
+            for allocator in self.ips.values():
+                allocator.learn(address)
+        for port in _node_ports(service["spec"]):
+            self.ports.learn(port)
+
+    def release(self, service: JSONObject) -> None:
+        """A service is gone."""
+        for address in _ips(service["spec"]):
+            for allocator in self.ips.values():
+                allocator.release(address)
+        for port in _node_ports(service["spec"]):
+            self.ports.release(port)
+
+    # --- writing
+
+    def allocate(self, obj: JSONObject, old: JSONObject | None, *, dry_run: bool = False) -> Reservation:
+        """
+        Fill in C{obj} what it asks for and does not have.
+
+        @param old: The service before this update; L{None} for a new one.
+        @raise APIStatusError: It can not be had (422); nothing is taken then.
+        """
+        reservation = Reservation()
+        before = (old or {}).get("spec") or {}
+        try:
+            self._families(obj, before)
+            self._cluster_ips(obj, before, reservation, dry_run)
+            self._node_ports(obj, before, reservation)
+            self._health_check(obj, before, reservation)
+        except BaseException:
+            self.cancel(reservation)
+            raise
+        return reservation
+
+    def commit(self, reservation: Reservation) -> None:
+        """The write is done: what the service has let go is free."""
+        for address in reservation.freed_ips:
+            for allocator in self.ips.values():
+                allocator.release(address)
+        for port in reservation.freed_ports:
+            self.ports.release(port)
+
+    def cancel(self, reservation: Reservation) -> None:
+        """The write failed, or was none: what was taken for it is free."""
+        for address in reservation.ips:
+            for allocator in self.ips.values():
+                allocator.release(address)
+        for port in reservation.ports:
+            self.ports.release(port)
+
+    # --- families
+
+    def _families(self, obj: JSONObject, before: JSONObject) -> None:
+        """Settle which families a service has addresses of."""
+        spec = obj["spec"]
+        if spec.get("type") == "ExternalName":
+            return
+        causes: list[Cause] = []
+        families: list[str] = list(spec.get("ipFamilies") or ())
+        policy = spec.get("ipFamilyPolicy")
+        addresses = [one for one in spec.get("clusterIPs") or () if one != "None"]
+        for index, address in enumerate(addresses):
+            family = "IPv6" if ":" in address else "IPv4"
+            if index >= len(families):
+                if family not in self.ips:
+                    text = f"{family} is not configured on this cluster"
+                    causes.append(invalid(f"spec.clusterIPs[{index}]", addresses, text))
+                else:
+                    families.append(family)
+        for index, family in enumerate(spec.get("ipFamilies") or ()):
+            if family not in self.ips and not self._selectorless_headless(spec):
+                causes.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+        if policy == "SingleStack" and len(families) == 2:
+            text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+            causes.append(invalid("spec.ipFamilyPolicy", policy, text))
+        if causes:
+            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), causes)
+        if self._selectorless_headless(spec):
+            # Whoever makes its endpoints may use any family, whatever this cluster has.
+            if policy is None:
+                policy = "RequireDualStack"
+            if not families:
+                families = [self.families[0]]
+            if policy in ("RequireDualStack", "PreferDualStack") and len(families) == 1:
+                families.append("IPv6" if families[0] == "IPv4" else "IPv4")
+        else:
+            if policy is None:
+                policy = "RequireDualStack" if len(families) == 2 else "SingleStack"
+            if policy == "RequireDualStack" and len(self.families) < 2:
+                text = "this cluster is not configured for dual-stack services"
+                cause = invalid("spec.ipFamilyPolicy", policy, text)
+                raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause])
+            if not families:
+                families = [self.families[0]]
+            if policy in ("RequireDualStack", "PreferDualStack") and len(self.families) == 2 and len(families) == 1:
+                families.append("IPv6" if families[0] == "IPv4" else "IPv4")
+        if policy == "SingleStack":
+            families = families[:1]
+        spec["ipFamilyPolicy"] = policy
+        spec["ipFamilies"] = families
+
+    @staticmethod
+    def _selectorless_headless(spec: JSONObject) -> bool:
+        return is_headless(spec) and not spec.get("selector")
+
+    # --- addresses
+
+    def _cluster_ips(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
+        spec = obj["spec"]
+        held = set(_ips(before))
+        if spec.get("type") == "ExternalName":
+            reservation.freed_ips.extend(held)
+            return
+        if is_headless(spec):
+            return
+        addresses = list(spec.get("clusterIPs") or ())
+        given = list(addresses)
+        for index, family in enumerate(spec["ipFamilies"]):
+            allocator = self.ips[family]
+            if index < len(addresses):
+                if addresses[index] not in held:
+                    self._take(obj, allocator, addresses[index], given, reservation, dry_run)
+            else:
+                try:
+                    address = allocator.allocate_next()
+                except AllocationError as error:
+                    text = f"failed to allocate a serviceIP: {error}"
+                    raise APIStatusError.internal(text) from None
+                reservation.ips.append(address)
+                addresses.append(address)
+        addresses = addresses[: len(spec["ipFamilies"])]
+        spec["clusterIPs"] = addresses
+        spec["clusterIP"] = addresses[0]
+        reservation.freed_ips.extend(held.difference(addresses))
+
+    def _take(
+        self,
+        obj: JSONObject,
+        allocator: ClusterIPAllocator,
+        address: str,
+        given: list[str],
+        reservation: Reservation,
+        dry_run: bool,
+    ) -> None:
+        try:
+            allocator.allocate(address)
+        except AllocationError as error:
+            text = str(error)
+            if dry_run and "network" in text:
+                # A dry run asks the range itself, which says it in its own words.
+                text = (
+                    f"the provided IP ({address}) is not in the valid range. "
+                    f"The range of valid IPs is {allocator.network}"
+                )
+            cause = invalid("spec.clusterIPs", given, f"failed to allocate IP {address}: {text}")
+            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause]) from None
+        reservation.ips.append(address)
+
+    # --- ports
+
+    def _node_ports(self, obj: JSONObject, before: JSONObject, reservation: Reservation) -> None:
+        spec = obj["spec"]
+        held = {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}
+        kept: set[int] = set()
+        kind = spec.get("type")
+        wanted = kind == "NodePort" or (
+            kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
+        )
+        #: Protocols by the number they have in this service: one number serves several protocols.
+        taken: dict[int, set[str]] = {}
+        for index, port in enumerate(spec.get("ports") or ()):
+            number, protocol = port.get("nodePort") or 0, port.get("protocol") or ""
+            if kind not in ("NodePort", "LoadBalancer"):
+                continue
+            if not number:
+                if wanted:
+                    port["nodePort"] = number = self._next_port(spec, port, taken, reservation)
+                    taken.setdefault(number, set()).add(protocol)
+                continue
+            shared = number in taken and protocol not in taken[number]
+            if number in held and number not in taken:
+                kept.add(number)
+            elif not shared:
+                self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation)
+            taken.setdefault(number, set()).add(protocol)
+        reservation.freed_ports.extend(held - kept)
+
+    def _next_port(
+        self, spec: JSONObject, port: JSONObject, taken: dict[int, set[str]], reservation: Reservation
+    ) -> int:
+        """Any port; the same one as that of the same number in another protocol."""
+        for other in spec.get("ports") or ():
+            number = other.get("nodePort")
+            same = other is not port and other.get("port") == port.get("port")
+            if same and number in taken and port.get("protocol") not in taken[number]:
+                return int(number)
+        try:
+            number = self.ports.allocate_next()
+        except AllocationError as error:
+            raise APIStatusError.internal(f"failed to allocate a nodePort: {error}") from None
+        reservation.ports.append(number)
+        return number
+
+    def _take_port(self, obj: JSONObject, number: int, path: str, reservation: Reservation) -> None:
+        try:
+            self.ports.allocate(number)
+        except AllocationError as error:
+            cause = invalid(path, number, str(error))
+            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause]) from None
+        reservation.ports.append(number)
+
+    def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation) -> None:
+        spec = obj["spec"]
+        held = before.get("healthCheckNodePort") or 0
+        wanted = spec.get("healthCheckNodePort") or 0
+        if not needs_health_check(spec):
+            if held:
+                reservation.freed_ports.append(held)
+            return
+        if wanted and wanted == held:
+            return
+        if wanted:
+            try:
+                self.ports.allocate(wanted)
+            except AllocationError as error:
+                text = f"failed to allocate requested HealthCheck NodePort {wanted}: {error}"
+                raise APIStatusError.internal(text) from None
+            reservation.ports.append(wanted)
+        else:
+            try:
+                number = self.ports.allocate_next()
+            except AllocationError as error:
+                raise APIStatusError.internal(f"failed to allocate a HealthCheck NodePort {error}") from None
+            reservation.ports.append(number)
+            spec["healthCheckNodePort"] = number
+        if held:
+            reservation.freed_ports.append(held)
+
+
+def _ips(spec: JSONObject) -> list[str]:
+    return [
+        one for one in spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else ()) if one != "None"
+    ]
+
+
+def _node_ports(spec: JSONObject) -> list[int]:
+    found = [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+    if spec.get("healthCheckNodePort"):
+        found.append(spec["healthCheckNodePort"])
+    return found

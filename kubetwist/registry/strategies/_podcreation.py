@@ -1,0 +1,80 @@
+"""What is written into a pod when it is created, beyond its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...api.resource import JSONObject
+from ._podspec import containers_of
+
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
+    """
+    Write what C{matchLabelKeys} and C{mismatchLabelKeys} mean for this pod into the selectors beside them.
+
+    See kubernetes, C{pkg/registry/core/pod/strategy.go}.
+    """
+    affinity = spec.get("affinity")
+    if affinity:
+        for term in _affinity_terms(affinity):
+            _merge(term, term.get("matchLabelKeys"), "In", labels)
+            _merge(term, term.get("mismatchLabelKeys"), "NotIn", labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge(constraint, constraint.get("matchLabelKeys"), "In", labels)
+
+
+def _affinity_terms(affinity: JSONObject) -> Iterator[JSONObject]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        found = affinity.get(kind) or {}
+        yield from found.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        for weighted in found.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            if weighted.get("podAffinityTerm"):
+                yield weighted["podAffinityTerm"]
+
+
+def _merge(holder: JSONObject, keys: list[str] | None, operator: str, labels: JSONObject) -> None:
+    selector = holder.get("labelSelector")
+    if not keys or selector is None:
+        return
+    for key in keys:
+        if key in labels:
+            expressions = selector.setdefault("matchExpressions", [])
+            expressions.append({"key": key, "operator": operator, "values": [labels[key]]})
+
+
+def drop_disabled_fields(spec: JSONObject) -> None:
+    """Drop what is behind a feature gate that is closed: C{ClusterTrustBundleProjection}."""
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            source.pop("clusterTrustBundle", None)
+
+
+def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
+    """Let a container's annotation of old stand for the field, where the field is not set."""
+    annotations = metadata.get("annotations")
+    if not annotations or not any(key.startswith(_APP_ARMOR) for key in annotations):
+        return
+    if (spec.get("os") or {}).get("name") == "windows":
+        return
+    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container in containers_of(spec):
+        text = annotations.get(_APP_ARMOR + (container.get("name") or ""))
+        context = container.get("securityContext") or {}
+        if text is None or context.get("appArmorProfile") is not None:
+            continue
+        profile = _profile(text)
+        if profile is not None and profile != whole:
+            container["securityContext"] = {**context, "appArmorProfile": profile}
+
+
+def _profile(text: str) -> JSONObject | None:
+    if text == "runtime/default":
+        return {"type": "RuntimeDefault"}
+    if text == "unconfined":
+        return {"type": "Unconfined"}
+    if text.startswith("localhost/"):
+        return {"type": "Localhost", "localhostProfile": text.removeprefix("localhost/")}
+    return None

@@ -1,0 +1,348 @@
+"""Webhooks and admission policies; see kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.names import (
+    c_identifier_problems,
+    fully_qualified_name_problems,
+    path_segment_problems,
+    qualified_name_problems,
+)
+from ...api.resource import JSONObject
+from .fields import PORT_RANGE, Causes, check, dns_subdomain, label_selector, unsupported
+
+_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_SCOPES: Final = ("*", "Cluster", "Namespaced")
+_VERSIONS: Final = ("v1", "v1beta1")
+_EFFECTS: Final = ("None", "NoneOnDryRun")
+
+
+def validate_webhooks(obj: JSONObject, mutating: bool) -> list[Cause]:
+    """Every webhook of a configuration, each with a name of its own."""
+    causes: Causes = []
+    names: set[str] = set()
+    for index, webhook in enumerate(obj.get("webhooks") or ()):
+        path = f"webhooks[{index}]"
+        _webhook(webhook, mutating, path, causes)
+        name = webhook.get("name") or ""
+        versions = webhook.get("admissionReviewVersions") or []
+        if not versions:
+            text = f"must specify one of {', '.join(_VERSIONS)}"
+            causes.append(required(f"{path}.admissionReviewVersions", text))
+        else:
+            _review_versions(versions, f"{path}.admissionReviewVersions", causes)
+        if name:
+            if name in names:
+                causes.append(duplicate(f"{path}.name", name))
+            names.add(name)
+    return causes
+
+
+def _review_versions(versions: list[str], path: str, causes: Causes) -> None:
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            causes.append(invalid(f"{path}[{index}]", version, "duplicate version"))
+    if not any(version in _VERSIONS for version in versions):
+        text = f"must include at least one of {', '.join(_VERSIONS)}"
+        causes.append(invalid(path, versions, text))
+
+
+def _webhook(webhook: JSONObject, mutating: bool, path: str, causes: Causes) -> None:
+    name = webhook.get("name") or ""
+    for text in fully_qualified_name_problems(name):
+        causes.append(invalid(f"{path}.name", name, text) if text else required(f"{path}.name"))
+    for index, rule in enumerate(webhook.get("rules") or ()):
+        _rule(rule, f"{path}.rules[{index}]", causes)
+    policy, match = webhook.get("failurePolicy"), webhook.get("matchPolicy")
+    if policy is not None and policy not in ("Fail", "Ignore"):
+        causes.append(unsupported(f"{path}.failurePolicy", policy, ("Fail", "Ignore")))
+    if match is not None and match not in ("Equivalent", "Exact"):
+        causes.append(unsupported(f"{path}.matchPolicy", match, ("Equivalent", "Exact")))
+    effects = webhook.get("sideEffects")
+    if effects is None:
+        causes.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(_EFFECTS)}"))
+    elif effects not in _EFFECTS:
+        causes.append(unsupported(f"{path}.sideEffects", effects, _EFFECTS))
+    seconds = webhook.get("timeoutSeconds")
+    if seconds is not None and not 1 <= seconds <= 30:
+        text = "the timeout value must be between 1 and 30 seconds"
+        causes.append(invalid(f"{path}.timeoutSeconds", seconds, text))
+    for field in ("namespaceSelector", "objectSelector"):
+        label_selector(webhook.get(field), f"{path}.{field}", causes)
+    _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
+    if mutating:
+        again = webhook.get("reinvocationPolicy")
+        if again is not None and again not in ("IfNeeded", "Never"):
+            causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
+    _conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes)
+
+
+def _conditions(conditions: list[JSONObject], path: str, causes: Causes) -> None:
+    if len(conditions) > 64:
+        text = f"Too many: {len(conditions)}: must have at most 64 items"
+        causes.append(Cause("FieldValueTooMany", text, path))
+    names: set[str] = set()
+    for index, condition in enumerate(conditions):
+        here, name = f"{path}[{index}]", condition.get("name") or ""
+        if not (condition.get("expression") or "").strip():
+            causes.append(required(f"{here}.expression"))
+        if not name:
+            causes.append(required(f"{here}.name"))
+        else:
+            check(name, f"{here}.name", qualified_name_problems, causes)
+            if name in names:
+                causes.append(duplicate(f"{here}.name", name))
+            names.add(name)
+
+
+def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
+    operations = rule.get("operations") or []
+    if not operations:
+        causes.append(required(f"{path}.operations"))
+    if "*" in operations and len(operations) > 1:
+        text = "if '*' is present, must not specify other operations"
+        causes.append(invalid(f"{path}.operations", operations, text))
+    for index, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            causes.append(unsupported(f"{path}.operations[{index}]", operation, _OPERATIONS))
+    for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        values = rule.get(name) or []
+        if not values:
+            causes.append(required(f"{path}.{name}"))
+        if "*" in values and len(values) > 1:
+            text = f"if '*' is present, must not specify other {what}"
+            causes.append(invalid(f"{path}.{name}", values, text))
+        if name == "apiVersions":
+            for index, value in enumerate(values):
+                if not value:
+                    causes.append(required(f"{path}.{name}[{index}]"))
+    resources = rule.get("resources") or []
+    if not resources:
+        causes.append(required(f"{path}.resources"))
+    _resources(resources, f"{path}.resources", causes)
+    scope = rule.get("scope")
+    if scope is not None and scope not in _SCOPES:
+        causes.append(unsupported(f"{path}.scope", scope, _SCOPES))
+
+
+def _resources(resources: list[str], path: str, causes: Causes) -> None:
+    parts = [tuple(one.partition("/")[::2]) for one in resources]
+    for index, (text, (resource, subresource)) in enumerate(zip(resources, parts, strict=True)):
+        here = f"{path}[{index}]"
+        if not text:
+            causes.append(required(here))
+            continue
+        others = [pair for place, pair in enumerate(parts) if place != index]
+        if "/" in text and subresource == "*" and any(pair[0] == resource and pair[1] for pair in others):
+            detail = f"if '{text}' is present, must not specify {text}"
+            causes.append(invalid(here, text, detail))
+        if resource == "*" and "/" in text and any(pair[1] == subresource for pair in others):
+            detail = f"if '*/{subresource}' is present, must not specify other resources"
+            causes.append(invalid(here, text, detail))
+    if "*/*" in resources and len(resources) > 1:
+        causes.append(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+    elif "*" in resources and any("/" not in one and one != "*" for one in resources):
+        text = "if '*' is present, must not specify other resources without subresources"
+        causes.append(invalid(path, resources, text))
+
+
+def _client(client: JSONObject, path: str, causes: Causes) -> None:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        causes.append(required(path, "exactly one of url or service is required"))
+    elif url is not None:
+        webhook_url(url, f"{path}.url", True, causes)
+    elif service is not None:
+        webhook_service(service, f"{path}.service", causes)
+
+
+def webhook_url(text: str, path: str, https: bool, causes: Causes) -> None:
+    """The address of a webhook."""
+    form = "; desired format: https://host[/path]"
+    try:
+        url = urlsplit(text)
+        host = url.hostname
+    except ValueError as error:
+        causes.append(required(path, f"url must be a valid URL: {error}{form}"))
+        return
+    if https and url.scheme != "https":
+        causes.append(invalid(path, url.scheme, f"'https' is the only allowed URL scheme{form}"))
+    if not host:
+        causes.append(invalid(path, "", f"host must be specified{form}"))
+    if "@" in url.netloc:
+        user = url.netloc.rpartition("@")[0]
+        causes.append(invalid(path, user, "user information is not permitted in the URL"))
+    if url.fragment:
+        causes.append(invalid(path, url.fragment, "fragments are not permitted in the URL"))
+    if url.query:
+        causes.append(invalid(path, url.query, "query parameters are not permitted in the URL"))
+
+
+def webhook_service(service: JSONObject, path: str, causes: Causes) -> None:
+    """The service of a webhook."""
+    for name in ("name", "namespace"):
+        if not service.get(name):
+            causes.append(required(f"{path}.{name}"))
+    port = service.get("port") or 0
+    if not 1 <= port <= 65535:
+        causes.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}"))
+    where = service.get("path")
+    if where is None or where == "/":
+        return
+    if not where.startswith("/"):
+        causes.append(invalid(f"{path}.path", where, "must start with a '/'"))
+    for index, segment in enumerate(where[1:].removesuffix("/").split("/")):
+        if not segment:
+            causes.append(invalid(f"{path}.path", where, f"segment[{index}] may not be empty"))
+            continue
+        for text in dns_subdomain(segment):
+            causes.append(invalid(f"{path}.path", where, f"segment[{index}]: {text}"))
+
+
+# --- policies ----------------------------------------------------------------------------------------------------
+
+
+def validate_policy(obj: JSONObject, mutating: bool) -> list[Cause]:
+    """All of a policy but what its expressions mean."""
+    causes: Causes = []
+    spec = obj["spec"]
+    policy = spec.get("failurePolicy")
+    if policy is None:
+        causes.append(required("spec.failurePolicy"))
+    elif policy not in ("Fail", "Ignore"):
+        causes.append(unsupported("spec.failurePolicy", policy, ("Fail", "Ignore")))
+    if spec.get("paramKind") is not None:
+        _param_kind(spec["paramKind"], "spec.paramKind", causes)
+    constraints = spec.get("matchConstraints")
+    if constraints is None:
+        causes.append(required("spec.matchConstraints"))
+    else:
+        _match(constraints, "spec.matchConstraints", causes)
+        if not constraints.get("resourceRules"):
+            causes.append(required("spec.matchConstraints.resourceRules"))
+    for index, variable in enumerate(spec.get("variables") or ()):
+        _variable(variable, spec["variables"][:index], f"spec.variables[{index}]", causes)
+    _conditions(spec.get("matchConditions") or [], "spec.matchConditions", causes)
+    if mutating:
+        if not spec.get("mutations"):
+            causes.append(required("spec.mutations", "mutations must contain at least one item"))
+        return causes
+    checks, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
+    if not checks and not notes:
+        text = "validations or auditAnnotations must contain at least one item"
+        causes.append(required("spec.validations", text))
+        causes.append(required("spec.auditAnnotations", text))
+    for index, one in enumerate(checks):
+        _validation(one, f"spec.validations[{index}]", causes)
+    return causes
+
+
+def _validation(one: JSONObject, path: str, causes: Causes) -> None:
+    if not (one.get("expression") or "").strip():
+        causes.append(required(f"{path}.expression", "expression is not specified"))
+    message = one.get("message") or ""
+    if "\n" in message:
+        causes.append(invalid(f"{path}.message", message, "must not contain line breaks"))
+    elif message and not message.strip():
+        causes.append(invalid(f"{path}.message", message, "message must be non-empty if specified"))
+    reason = one.get("reason")
+    choice = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+    if reason is not None and reason not in choice:
+        causes.append(unsupported(f"{path}.reason", reason, choice[:3]))
+
+
+def _variable(variable: JSONObject, earlier: list[JSONObject], path: str, causes: Causes) -> None:
+    name = variable.get("name") or ""
+    if not name:
+        causes.append(required(f"{path}.name", "name is not specified"))
+    else:
+        if c_identifier_problems(name):
+            causes.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+    if any(one.get("name") == name for one in earlier):
+        causes.append(duplicate(f"{path}.name", name))
+    if not (variable.get("expression") or "").strip():
+        causes.append(required(f"{path}.expression", "expression is not specified"))
+
+
+def _param_kind(kind: JSONObject, path: str, causes: Causes) -> None:
+    version = kind.get("apiVersion") or ""
+    if not version:
+        causes.append(required(f"{path}.apiVersion"))
+    elif version.count("/") > 1:
+        text = f"unexpected GroupVersion string: {version}"
+        causes.append(invalid(f"{path}.apiVersion", version, text))
+    if not kind.get("kind"):
+        causes.append(required(f"{path}.kind"))
+
+
+def _match(resources: JSONObject, path: str, causes: Causes) -> None:
+    policy = resources.get("matchPolicy")
+    if policy is not None and policy not in ("Equivalent", "Exact"):
+        causes.append(unsupported(f"{path}.matchPolicy", policy, ("Equivalent", "Exact")))
+    for field in ("namespaceSelector", "objectSelector"):
+        if resources.get(field) is None:
+            causes.append(required(f"{path}.{field}"))
+        else:
+            label_selector(resources[field], f"{path}.{field}", causes)
+    for field in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(resources.get(field) or ()):
+            _rule(rule, f"{path}.{field}[{index}]", causes)
+            for place, name in enumerate(rule.get("resourceNames") or ()):
+                for text in path_segment_problems(name):
+                    causes.append(invalid(f"{path}.{field}[{index}].resourceNames[{place}]", name, text))
+
+
+def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[Cause]:
+    """A policy, its parameters, and what to do with its verdicts."""
+    causes: Causes = []
+    spec = obj["spec"]
+    name = spec.get("policyName") or ""
+    if not name:
+        causes.append(required("spec.policyName"))
+    else:
+        check(name, "spec.policyName", dns_subdomain, causes)
+    if spec.get("paramRef") is not None:
+        _param_ref(spec["paramRef"], "spec.paramRef", causes)
+    if spec.get("matchResources") is not None:
+        _match(spec["matchResources"], "spec.matchResources", causes)
+    if mutating:
+        return causes
+    actions = spec.get("validationActions") or []
+    path = "spec.validationActions"
+    if not actions:
+        causes.append(required(path, "at least one validation action is required"))
+    for index, action in enumerate(actions):
+        if action not in ("Audit", "Deny", "Warn"):
+            causes.append(unsupported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn")))
+        if action in actions[:index]:
+            causes.append(duplicate(f"{path}[{index}]", action))
+    if "Deny" in actions and "Warn" in actions:
+        text = (
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)"
+        )
+        causes.append(invalid(path, sorted(set(actions)), text))
+    return causes
+
+
+def _param_ref(reference: JSONObject, path: str, causes: Causes) -> None:
+    name, selector = reference.get("name") or "", reference.get("selector")
+    if name:
+        for text in path_segment_problems(name):
+            causes.append(invalid(f"{path}.name", name, text))
+        if selector is not None:
+            for field in ("name", "selector"):
+                causes.append(forbidden(f"{path}.{field}", "name and selector are mutually exclusive"))
+    elif selector is not None:
+        label_selector(selector, f"{path}.selector", causes)
+    else:
+        causes.append(required(path, "one of name or selector must be specified"))
+    action = reference.get("parameterNotFoundAction")
+    if action is None:
+        causes.append(required(f"{path}.parameterNotFoundAction"))
+    elif action not in ("Deny", "Allow"):
+        causes.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))

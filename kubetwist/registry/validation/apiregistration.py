@@ -1,0 +1,63 @@
+"""APIServices; see kube-aggregator, C{pkg/apis/apiregistration/validation/validation.go}."""
+
+from __future__ import annotations
+
+from ...api.errors import Cause, invalid, required
+from ...api.names import is_dns1035_label_problems
+from ...api.resource import JSONObject
+from .config import decoded_size
+from .fields import PORT_RANGE, Causes, dns_subdomain, invalid_shown, quote, unsupported
+
+
+def validate_api_service(obj: JSONObject) -> list[Cause]:
+    """An API group's version, and who serves it."""
+    causes: Causes = []
+    spec = obj["spec"]
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    name, wanted = obj["metadata"].get("name") or "", f"{version}.{group}"
+    if name != wanted:
+        text = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
+        causes.append(invalid("metadata.name", name, text))
+    if not group:
+        if version != "v1":
+            text = "only v1 may have an empty group and it better be legacy kube"
+            causes.append(required("spec.group", text))
+    else:
+        for text in dns_subdomain(group):
+            causes.append(invalid("spec.group", group, text))
+    for text in is_dns1035_label_problems(version):
+        causes.append(invalid("spec.version", version, text))
+    for field, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        value = spec.get(field) or 0
+        if not 0 < value <= most:
+            causes.append(invalid(f"spec.{field}", value, f"must be positive and less than {most}"))
+    service, bundle, insecure = spec.get("service"), spec.get("caBundle"), bool(spec.get("insecureSkipTLSVerify"))
+    if service is None:
+        if bundle:
+            text = "local APIServices may not have a caBundle"
+            causes.append(invalid_shown("spec.caBundle", quote(f"{decoded_size(bundle)} bytes"), text))
+        if insecure:
+            text = "local APIServices may not have insecureSkipTLSVerify"
+            causes.append(invalid("spec.insecureSkipTLSVerify", True, text))
+        return causes
+    for field in ("namespace", "name"):
+        if not service.get(field):
+            causes.append(required(f"spec.service.{field}"))
+    port = service.get("port") or 0
+    if not 1 <= port <= 65535:
+        causes.append(invalid("spec.service.port", port, f"port is not valid: {PORT_RANGE}"))
+    if insecure and bundle:
+        text = "may not be true if caBundle is present"
+        causes.append(invalid("spec.insecureSkipTLSVerify", True, text))
+    return causes
+
+
+def validate_api_service_status(obj: JSONObject) -> list[Cause]:
+    """Conditions that are true, false or unknown."""
+    causes: Causes = []
+    for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
+        status = condition.get("status") or ""
+        if status not in ("True", "False", "Unknown"):
+            path = f"status.conditions[{index}].status"
+            causes.append(unsupported(path, status, ("True", "False", "Unknown")))
+    return causes

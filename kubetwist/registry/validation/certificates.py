@@ -1,0 +1,155 @@
+"""Certificate signing requests; see kubernetes, C{pkg/apis/certificates/validation/validation.go}."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from typing import Final
+
+from cryptography import x509
+
+from ...api.errors import Cause, forbidden, invalid, required
+from ...api.names import is_dns1123_subdomain_problems
+from ...api.resource import JSONObject
+from .fields import Causes, quote, unsupported
+
+VERDICTS: Final = ("Approved", "Denied")
+_KEPT: Final = ("Approved", "Denied", "Failed")
+_USAGES: Final = (
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
+
+
+def approvals(obj: JSONObject) -> list[JSONObject]:
+    """The conditions that say yes or no."""
+    return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in VERDICTS]
+
+
+def validate_request(obj: JSONObject) -> list[Cause]:
+    """A request that can be read, for a signer that can be."""
+    causes: Causes = []
+    spec = obj["spec"]
+    problem = request_problem(spec.get("request") or "")
+    if problem:
+        causes.append(invalid("spec.request", spec.get("request") or "", problem))
+    usages = spec.get("usages") or []
+    if not usages:
+        causes.append(required("spec.usages"))
+    for index, usage in enumerate(usages):
+        if usage not in _USAGES:
+            causes.append(unsupported(f"spec.usages[{index}]", usage, _USAGES))
+    for index, usage in enumerate(usages):
+        if usage in usages[:index]:
+            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {quote(usage)}", f"spec.usages[{index}]"))
+    signer = spec.get("signerName") or ""
+    if signer == "kubernetes.io/legacy-unknown":
+        text = "the legacy signerName is not allowed via this API version"
+        causes.append(invalid("spec.signerName", signer, text))
+    else:
+        signer_name(signer, "spec.signerName", causes)
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < 600:
+        text = "may not specify a duration less than 600 seconds (10 minutes)"
+        causes.append(invalid("spec.expirationSeconds", seconds, text))
+    causes.extend(_conditions(obj))
+    return causes
+
+
+def signer_name(name: str, path: str, causes: Causes) -> None:
+    """A domain and a name below it."""
+    if not name:
+        causes.append(required(path))
+        return
+    domain, slash, rest = name.partition("/")
+    if not slash or not rest or "/" in rest or "." not in domain:
+        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        causes.append(invalid(path, name, text))
+        return
+    for part in (domain, rest):
+        for text in is_dns1123_subdomain_problems(part):
+            causes.append(invalid(path, part, text))
+
+
+def request_problem(encoded: str) -> str:
+    """What is wrong with a request in PEM in base64; C{""} when it is right."""
+    try:
+        pem = b64decode(encoded)
+    except (binascii.Error, ValueError):
+        pem = b""
+    if b"-----BEGIN CERTIFICATE REQUEST-----" not in pem:
+        return "PEM block type must be CERTIFICATE REQUEST"
+    try:
+        request = x509.load_pem_x509_csr(pem)
+        return "" if request.is_signature_valid else "x509: ECDSA verification failure"
+    except Exception as error:
+        return str(error)
+
+
+def _conditions(obj: JSONObject) -> list[Cause]:
+    causes: Causes = []
+    seen: set[str] = set()
+    for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
+        path, kind, status = f"status.conditions[{index}]", condition.get("type") or "", condition.get("status") or ""
+        if not kind:
+            causes.append(required(f"{path}.type"))
+        choice = ("True",) if kind in _KEPT else ("False", "True", "Unknown")
+        if not status:
+            causes.append(required(f"{path}.status"))
+        elif status not in choice:
+            causes.append(unsupported(f"{path}.status", status, choice))
+        if kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
+            text = "Approved and Denied conditions are mutually exclusive"
+            causes.append(invalid("status.conditions", kind, text))
+        if kind in seen:
+            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {quote(kind)}", f"{path}.type"))
+        seen.add(kind)
+    return causes
+
+
+def validate_request_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Verdicts and certificates are not taken back."""
+    causes = _conditions(obj)
+    status, before = obj.get("status") or {}, old.get("status") or {}
+    now = {one.get("type") for one in status.get("conditions") or ()}
+    for kind in _KEPT:
+        if any(one.get("type") == kind for one in before.get("conditions") or ()) and kind not in now:
+            text = f'updates may not remove a condition of type "{kind}"'
+            causes.append(forbidden("status.conditions", text))
+    new, held = status.get("certificate") or "", before.get("certificate") or ""
+    if new != held:
+        if held:
+            text = "updates may not modify existing certificate content"
+            causes.append(forbidden("status.certificate", text))
+        elif not _is_certificate(new):
+            text = "must contain at least one CERTIFICATE PEM block"
+            causes.append(invalid("status.certificate", "<certificate data>", text))
+    return causes
+
+
+def _is_certificate(encoded: str) -> bool:
+    try:
+        return b"-----BEGIN CERTIFICATE-----" in b64decode(encoded)
+    except (binascii.Error, ValueError):
+        return False

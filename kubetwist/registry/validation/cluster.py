@@ -1,0 +1,197 @@
+"""Namespaces, nodes and events; see kubernetes, C{pkg/apis/core/validation}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...api.errors import Cause, forbidden, invalid, required
+from ...api.names import label_value_problems, qualified_name_problems
+from ...api.resource import JSONObject
+from .fields import (
+    Causes,
+    check,
+    cidr,
+    dns_label,
+    go_json,
+    invalid_shown,
+    is_ipv6,
+    one_of,
+    quantity,
+    quantity_not_negative,
+)
+from .podspec import TAINT_EFFECTS
+from .resources import is_integer
+
+_STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
+
+
+def validate_namespace(obj: JSONObject) -> list[Cause]:
+    """Finalizers with proper names."""
+    causes: Causes = []
+    for index, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
+        path = f"spec.finalizers[{index}]"
+        texts = qualified_name_problems(name)
+        for text in texts:
+            causes.append(invalid(path, name, text))
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.append(invalid(path, name, text))
+    return causes
+
+
+def validate_namespace_status(obj: JSONObject) -> list[Cause]:
+    """A namespace is terminating when it is being deleted, and only then."""
+    causes: Causes = []
+    phase = (obj.get("status") or {}).get("phase") or ""
+    deleted = obj["metadata"].get("deletionTimestamp") is not None
+    if not deleted and phase != "Active":
+        text = "may only be 'Active' if `deletionTimestamp` is empty"
+        causes.append(invalid("status.Phase", phase, text))
+    elif deleted and phase != "Terminating":
+        text = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        causes.append(invalid("status.Phase", phase, text))
+    return causes
+
+
+# --- nodes -------------------------------------------------------------------------------------------------------
+
+
+def validate_node(obj: JSONObject) -> list[Cause]:
+    """A new node."""
+    causes: Causes = []
+    spec = obj.get("spec") or {}
+    _taints(spec, causes)
+    cidrs = spec.get("podCIDRs") or []
+    for index, value in enumerate(cidrs):
+        cidr(value, f"spec.podCIDRs[{index}]", causes)
+    if len(cidrs) > 1 and (
+        len(cidrs) > 2 or is_ipv6(cidrs[0].partition("/")[0]) == is_ipv6(cidrs[1].partition("/")[0])
+    ):
+        causes.append(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"))
+    return causes
+
+
+def _taints(spec: JSONObject, causes: Causes) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(spec.get("taints") or ()):
+        # The reference looks for taints below the metadata.
+        path = f"metadata.taints[{index}]"
+        key, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
+        check(key, f"{path}.key", qualified_name_problems, causes)
+        texts = label_value_problems(value)
+        if texts:
+            causes.append(invalid(f"{path}.value", value, ";".join(texts)))
+        one_of(effect, TAINT_EFFECTS, f"{path}.effect", causes)
+        if (key, effect) in seen:
+            shown = go_json({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")})
+            text = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
+            causes.append(Cause("FieldValueDuplicate", text, path))
+        seen.add((key, effect))
+
+
+def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Addresses of pods and the provider's name stay once they are there."""
+    causes: Causes = []
+    spec, before = obj.get("spec") or {}, old.get("spec") or {}
+    status = obj.get("status") or {}
+    _taints(spec, causes)
+    for part in ("capacity", "allocatable"):
+        for name, value in sorted((status.get(part) or {}).items()):
+            path = f"status.{part}.{name}"
+            quantity_not_negative(value, path, causes)
+            if is_integer(name) and quantity(value).scaled(-3) % 1000:
+                causes.append(invalid(path, str(value), "must be an integer"))
+    if before.get("podCIDRs"):
+        if (spec.get("podCIDRs") or []) != before["podCIDRs"]:
+            text = 'node updates may not change podCIDR except from "" to valid'
+            causes.append(forbidden("spec.podCIDRs", text))
+    elif spec.get("podCIDRs"):
+        for index, value in enumerate(spec["podCIDRs"]):
+            cidr(value, f"spec.podCIDRs[{index}]", causes)
+    if before.get("providerID") and spec.get("providerID") != before["providerID"]:
+        text = 'node updates may not change providerID except from "" to valid'
+        causes.append(forbidden("spec.providerID", text))
+    seen: set[tuple[str, str]] = set()
+    for index, address in enumerate(status.get("addresses") or ()):
+        key = (address.get("type") or "", address.get("address") or "")
+        if key in seen:
+            shown = go_json({"Type": key[0], "Address": key[1]})
+            path = f"status.addresses[{index}]"
+            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown}", path))
+        seen.add(key)
+    return causes
+
+
+# --- events ------------------------------------------------------------------------------------------------------
+
+
+def validate_event(obj: JSONObject) -> list[Cause]:
+    """An event lives where the object it is about lives; those of the newer kind tell more."""
+    causes: Causes = []
+    _event_namespace(obj, causes)
+    if obj.get("eventTime") is None:
+        return causes
+    component, instance = obj.get("reportingComponent") or "", obj.get("reportingInstance") or ""
+    if not component:
+        causes.append(required("reportingComponent"))
+    check(component, "reportingComponent", qualified_name_problems, causes)
+    if not instance:
+        causes.append(required("reportingInstance"))
+    _longest(instance, 128, "reportingInstance", causes)
+    if not obj.get("action"):
+        causes.append(required("action"))
+    _longest(obj.get("action") or "", 128, "action", causes)
+    if not obj.get("reason"):
+        causes.append(required("reason"))
+    _longest(obj.get("reason") or "", 128, "reason", causes)
+    _longest(obj.get("message") or "", 1024, "message", causes)
+    return causes
+
+
+def _longest(text: str, limit: int, path: str, causes: Causes) -> None:
+    if len(text.encode()) > limit:
+        # The reference shows nothing of the value here.
+        causes.append(invalid_shown(path, '""', f"can have at most {limit} characters"))
+
+
+def _event_namespace(obj: JSONObject, causes: Causes) -> None:
+    namespace = obj["metadata"].get("namespace") or ""
+    about = (obj.get("involvedObject") or {}).get("namespace") or ""
+    path = "involvedObject.namespace"
+    if not about:
+        # About something without a namespace: such events live in the default one.
+        if namespace not in ("", "default", "kube-system"):
+            causes.append(invalid(path, about, "does not match event.namespace"))
+    elif namespace != about:
+        causes.append(invalid(path, about, "does not match event.namespace"))
+    if namespace:
+        for text in dns_label(namespace):
+            causes.append(invalid("namespace", namespace, text))
+
+
+def validate_event_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Events of the newer kind change their series only."""
+    causes: Causes = []
+    if old.get("eventTime") is None:
+        _event_namespace(obj, causes)
+        return causes
+    causes.extend(validate_event(obj))
+    fields = (
+        "involvedObject",
+        "reason",
+        "message",
+        "source",
+        "firstTimestamp",
+        "lastTimestamp",
+        "count",
+        "reportingComponent",
+        "reportingInstance",
+        "action",
+        "related",
+        "type",
+        "eventTime",
+    )
+    for name in fields:
+        if obj.get(name) != old.get(name):
+            causes.append(invalid(name, obj.get(name), "field is immutable"))
+    return causes

@@ -1,0 +1,330 @@
+"""ConfigMaps, Secrets, LimitRanges, ResourceQuotas; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from typing import Final
+
+from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.names import config_map_key_problems, qualified_name_problems
+from ...api.resource import JSONObject
+from .fields import Causes, check, go_json, immutable, invalid_shown, quantity, quantity_not_negative
+from .resources import container_resource_name, is_extended, is_huge_pages, is_integer, resource_name
+
+_MAX_DATA: Final = 1048576
+_FROZEN: Final = "field is immutable when `immutable` is set"
+_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
+
+
+def encoded(strings: JSONObject) -> dict[str, str]:
+    """Texts as C{data} holds them."""
+    return {key: b64encode((text or "").encode()).decode() for key, text in strings.items()}
+
+
+def decoded_size(text: str | None) -> int:
+    """How many bytes a value in base64 stands for."""
+    return 0 if not text else len(text) // 4 * 3 - (2 if text.endswith("==") else text.endswith("="))
+
+
+def validate_config_map(obj: JSONObject) -> list[Cause]:
+    """Keys that can be files' names, each once, and not too much in all."""
+    causes: Causes = []
+    data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+    size = 0
+    for key in sorted(data):
+        check(key, f"data[{key}]", config_map_key_problems, causes)
+        if key in binary:
+            causes.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+        text = data[key]
+        size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    for key in sorted(binary):
+        check(key, f"binaryData[{key}]", config_map_key_problems, causes)
+        size += decoded_size(binary[key])
+    if size > _MAX_DATA:
+        # The path is the empty one, in the reference's spelling.
+        causes.append(too_long("[]", _MAX_DATA))
+    return causes
+
+
+def _frozen(obj: JSONObject, old: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
+    if not old.get("immutable"):
+        return
+    if not obj.get("immutable"):
+        causes.append(forbidden("immutable", _FROZEN))
+    for name in names:
+        if (obj.get(name) or {}) != (old.get(name) or {}):
+            causes.append(forbidden(name, _FROZEN))
+
+
+def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What is marked immutable stays."""
+    causes: Causes = []
+    _frozen(obj, old, ("data", "binaryData"), causes)
+    causes.extend(validate_config_map(obj))
+    return causes
+
+
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+def validate_secret(obj: JSONObject) -> list[Cause]:
+    """Keys that can be files' names, not too much in all, and what the type asks for."""
+    causes: Causes = []
+    data = obj.get("data") or {}
+    size = 0
+    for key in sorted(data):
+        check(key, f"data[{key}]", config_map_key_problems, causes)
+        size += decoded_size(data[key])
+    if size > _MAX_DATA:
+        causes.append(too_long("data", _MAX_DATA))
+    kind = obj.get("type") or ""
+    if kind == "kubernetes.io/service-account-token":
+        if not (obj["metadata"].get("annotations") or {}).get(_ACCOUNT_NAME):
+            causes.append(required(f"metadata.annotations[{_ACCOUNT_NAME}]"))
+    elif kind == "kubernetes.io/dockercfg":
+        _json(data, ".dockercfg", causes)
+    elif kind == "kubernetes.io/dockerconfigjson":
+        _json(data, ".dockerconfigjson", causes)
+    elif kind == "kubernetes.io/basic-auth":
+        if "username" not in data and "password" not in data:
+            causes.append(required("data[username]"))
+            causes.append(required("data[password]"))
+    elif kind == "kubernetes.io/ssh-auth":
+        if not data.get("ssh-privatekey"):
+            causes.append(required("data[ssh-privatekey]"))
+    elif kind == "kubernetes.io/tls":
+        for key in ("tls.crt", "tls.key"):
+            if key not in data:
+                causes.append(required(f"data[{key}]"))
+    return causes
+
+
+def _json(data: JSONObject, key: str, causes: Causes) -> None:
+    path = f"data[{key}]"
+    if key not in data:
+        causes.append(required(path))
+        return
+    try:
+        readable = isinstance(json.loads(b64decode(data[key] or "")), dict)
+    except (ValueError, RecursionError):
+        readable = False
+    if not readable:
+        text = "must be a JSON object"
+        causes.append(Cause("FieldValueInvalid", f'Invalid value: "<secret contents redacted>": {text}', path))
+
+
+def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The type stays, and what is marked immutable."""
+    causes: Causes = []
+    immutable(obj.get("type"), old.get("type"), "type", causes)
+    _frozen(obj, old, ("data",), causes)
+    causes.extend(validate_secret(obj))
+    return causes
+
+
+# --- limit ranges ------------------------------------------------------------------------------------------------
+
+
+def validate_limit_range(obj: JSONObject) -> list[Cause]:
+    """Limits that agree with each other, one list per kind of thing."""
+    causes: Causes = []
+    kinds: set[str] = set()
+    for index, item in enumerate(obj["spec"].get("limits") or ()):
+        path, kind = f"spec.limits[{index}]", item.get("type") or ""
+        before = len(causes)
+        check(kind, f"{path}.type", qualified_name_problems, causes)
+        if len(causes) == before and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
+            text = "must be a standard limit type or fully qualified"
+            causes.append(invalid(f"{path}.type", kind, text))
+        if kind in kinds:
+            causes.append(duplicate(f"{path}.type", kind))
+        kinds.add(kind)
+        _limits(item, kind, path, causes)
+    return causes
+
+
+def _limits(item: JSONObject, kind: str, path: str, causes: Causes) -> None:
+    parts = {name: item.get(name) or {} for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
+    for name, found in parts.items():
+        if name in ("default", "defaultRequest") and kind == "Pod" and found:
+            text = "may not be specified when `type` is 'Pod'"
+            causes.append(forbidden(f"{path}.{name}", text))
+        for resource in sorted(found):
+            (container_resource_name if kind == "Container" else resource_name)(
+                resource, f"{path}.{name}[{resource}]", causes
+            )
+            quantity_not_negative(found[resource], f"{path}.{name}[{resource}]", causes)
+    if kind == "PersistentVolumeClaim" and "storage" not in parts["min"] and "storage" not in parts["max"]:
+        text = "either minimum or maximum storage value is required, but neither was provided"
+        causes.append(required(f"{path}.limits", text))
+    resources = sorted(set().union(*parts.values()))
+    for resource in resources:
+        _compare(parts, resource, path, causes)
+
+
+_ORDER: Final = (
+    ("min", "max", "min", "min value {} is greater than max value {}"),
+    ("min", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
+    ("defaultRequest", "max", "defaultRequest", "default request value {} is greater than max value {}"),
+    ("defaultRequest", "default", "defaultRequest", "default request value {} is greater than default limit value {}"),
+    ("min", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "default value {} is greater than max value {}"),
+)
+
+
+def _compare(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
+    for lower, upper, shown, text in _ORDER:
+        low, high = parts[lower].get(resource), parts[upper].get(resource)
+        if low is not None and high is not None and quantity(low) > quantity(high):
+            where = f"{path}.{'default' if (lower, upper) == ('min', 'default') else shown}[{resource}]"
+            causes.append(invalid(where, str(parts[shown][resource]), text.format(low, high)))
+    ratio = parts["maxLimitRequestRatio"].get(resource)
+    if ratio is not None and quantity(ratio) < quantity("1"):
+        causes.append(invalid(f"{path}.maxLimitRequestRatio[{resource}]", str(ratio), f"ratio {ratio} is less than 1"))
+    firm = is_extended(resource) or is_huge_pages(resource)
+    limit, request = parts["default"].get(resource), parts["defaultRequest"].get(resource)
+    if firm and limit is not None and request is not None and quantity(limit) != quantity(request):
+        text = f"default value {limit} must equal to defaultRequest value {request} in {resource}"
+        causes.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text))
+
+
+# --- quotas ------------------------------------------------------------------------------------------------------
+
+_SCOPES: Final = (
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+    "VolumeAttributesClass",
+)
+
+
+def _amounts(found: JSONObject | None, path: str, causes: Causes) -> None:
+    for name in sorted(found or {}):
+        here = f"{path}[{name}]"
+        _quota_name(name, here, causes)
+        value = (found or {})[name]
+        quantity_not_negative(value, here, causes)
+        if is_integer(name) and quantity(value).scaled(-3) % 1000:
+            causes.append(invalid(here, str(value), "must be an integer"))
+
+
+def _quota_name(name: str, path: str, causes: Causes) -> None:
+    resource_name(name, path, causes)
+    if "/" not in name and not _is_standard(name):
+        causes.append(invalid(path, name, "must be a standard resource for quota"))
+
+
+def _is_standard(name: str) -> bool:
+    return name in _QUOTA or name.startswith(("hugepages-", "requests.hugepages-"))
+
+
+_QUOTA: Final = frozenset(
+    (
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "persistentvolumeclaims",
+        "configmaps",
+        "services.nodeports",
+        "services.loadbalancers",
+    )
+)
+
+
+def validate_resource_quota(obj: JSONObject) -> list[Cause]:
+    """Resources and scopes that can be counted."""
+    causes: Causes = []
+    spec = obj["spec"]
+    _amounts(spec.get("hard"), "spec.hard", causes)
+    hard, scopes = spec.get("hard") or {}, spec.get("scopes") or []
+    for scope in scopes:
+        if scope not in _SCOPES:
+            causes.append(invalid("spec.scopes", scopes, "unsupported scope"))
+            continue
+        for _ in _beyond(scope, hard):
+            causes.append(invalid("spec.scopes", scopes, "unsupported scope applied to resource"))
+    for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
+        if one in scopes and other in scopes:
+            causes.append(invalid("spec.scopes", scopes, "conflicting scopes"))
+    selector = spec.get("scopeSelector") or {}
+    for expression in selector.get("matchExpressions") or ():
+        _scope_expression(expression, hard, selector, causes)
+    return causes
+
+
+def _beyond(scope: str, hard: JSONObject) -> list[str]:
+    """The resources that a scope says nothing about."""
+    known: tuple[str, ...] = ("pods",)
+    if scope == "VolumeAttributesClass":
+        known = ("persistentvolumeclaims", "requests.storage")
+    elif scope != "BestEffort":
+        known = ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
+    return [name for name in sorted(hard) if _is_standard(name) and name not in known]
+
+
+_ALWAYS_EXISTS: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+
+
+def _scope_expression(expression: JSONObject, hard: JSONObject, selector: JSONObject, causes: Causes) -> None:
+    name, operator = expression.get("scopeName") or "", expression.get("operator") or ""
+    values = expression.get("values") or ()
+    # The reference leaves the index out.
+    path = "spec.scopeSelector.matchExpressions"
+    if name not in _SCOPES:
+        causes.append(invalid(f"{path}.scopeName", name, "unsupported scope"))
+    for _ in _beyond(name, hard):
+        expressions = [
+            {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
+            for one in selector.get("matchExpressions") or ()
+        ]
+        shown = go_json({"MatchExpressions": expressions})
+        causes.append(invalid_shown(path, shown, "unsupported scope applied to resource"))
+    if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
+        causes.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
+    elif operator in ("In", "NotIn"):
+        if not values:
+            text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            causes.append(required(f"{path}.values", text))
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            causes.append(invalid(f"{path}.values", list(values), text))
+    else:
+        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+
+
+def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The scopes stay."""
+    causes = validate_resource_quota(obj)
+    new, was = obj["spec"].get("scopes") or [], old["spec"].get("scopes") or []
+    if sorted(new) != sorted(was):
+        causes.append(invalid("spec.scopes", new, "field is immutable"))
+    return causes
+
+
+def validate_resource_quota_status(obj: JSONObject) -> list[Cause]:
+    """Amounts."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    _amounts(status.get("hard"), "status.hard", causes)
+    _amounts(status.get("used"), "status.used", causes)
+    return causes

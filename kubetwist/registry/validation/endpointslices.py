@@ -1,0 +1,98 @@
+"""EndpointSlices; see kubernetes, C{pkg/apis/discovery/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...api.addresses import ip_problems
+from ...api.errors import Cause, duplicate, invalid, required, too_many
+from ...api.names import label_value_problems, qualified_name_problems
+from ...api.resource import JSONObject
+from .fields import (
+    Causes,
+    check,
+    dns_label,
+    dns_subdomain,
+    immutable,
+    is_ipv6,
+    non_special_ip,
+    one_of,
+    unsupported,
+)
+
+_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+
+
+def validate_slice(obj: JSONObject) -> list[Cause]:
+    """A slice as it may stand."""
+    causes: Causes = []
+    kind = obj.get("addressType") or ""
+    if not kind:
+        causes.append(required("addressType"))
+    elif kind not in _TYPES:
+        causes.append(unsupported("addressType", kind, _TYPES))
+    _ports(obj.get("ports") or [], causes)
+    endpoints = obj.get("endpoints") or []
+    if len(endpoints) > 1000:
+        causes.append(too_many("endpoints", len(endpoints), 1000))
+    for index, endpoint in enumerate(endpoints):
+        _endpoint(endpoint, kind, f"endpoints[{index}]", causes)
+    return causes
+
+
+def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> None:
+    addresses = endpoint.get("addresses") or []
+    if not addresses:
+        causes.append(required(f"{path}.addresses", "must contain at least 1 address"))
+    elif len(addresses) > 100:
+        causes.append(too_many(f"{path}.addresses", len(addresses), 100))
+    for index, address in enumerate(addresses):
+        here = f"{path}.addresses[{index}]"
+        if kind == "FQDN":
+            check(address, here, dns_subdomain, causes)
+        elif kind in ("IPv4", "IPv6"):
+            texts = ip_problems(address)
+            if not ip_problems(address, strict=False, canonical=False) and is_ipv6(address) != (kind == "IPv6"):
+                # The reference leaves the index out here.
+                causes.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
+                continue
+            for text in texts:
+                causes.append(invalid(here, address, text))
+            if not texts:
+                non_special_ip(address, here, causes)
+    if endpoint.get("nodeName") is not None:
+        check(endpoint["nodeName"], f"{path}.nodeName", dns_subdomain, causes)
+    if endpoint.get("hostname") is not None:
+        check(endpoint["hostname"], f"{path}.hostname", dns_label, causes)
+    for field in ("forZones", "forNodes"):
+        seen: set[str] = set()
+        for index, zone in enumerate((endpoint.get("hints") or {}).get(field) or ()):
+            name = zone.get("name") or ""
+            if name in seen:
+                causes.append(duplicate(f"{path}.hints.{field}[{index}].name", name))
+            seen.add(name)
+            check(name, f"{path}.hints.{field}[{index}].name", label_value_problems, causes)
+
+
+def _ports(ports: list[JSONObject], causes: Causes) -> None:
+    if len(ports) > 20000:
+        causes.append(too_many("ports", len(ports), 20000))
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        path, name = f"ports[{index}]", port.get("name") or ""
+        if name:
+            check(name, f"{path}.name", dns_label, causes)
+        if name in names:
+            causes.append(duplicate(f"{path}.name", name))
+        names.add(name)
+        one_of(port.get("protocol"), _PROTOCOLS, f"{path}.protocol", causes)
+        if port.get("appProtocol") is not None:
+            check(port["appProtocol"], f"{path}.appProtocol", qualified_name_problems, causes)
+
+
+def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The type of address stays."""
+    causes = validate_slice(obj) if obj.get("addressType") == old.get("addressType") else []
+    immutable(obj.get("addressType"), old.get("addressType"), "addressType", causes)
+    return causes

@@ -1,0 +1,224 @@
+"""Flow schemas and priority levels; see kubernetes, C{pkg/apis/flowcontrol/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...api.errors import Cause, forbidden, invalid, required
+from ...api.resource import JSONObject
+from .fields import Causes, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
+
+_VERBS: Final = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "proxy",
+    "update",
+    "watch",
+)
+_KINDS: Final = ("Group", "ServiceAccount", "User")
+
+
+def validate_flow_schema(obj: JSONObject) -> list[Cause]:
+    """Whose requests belong to which level."""
+    causes: Causes = []
+    spec, name = obj["spec"], obj["metadata"].get("name") or ""
+    precedence = spec.get("matchingPrecedence") or 0
+    if precedence <= 0:
+        causes.append(invalid("spec.matchingPrecedence", precedence, "must be a positive value"))
+    elif precedence > 10000:
+        causes.append(invalid("spec.matchingPrecedence", precedence, "must not be greater than 10000"))
+    elif precedence == 1 and name != "exempt":
+        text = "only the schema named 'exempt' may have matchingPrecedence 1"
+        causes.append(invalid("spec.matchingPrecedence", precedence, text))
+    method = spec.get("distinguisherMethod")
+    if method is not None and method.get("type") not in ("ByNamespace", "ByUser"):
+        shown = {"Type": method.get("type") or ""}
+        causes.append(unsupported("spec.distinguisherMethod.type", shown, ("ByNamespace", "ByUser")))
+    level = (spec.get("priorityLevelConfiguration") or {}).get("name") or ""
+    path = "spec.priorityLevelConfiguration.name"
+    if not level:
+        causes.append(required(path, "must reference a priority level"))
+    else:
+        check(level, path, dns_subdomain, causes)
+    for index, rule in enumerate(spec.get("rules") or ()):
+        _rule(rule, f"spec.rules[{index}]", causes)
+    return causes
+
+
+def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
+    subjects = rule.get("subjects") or []
+    if not subjects:
+        causes.append(required(f"{path}.subjects", "subjects must contain at least one value"))
+    for index, subject in enumerate(subjects):
+        _subject(subject, f"{path}.subjects[{index}]", causes)
+    resources, paths = rule.get("resourceRules") or [], rule.get("nonResourceRules") or []
+    if not resources and not paths:
+        text = "at least one of resourceRules and nonResourceRules has to be non-empty"
+        causes.append(required(path, text))
+    for index, one in enumerate(resources):
+        _resource_rule(one, f"{path}.resourceRules[{index}]", causes)
+    for index, one in enumerate(paths):
+        here = f"{path}.nonResourceRules[{index}]"
+        _verbs(one.get("verbs") or [], f"{here}.verbs", causes)
+        urls = one.get("nonResourceURLs") or []
+        if not urls:
+            text = "nonResourceURLs must contain at least one value"
+            causes.append(required(f"{here}.nonResourceURLs", text))
+        for place, url in enumerate(urls):
+            if url != "*" and not url.startswith("/"):
+                causes.append(invalid(f"{here}.nonResourceURLs[{place}]", url, "must start with slash"))
+
+
+def _subject(subject: JSONObject, path: str, causes: Causes) -> None:
+    kind = subject.get("kind") or ""
+    fields = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
+    if kind not in fields:
+        causes.append(unsupported(f"{path}.kind", kind, _KINDS))
+        return
+    own = fields[kind]
+    if subject.get(own) is None:
+        causes.append(required(f"{path}.{own}", f"{own} is required when subject kind is '{kind}'"))
+    elif not subject[own].get("name"):
+        causes.append(required(f"{path}.{own}.name"))
+    elif kind == "ServiceAccount":
+        if subject[own]["name"] != "*":
+            check(subject[own]["name"], f"{path}.{own}.name", dns_subdomain, causes)
+        if not subject[own].get("namespace"):
+            text = "must specify namespace for service account"
+            causes.append(required(f"{path}.{own}.namespace", text))
+        else:
+            check(subject[own]["namespace"], f"{path}.{own}.namespace", dns_label, causes)
+    for other_kind, other in fields.items():
+        if other != own and subject.get(other) is not None:
+            text = f"{other} is forbidden when subject kind is not '{other_kind}'"
+            causes.append(forbidden(f"{path}.{other}", text))
+
+
+def _verbs(verbs: list[str], path: str, causes: Causes) -> None:
+    if not verbs:
+        causes.append(required(path, "verbs must contain at least one value"))
+    elif "*" in verbs and len(verbs) > 1:
+        causes.append(invalid(path, verbs, "if '*' is present, must not specify other verbs"))
+    if not set(verbs) <= {"*", *_VERBS}:
+        causes.append(unsupported(path, verbs, _VERBS))
+
+
+def _resource_rule(rule: JSONObject, path: str, causes: Causes) -> None:
+    _verbs(rule.get("verbs") or [], f"{path}.verbs", causes)
+    for name, what, other in (
+        ("apiGroups", "resource rules must supply at least one api group", "api groups"),
+        ("resources", "resource rules must supply at least one resource", "resources"),
+    ):
+        values = rule.get(name) or []
+        if not values:
+            causes.append(required(f"{path}.{name}", what))
+        elif "*" in values and len(values) > 1:
+            causes.append(invalid(f"{path}.{name}", values, f"if '*' is present, must not specify other {other}"))
+    namespaces = rule.get("namespaces") or []
+    if not namespaces and not rule.get("clusterScope"):
+        text = "resource rules that are not cluster scoped must supply at least one namespace"
+        causes.append(required(f"{path}.namespaces", text))
+    elif "*" in namespaces and len(namespaces) > 1:
+        text = "if '*' is present, must not specify other namespaces"
+        causes.append(invalid(f"{path}.namespaces", namespaces, text))
+    for index, name in enumerate(namespaces):
+        if name != "*":
+            check(name, f"{path}.namespaces[{index}]", dns_label, causes)
+
+
+# --- priority levels ---------------------------------------------------------------------------------------------
+
+
+def validate_priority_level(obj: JSONObject) -> list[Cause]:
+    """How many requests of a level may run at once."""
+    causes: Causes = []
+    spec, name = obj["spec"], obj["metadata"].get("name") or ""
+    kind = spec.get("type") or ""
+    exempt, limited = spec.get("exempt"), spec.get("limited")
+    if (kind == "Exempt") != (name == "exempt") and (kind == "Exempt" or name == "exempt"):
+        text = "must be 'Exempt' if and only if `name` is 'exempt'"
+        causes.append(invalid("spec.type", kind, text))
+    if kind == "Exempt":
+        if limited is not None:
+            causes.append(forbidden("spec.limited", "must be nil if the type is not Limited"))
+        if exempt is not None:
+            _share(exempt, "spec.exempt", causes)
+    elif kind == "Limited":
+        if exempt is not None:
+            causes.append(forbidden("spec.exempt", "must be nil if the type is Limited"))
+        if limited is None:
+            causes.append(required("spec.limited", "must not be empty when type is Limited"))
+        else:
+            _limited(limited, causes)
+    else:
+        causes.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
+    if name == "exempt" and kind != "Exempt":
+        shown = {"Type": kind, "Limited": limited, "Exempt": _shown_exempt(exempt)}
+        text = "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"
+        causes.append(invalid_shown("spec", go_json(shown), text))
+    return causes
+
+
+def _shown_exempt(exempt: JSONObject | None) -> JSONObject | None:
+    if exempt is None:
+        return None
+    return {
+        "NominalConcurrencyShares": exempt.get("nominalConcurrencyShares"),
+        "LendablePercent": exempt.get("lendablePercent"),
+    }
+
+
+def _share(found: JSONObject, path: str, causes: Causes) -> None:
+    shares, lent = found.get("nominalConcurrencyShares"), found.get("lendablePercent")
+    if shares is not None and shares < 0:
+        causes.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+    if lent is not None and not 0 <= lent <= 100:
+        causes.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+
+
+def _limited(limited: JSONObject, causes: Causes) -> None:
+    path = "spec.limited"
+    shares = limited.get("nominalConcurrencyShares")
+    if shares is not None and shares < 0:
+        causes.append(invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer"))
+    response = limited.get("limitResponse") or {}
+    kind, queuing = response.get("type") or "", response.get("queuing")
+    here = f"{path}.limitResponse"
+    if kind == "Reject":
+        if queuing is not None:
+            text = "must be nil if limited.limitResponse.type is not Limited"
+            causes.append(forbidden(f"{here}.queuing", text))
+    elif kind == "Queue":
+        if queuing is None:
+            text = "must not be empty if limited.limitResponse.type is Limited"
+            causes.append(required(f"{here}.queuing", text))
+        else:
+            _queuing(queuing, f"{here}.queuing", causes)
+    else:
+        causes.append(unsupported(f"{here}.type", kind, ("Queue", "Reject")))
+    lent, borrowed = limited.get("lendablePercent"), limited.get("borrowingLimitPercent")
+    if lent is not None and not 0 <= lent <= 100:
+        causes.append(invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive"))
+    if borrowed is not None and borrowed < 0:
+        text = "if specified, must be a non-negative integer"
+        causes.append(invalid(f"{path}.borrowingLimitPercent", borrowed, text))
+
+
+def _queuing(queuing: JSONObject, path: str, causes: Causes) -> None:
+    length, queues, hand = (queuing.get(name) or 0 for name in ("queueLengthLimit", "queues", "handSize"))
+    if length <= 0:
+        causes.append(invalid(f"{path}.queueLengthLimit", length, "must be positive"))
+    if queues <= 0:
+        causes.append(invalid(f"{path}.queues", queues, "must be positive"))
+    elif queues > 10000000:
+        text = "must not be greater than 10000000"
+        causes.append(invalid(f"{path}.queues", queues, text))
+    if hand <= 0:
+        causes.append(invalid(f"{path}.handSize", hand, "must be positive"))
+    elif hand > queues:
+        text = f"should not be greater than queues ({queues})"
+        causes.append(invalid(f"{path}.handSize", hand, text))

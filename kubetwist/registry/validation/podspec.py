@@ -1,0 +1,345 @@
+"""The spec of a pod, on its own or in a template; see kubernetes, C{pkg/apis/core/validation/validation.go}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...api.addresses import ip_problems
+from ...api.errors import duplicate, forbidden, invalid, required
+from ...api.names import is_dns1123_subdomain_problems, label_value_problems, qualified_name_problems
+from ...api.quantity import Quantity
+from ...api.resource import JSONObject
+from .affinity import validate_affinity, validate_topology_spread
+from .containers import (
+    PodContext,
+    validate_containers,
+    validate_ephemeral_containers,
+    validate_init_containers,
+)
+from .fields import (
+    MAX_INT32,
+    Causes,
+    check,
+    dns_label,
+    dns_subdomain,
+    go_json,
+    invalid_shown,
+    labels,
+    one_of,
+    quantity,
+    unsupported,
+)
+from .podvolumes import validate_volumes
+from .resources import container_resource_name, resource_value, validate_requirements
+from .security import validate_pod_security_context
+
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def validate_pod_spec(spec: JSONObject, path: str, causes: Causes, *, pod: JSONObject | None = None) -> None:
+    """
+    All that holds for pods as for templates.
+
+    @param pod: The metadata, when this is the spec of a pod.
+    """
+    if spec.get("terminationGracePeriodSeconds") is None:
+        causes.append(required(f"{path}.terminationGracePeriodSeconds"))
+    pod_name = (pod.get("name") or "") if pod is not None else ""
+    volumes = validate_volumes(spec.get("volumes"), f"{path}.volumes", causes, pod_name)
+    if spec.get("resourceClaims"):
+        _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", causes)
+    context = PodContext(spec, volumes)
+    containers = spec.get("containers")
+    validate_containers(containers, context, f"{path}.containers", causes)
+    if spec.get("initContainers"):
+        validate_init_containers(spec["initContainers"], containers, context, f"{path}.initContainers", causes)
+    if spec.get("ephemeralContainers"):
+        validate_ephemeral_containers(spec, context, f"{path}.ephemeralContainers", causes)
+    if spec.get("resources") is not None:
+        _pod_resources(spec, spec["resources"], f"{path}.resources", causes)
+    if spec.get("hostNetwork"):
+        _host_network(spec, path, pod is not None, causes)
+    one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", causes)
+    one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{path}.dnsPolicy", causes)
+    labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
+    security = spec.get("securityContext")
+    if security or spec.get("shareProcessNamespace"):
+        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", causes)
+    if spec.get("affinity"):
+        validate_affinity(spec["affinity"], f"{path}.affinity", causes)
+    _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", causes)
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        where = f"{path}.readinessGates[{index}].conditionType"
+        check(gate.get("conditionType") or "", where, qualified_name_problems, causes)
+    _scheduling_gates(spec.get("schedulingGates") or [], f"{path}.schedulingGates", causes)
+    if spec.get("topologySpreadConstraints"):
+        where = f"{path}.topologySpreadConstraints"
+        validate_topology_spread(spec["topologySpreadConstraints"], where, causes)
+    _host_process(spec, path, causes)
+    if spec.get("hostUsers") is False:
+        # Two of the three are spelled with a capital letter there.
+        for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(name):
+                causes.append(forbidden(f"{path}.{field}", "when `hostUsers` is false"))
+    for name in ("serviceAccountName", "nodeName"):
+        if spec.get(name):
+            check(spec[name], f"{path}.{name}", dns_subdomain, causes)
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= MAX_INT32:
+        text = f"must be between 1 and {MAX_INT32}, inclusive"
+        causes.append(invalid(f"{path}.activeDeadlineSeconds", deadline, text))
+    for name in ("hostname", "subdomain"):
+        if spec.get(name):
+            check(spec[name], f"{path}.{name}", dns_label, causes)
+    if spec.get("tolerations"):
+        validate_tolerations(spec["tolerations"], f"{path}.tolerations", causes)
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        here = f"{path}.hostAliases[{index}]"
+        for text in ip_problems(alias.get("ip") or "", canonical=False):
+            causes.append(invalid(f"{here}.ip", alias.get("ip") or "", text))
+        for place, name in enumerate(alias.get("hostnames") or ()):
+            check(name, f"{here}.hostnames[{place}]", dns_subdomain, causes)
+    if spec.get("priorityClassName"):
+        check(spec["priorityClassName"], f"{path}.priorityClassName", dns_subdomain, causes)
+    if spec.get("runtimeClassName") is not None:
+        check(spec["runtimeClassName"], f"{path}.runtimeClassName", dns_subdomain, causes)
+    if spec.get("preemptionPolicy") is not None:
+        choice = ("PreemptLowerPriority", "Never")
+        one_of(spec["preemptionPolicy"], choice, f"{path}.preemptionPolicy", causes)
+    for name, value in sorted((spec.get("overhead") or {}).items()):
+        here = f"{path}.overhead[{name}]"
+        container_resource_name(name, here, causes)
+        resource_value(name, value, here, causes)
+    if spec.get("os") is not None:
+        _os(spec, path, causes)
+
+
+def _resource_claims(claims: list[JSONObject], path: str, causes: Causes) -> None:
+    names: set[str] = set()
+    for index, claim in enumerate(claims):
+        here, name = f"{path}[{index}]", claim.get("name") or ""
+        if not name:
+            causes.append(required(f"{here}.name"))
+        elif name in names:
+            causes.append(duplicate(f"{here}.name", name))
+        else:
+            check(name, f"{here}.name", dns_label, causes)
+            names.add(name)
+        direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
+        shown = go_json(
+            {"Name": name, "ResourceClaimName": direct, "ResourceClaimTemplateName": template},
+        )
+        if direct is not None and template is not None:
+            text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            causes.append(invalid_shown(here, shown, text))
+        if direct is None and template is None:
+            text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            causes.append(invalid_shown(here, shown, text))
+        for field, value in (("resourceClaimName", direct), ("resourceClaimTemplateName", template)):
+            if value is not None:
+                check(value, f"{here}.{field}", dns_subdomain, causes)
+
+
+def _pod_resources(spec: JSONObject, resources: JSONObject, path: str, causes: Causes) -> None:
+    if resources.get("claims") is not None:
+        causes.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
+    for part in ("limits", "requests"):
+        for name in sorted(resources.get(part) or {}):
+            if name not in ("cpu", "memory") and not name.startswith("hugepages-"):
+                choice = ("cpu", "hugepages", "memory")
+                causes.append(unsupported(f"{path}.{part}[{name}]", name, choice))
+    validate_requirements(resources, path, causes)
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    total: dict[str, Quantity] = {}
+    for container in spec.get("containers") or ():
+        for name, value in ((container.get("resources") or {}).get("requests") or {}).items():
+            total[name] = total[name] + quantity(value) if name in total else quantity(value)
+    for name in sorted(total):
+        whole = requests.get(name, "0")
+        if total[name] > quantity(whole):
+            text = f"must be greater than or equal to aggregate container requests of {total[name]}"
+            causes.append(invalid(f"{path}.requests[{name}]", str(whole), text))
+    for index, container in enumerate(spec.get("containers") or ()):
+        for name, value in sorted(((container.get("resources") or {}).get("limits") or {}).items()):
+            if name in limits and quantity(value) > quantity(limits[name]):
+                text = f"must be less than or equal to pod limits of {limits[name]}"
+                where = f"{path}.containers[{index}][{name}].limits"
+                causes.append(invalid(where, str(value), text))
+
+
+def _host_network(spec: JSONObject, path: str, is_pod: bool, causes: Causes) -> None:
+    for index, container in enumerate(spec.get("containers") or ()):
+        for place, port in enumerate(container.get("ports") or ()):
+            host, inner = port.get("hostPort") or 0, port.get("containerPort") or 0
+            if (is_pod or host) and host != inner:
+                where = f"{path}.containers[{index}].ports[{place}].hostPort"
+                causes.append(invalid(where, host, "must match `containerPort` when `hostNetwork` is true"))
+
+
+def _dns_config(config: JSONObject | None, policy: str | None, path: str, causes: Causes) -> None:
+    if policy == "None":
+        if config is None:
+            causes.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
+            return
+        if not config.get("nameservers"):
+            text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            causes.append(required(f"{path}.nameservers", text))
+            return
+    if config is None:
+        return
+    servers, searches = config.get("nameservers") or [], config.get("searches") or []
+    if len(servers) > 3:
+        causes.append(invalid(f"{path}.nameservers", servers, "must not have more than 3 nameservers"))
+    for index, server in enumerate(servers):
+        for text in ip_problems(server, canonical=False):
+            causes.append(invalid(f"{path}.nameservers[{index}]", server, text))
+    if len(searches) > 32:
+        causes.append(invalid(f"{path}.searches", searches, "must not have more than 32 search paths"))
+    if len(" ".join(searches)) > 2048:
+        text = "must not have more than 2048 characters (including spaces) in the search list"
+        causes.append(invalid(f"{path}.searches", searches, text))
+    for index, search in enumerate(searches):
+        if search != ".":
+            name = search.removesuffix(".")
+            # Underscores are allowed here, in names that resolvers have to put up with.
+            for text in is_dns1123_subdomain_problems(name.replace("_", "a")):
+                causes.append(invalid(f"{path}.searches[{index}]", name, text))
+    for index, option in enumerate(config.get("options") or ()):
+        if not option.get("name"):
+            causes.append(required(f"{path}.options[{index}]", "must not be empty"))
+
+
+def _scheduling_gates(gates: list[JSONObject], path: str, causes: Causes) -> None:
+    seen: set[str] = set()
+    for index, gate in enumerate(gates):
+        name = gate.get("name") or ""
+        check(name, f"{path}[{index}]", qualified_name_problems, causes)
+        if name in seen:
+            causes.append(duplicate(f"{path}[{index}]", name))
+        seen.add(name)
+
+
+def validate_tolerations(tolerations: list[JSONObject], path: str, causes: Causes) -> None:
+    """Which taints a pod puts up with."""
+    for index, toleration in enumerate(tolerations):
+        here = f"{path}[{index}]"
+        key, operator = toleration.get("key") or "", toleration.get("operator") or ""
+        value, effect = toleration.get("value") or "", toleration.get("effect") or ""
+        if key:
+            check(key, f"{here}.key", qualified_name_problems, causes)
+        elif operator != "Exists":
+            text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            causes.append(invalid(f"{here}.operator", operator, text))
+        if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+            text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            causes.append(invalid(f"{here}.effect", effect, text))
+        if operator in ("Equal", ""):
+            texts = label_value_problems(value)
+            if texts:
+                causes.append(invalid(f"{here}.operator", value, ";".join(texts)))
+        elif operator == "Exists":
+            if value:
+                text = "value must be empty when `operator` is 'Exists'"
+                causes.append(invalid(f"{here}.operator", value, text))
+        else:
+            causes.append(unsupported(f"{here}.operator", operator, ("Equal", "Exists")))
+        if effect and effect not in TAINT_EFFECTS:
+            causes.append(unsupported(f"{here}.effect", effect, TAINT_EFFECTS))
+
+
+def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:
+    """All containers with their paths, in the order in which the reference visits them."""
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            yield container, f"{path}.{kind}[{index}]"
+
+
+def _host_process(spec: JSONObject, path: str, causes: Causes) -> None:
+    """Containers of Windows that run in the host's place: all of a pod, or none."""
+    whole = ((spec.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+    yes = no = False
+    for container, here in with_paths(spec, path):
+        own = ((container.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+        where = f"{here}.securityContext.windowsOptions.hostProcess"
+        if whole is not None and own is not None and whole != own:
+            causes.append(
+                invalid(
+                    where,
+                    own,
+                    f"pod hostProcess value must be identical if both are specified, was {str(whole).lower()}",
+                )
+            )
+        if own or (own is None and whole):
+            yes = True
+        else:
+            no = True
+    if not yes:
+        return
+    if no:
+        text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        causes.append(invalid(path, "", text))
+    if not spec.get("hostNetwork"):
+        text = "hostNetwork must be true if pod contains any hostProcess containers"
+        causes.append(invalid(f"{path}.hostNetwork", False, text))
+
+
+_WINDOWS_POD: Final = (
+    ("securityContext", "appArmorProfile"),
+    ("securityContext", "seLinuxOptions"),
+    ("", "hostUsers"),
+    ("", "hostPID"),
+    ("", "hostIPC"),
+    ("securityContext", "seccompProfile"),
+    ("securityContext", "fsGroup"),
+    ("securityContext", "fsGroupChangePolicy"),
+    ("securityContext", "sysctls"),
+    ("", "shareProcessNamespace"),
+    ("securityContext", "runAsUser"),
+    ("securityContext", "runAsGroup"),
+    ("securityContext", "supplementalGroups"),
+    ("securityContext", "supplementalGroupsPolicy"),
+    ("securityContext", "seLinuxChangePolicy"),
+)
+_WINDOWS_CONTAINER: Final = (
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "privileged",
+    "allowPrivilegeEscalation",
+    "procMount",
+    "runAsUser",
+    "runAsGroup",
+)
+
+
+def _os(spec: JSONObject, path: str, causes: Causes) -> None:
+    name = spec["os"].get("name") or ""
+    if not name:
+        causes.append(required(f"{path}.os.name", "cannot be empty"))
+    elif name not in ("linux", "windows"):
+        causes.append(unsupported(f"{path}.os", name, ("linux", "windows")))
+    elif name == "linux":
+        text = "windows options cannot be set for a linux pod"
+        if (spec.get("securityContext") or {}).get("windowsOptions") is not None:
+            causes.append(forbidden(f"{path}.securityContext.windowsOptions", text))
+        for container, here in with_paths(spec, path):
+            if (container.get("securityContext") or {}).get("windowsOptions") is not None:
+                causes.append(forbidden(f"{here}.securityContext.windowsOptions", text))
+    else:
+        text = "cannot be set for a windows pod"
+        for part, field in _WINDOWS_POD:
+            if part:
+                if (spec.get(part) or {}).get(field) is not None:
+                    causes.append(forbidden(f"{path}.{part}.{field}", text))
+            elif spec.get(field) not in (None, False) or (field == "hostUsers" and spec.get(field) is not None):
+                causes.append(forbidden(f"{path}.{field}", text))
+        for container, here in with_paths(spec, path):
+            context = container.get("securityContext") or {}
+            for field in _WINDOWS_CONTAINER:
+                if context.get(field) is not None:
+                    causes.append(forbidden(f"{here}.securityContext.{field}", text))

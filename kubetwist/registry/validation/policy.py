@@ -1,0 +1,52 @@
+"""Disruption budgets; see kubernetes, C{pkg/apis/policy/validation/validation.go}."""
+
+from __future__ import annotations
+
+from ...api.errors import Cause
+from ...api.resource import JSONObject
+from .fields import (
+    Causes,
+    at_most_whole,
+    go_json,
+    invalid_shown,
+    label_selector,
+    not_negative,
+    number_or_percent,
+    unsupported,
+)
+
+
+def validate_budget(obj: JSONObject) -> list[Cause]:
+    """One of two bounds, and a selector."""
+    causes: Causes = []
+    spec = obj["spec"]
+    least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if least is not None and most is not None:
+        shown = go_json(
+            {
+                "MinAvailable": least,
+                "Selector": spec.get("selector"),
+                "MaxUnavailable": most,
+                "UnhealthyPodEvictionPolicy": policy,
+            }
+        )
+        text = "minAvailable and maxUnavailable cannot be both set"
+        causes.append(invalid_shown("spec", shown, text))
+    for name, value in (("minAvailable", least), ("maxUnavailable", most)):
+        if value is not None:
+            number_or_percent(value, f"spec.{name}", causes)
+            at_most_whole(value, f"spec.{name}", causes)
+    if policy is not None and policy not in ("AlwaysAllow", "IfHealthyBudget"):
+        path = "spec.unhealthyPodEvictionPolicy"
+        causes.append(unsupported(path, policy, ("AlwaysAllow", "IfHealthyBudget")))
+    label_selector(spec.get("selector"), "spec.selector", causes)
+    return causes
+
+
+def validate_budget_status(obj: JSONObject) -> list[Cause]:
+    """Counts."""
+    causes: Causes = []
+    for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        not_negative((obj.get("status") or {}).get(name), f"status.{name}", causes)
+    return causes

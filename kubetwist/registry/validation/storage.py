@@ -1,0 +1,271 @@
+"""Storage classes, CSI objects, attachments; see kubernetes, C{pkg/apis/storage/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.names import qualified_name_problems
+from ...api.resource import JSONObject
+from .fields import (
+    Causes,
+    check,
+    dns_subdomain,
+    go_json,
+    immutable,
+    invalid_shown,
+    label_selector,
+    not_negative,
+    quantity_not_negative,
+    unsupported,
+)
+from .persistentvolumes import validate_volume_spec
+from .podvolumes import csi_driver_name
+
+_FS_GROUP: Final = ("File", "None", "ReadWriteOnceWithFSType")
+_MAX_PARAMETERS: Final = 256 * 1024
+
+
+def _provisioner(name: str, path: str, causes: Causes) -> None:
+    if not name:
+        causes.append(required(path))
+        return
+    for text in qualified_name_problems(name.lower()):
+        causes.append(invalid(path, name, text))
+
+
+def _parameters(parameters: JSONObject | None, path: str, causes: Causes, *, needed: bool = False) -> None:
+    if not parameters:
+        if needed:
+            causes.append(required(path, "must contain at least one key/value pair"))
+        return
+    if len(parameters) > 512:
+        causes.append(too_long(path, 512))
+        return
+    size = 0
+    for key in sorted(parameters):
+        if not key:
+            causes.append(invalid(path, key, "field can not be empty."))
+        size += len(key.encode()) + len(parameters[key].encode())
+    if size > _MAX_PARAMETERS:
+        causes.append(too_long(path, _MAX_PARAMETERS))
+
+
+def validate_storage_class(obj: JSONObject) -> list[Cause]:
+    """Who makes volumes of the class, and how."""
+    causes: Causes = []
+    _provisioner(obj.get("provisioner") or "", "provisioner", causes)
+    _parameters(obj.get("parameters"), "parameters", causes)
+    reclaim = obj.get("reclaimPolicy")
+    if reclaim is not None and reclaim not in ("Delete", "Retain"):
+        causes.append(unsupported("reclaimPolicy", reclaim, ("Delete", "Retain")))
+    binding = obj.get("volumeBindingMode")
+    if binding is None:
+        causes.append(required("volumeBindingMode"))
+    elif binding not in ("Immediate", "WaitForFirstConsumer"):
+        causes.append(unsupported("volumeBindingMode", binding, ("Immediate", "WaitForFirstConsumer")))
+    _topologies(obj.get("allowedTopologies") or [], causes)
+    return causes
+
+
+def _topologies(terms: list[JSONObject], causes: Causes) -> None:
+    seen: list[dict[str, frozenset[str]]] = []
+    for index, term in enumerate(terms):
+        path = f"allowedTopologies[{index}]"
+        found: dict[str, frozenset[str]] = {}
+        for place, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            here = f"{path}.matchLabelExpressions[{place}]"
+            values, key = expression.get("values") or [], expression.get("key") or ""
+            if not values:
+                causes.append(required(f"{here}.values"))
+            for number, value in enumerate(values):
+                if value in values[:number]:
+                    causes.append(duplicate(f"{here}.values[{number}]", value))
+            check(key, f"{here}.key", qualified_name_problems, causes)
+            if key in found:
+                causes.append(duplicate(f"{here}.key", key))
+            found[key] = frozenset(values)
+        if found in seen:
+            causes.append(duplicate(f"{path}.matchLabelExpressions", ""))
+        seen.append(found)
+
+
+def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What volumes were made by stays."""
+    causes: Causes = []
+    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        immutable(obj.get(name), old.get(name), name, causes)
+    _topologies(obj.get("allowedTopologies") or [], causes)
+    return causes
+
+
+# --- CSI ---------------------------------------------------------------------------------------------------------
+
+
+def validate_csi_driver(obj: JSONObject) -> list[Cause]:
+    """A driver and how it wants to be called."""
+    causes: Causes = []
+    name = obj["metadata"].get("name") or ""
+    if name:
+        own: Causes = []
+        csi_driver_name(name, "metadata.name", own)
+        causes.extend(one for one in own if "Too long" in one.message)
+    _driver_spec(obj["spec"], causes)
+    return causes
+
+
+def _driver_spec(spec: JSONObject, causes: Causes) -> None:
+    if spec.get("attachRequired") is None:
+        causes.append(required("spec.attachedRequired"))
+    for name in ("podInfoOnMount", "storageCapacity"):
+        if spec.get(name) is None:
+            causes.append(required(f"spec.{name}"))
+    policy = spec.get("fsGroupPolicy")
+    if policy is not None and policy not in _FS_GROUP:
+        causes.append(unsupported("spec.fsGroupPolicy", policy, _FS_GROUP))
+    seen: set[str] = set()
+    for index, request in enumerate(spec.get("tokenRequests") or ()):
+        path, audience = f"spec.tokenRequests[{index}]", request.get("audience") or ""
+        if audience in seen:
+            causes.append(duplicate(f"{path}.audience", audience))
+        seen.add(audience)
+        seconds = request.get("expirationSeconds")
+        if seconds is not None and seconds < 600:
+            text = "may not specify a duration less than 10 minutes"
+            causes.append(invalid(f"{path}.expirationSeconds", seconds, text))
+        elif seconds is not None and seconds > 2**32:
+            text = "may not specify a duration larger than 2^32 seconds"
+            causes.append(invalid(f"{path}.expirationSeconds", seconds, text))
+    for mode in spec.get("volumeLifecycleModes") or ():
+        if mode not in ("Persistent", "Ephemeral"):
+            causes.append(unsupported("spec.volumeLifecycleModes", mode, ("Persistent", "Ephemeral")))
+    period = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if period is not None and period < 10:
+        text = "must be greater than or equal to 10 seconds"
+        causes.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, text))
+
+
+def validate_csi_driver_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What volumes were attached by stays."""
+    causes: Causes = []
+    spec, before = obj["spec"], old["spec"]
+    _driver_spec(spec, causes)
+    # The reference misspells the first.
+    for name, path in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
+        immutable(spec.get(name), before.get(name), f"spec.{path}", causes)
+    return causes
+
+
+def validate_csi_node(obj: JSONObject) -> list[Cause]:
+    """The drivers of a node, each once."""
+    causes: Causes = []
+    names: set[str] = set()
+    for index, driver in enumerate(obj["spec"].get("drivers") or ()):
+        path, name = f"spec.drivers[{index}]", driver.get("name") or ""
+        csi_driver_name(name, f"{path}.name", causes)
+        if not driver.get("nodeID"):
+            causes.append(required(f"{path}.nodeID"))
+        elif len(driver["nodeID"]) > 192:
+            causes.append(invalid(f"{path}.nodeID", driver["nodeID"], "must be 192 characters or less"))
+        not_negative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count", causes)
+        keys = driver.get("topologyKeys") or []
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
+                causes.append(duplicate(path, key))
+            check(key, path, qualified_name_problems, causes)
+        if name and name in names:
+            causes.append(duplicate(f"{path}.name", name))
+        names.add(name)
+    return causes
+
+
+def validate_csi_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """A driver stays as it was registered, until it is gone."""
+    causes = validate_csi_node(obj)
+    held = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
+    for driver in obj["spec"].get("drivers") or ():
+        was = held.get(driver.get("name"))
+        if was is not None and was != driver:
+            shown = {
+                "Name": driver.get("name", ""),
+                "NodeID": driver.get("nodeID", ""),
+                "TopologyKeys": driver.get("topologyKeys"),
+                "Allocatable": driver.get("allocatable"),
+            }
+            causes.append(invalid_shown("spec.drivers", go_json(shown), "field is immutable"))
+    return causes
+
+
+def validate_csi_capacity(obj: JSONObject) -> list[Cause]:
+    """How much a driver has, where, for which class."""
+    causes: Causes = []
+    label_selector(obj.get("nodeTopology"), "nodeTopology", causes)
+    check(obj.get("storageClassName") or "", "storageClassName", dns_subdomain, causes)
+    if obj.get("capacity") is not None:
+        quantity_not_negative(obj["capacity"], "capacity", causes)
+    return causes
+
+
+def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Whose capacity it is stays."""
+    causes = validate_csi_capacity(obj)
+    for name in ("nodeTopology", "storageClassName"):
+        immutable(obj.get(name), old.get(name), name, causes)
+    return causes
+
+
+# --- attachments and attributes ----------------------------------------------------------------------------------
+
+
+def validate_attachment(obj: JSONObject) -> list[Cause]:
+    """Which volume is to be at which node."""
+    causes: Causes = []
+    spec = obj["spec"]
+    csi_driver_name(spec.get("attacher") or "", "spec.attacher", causes)
+    source = spec.get("source") or {}
+    inline, name = source.get("inlineVolumeSpec"), source.get("persistentVolumeName")
+    text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+    if inline is None and name is None:
+        causes.append(required("spec.source", text))
+    if inline is not None and name is not None:
+        causes.append(forbidden("spec.source", text))
+    check(spec.get("nodeName") or "", "spec.nodeName", dns_subdomain, causes)
+    if name is not None:
+        check(name, "spec.source.persistentVolumeName", dns_subdomain, causes)
+    elif inline is not None:
+        validate_volume_spec(inline, "spec.source.inlineVolumeSpec", causes)
+    return causes
+
+
+def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The spec stays."""
+    causes: Causes = []
+    spec = obj["spec"]
+    if spec != old["spec"]:
+        source = spec.get("source") or {}
+        shown = {
+            "Attacher": spec.get("attacher", ""),
+            "Source": {
+                "PersistentVolumeName": source.get("persistentVolumeName"),
+                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
+            },
+            "NodeName": spec.get("nodeName", ""),
+        }
+        causes.append(invalid_shown("spec", go_json(shown), "field is immutable"))
+    return causes
+
+
+def validate_attributes_class(obj: JSONObject) -> list[Cause]:
+    """A driver and what it is to be told."""
+    causes: Causes = []
+    _provisioner(obj.get("driverName") or "", "driverName", causes)
+    _parameters(obj.get("parameters"), "parameters", causes, needed=True)
+    return causes
+
+
+def validate_attributes_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Driver and parameters stay."""
+    causes: Causes = []
+    for name in ("driverName", "parameters"):
+        immutable(obj.get(name), old.get(name), name, causes)
+    return causes

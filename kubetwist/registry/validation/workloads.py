@@ -1,0 +1,450 @@
+"""The kinds that keep pods running; see kubernetes, C{pkg/apis/apps/validation/validation.go}."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...api.errors import Cause, forbidden, invalid, required
+from ...api.resource import JSONObject
+from .fields import (
+    Causes,
+    annotation_keys,
+    at_most_whole,
+    check,
+    dns_label,
+    go_json,
+    immutable,
+    invalid_shown,
+    label_selector,
+    labels,
+    not_negative,
+    number_or_percent,
+    selector_empty,
+    selector_shown,
+    selects,
+    share_or_number,
+    unsupported,
+)
+from .podspec import validate_pod_spec
+
+_BEYOND: Final = "cannot be greater than status.replicas"
+_STATEFUL_SET: Final = (
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+)
+
+
+# --- templates ---------------------------------------------------------------------------------------------------
+
+
+def validate_template(template: JSONObject, path: str, causes: Causes) -> None:
+    """A template of pods; the paths of its labels and annotations are the reference's."""
+    _template_metadata(template, path, causes)
+    spec = template.get("spec") or {}
+    validate_pod_spec(spec, f"{path}.spec", causes)
+    if spec.get("ephemeralContainers"):
+        causes.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
+
+
+def _template_metadata(template: JSONObject, path: str, causes: Causes) -> None:
+    metadata = template.get("metadata") or {}
+    if metadata.get("labels"):
+        labels(metadata["labels"], f"{path}.labels", causes)
+    if metadata.get("annotations"):
+        annotation_keys(metadata["annotations"], f"{path}.annotations", causes)
+
+
+def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A template that is an object of its own."""
+    causes: Causes = []
+    validate_template(obj.get("template") or {}, "template", causes)
+    return causes
+
+
+def _selected_template(spec: JSONObject, path: str, owner: str, causes: Causes, *, whole: bool = True) -> None:
+    """A template whose pods the selector finds, and which always restarts what ends."""
+    template = spec.get("template") or {}
+    selector = spec.get("selector")
+    found = (template.get("metadata") or {}).get("labels")
+    # An empty selector was refused already; one that is not there finds nothing.
+    if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
+        text = "`selector` does not match template `labels`"
+        causes.append(invalid(f"{path}.metadata.labels", found, text))
+    if whole:
+        validate_template(template, path, causes)
+    else:
+        _template_metadata(template, path, causes)
+    _always(template.get("spec") or {}, path, owner, causes)
+
+
+def _always(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
+    policy = spec.get("restartPolicy") or ""
+    if policy != "Always":
+        causes.append(unsupported(f"{path}.spec.restartPolicy", policy, ("Always",)))
+    if spec.get("activeDeadlineSeconds") is not None:
+        text = f"activeDeadlineSeconds in {owner} is not Supported"
+        causes.append(forbidden(f"{path}.spec.activeDeadlineSeconds", text))
+
+
+def _selector(spec: JSONObject, what: str, causes: Causes) -> bool:
+    """A selector that is there and asks for something; whether it can be used."""
+    selector = spec.get("selector")
+    if selector is None:
+        causes.append(required("spec.selector"))
+        return True
+    before = len(causes)
+    label_selector(selector, "spec.selector", causes)
+    if selector_empty(selector):
+        causes.append(invalid_shown("spec.selector", "{}", f"empty selector is invalid for {what}"))
+    return len(causes) == before or selector_empty(selector)
+
+
+def _unusable(spec: JSONObject, causes: Causes) -> None:
+    causes.append(invalid_shown("spec.selector", selector_shown(spec.get("selector")), "invalid label selector"))
+
+
+def _immutable_selector(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    new, was = obj["spec"].get("selector"), (old.get("spec") or {}).get("selector")
+    immutable(new, was, "spec.selector", causes, selector_shown(new))
+
+
+# --- deployments -------------------------------------------------------------------------------------------------
+
+
+def validate_deployment(obj: JSONObject) -> list[Cause]:
+    """A deployment as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    not_negative(spec.get("replicas"), "spec.replicas", causes)
+    if _selector(spec, "deployment", causes):
+        _selected_template(spec, "spec.template", "ReplicaSet", causes)
+    else:
+        _unusable(spec, causes)
+    _deployment_strategy(spec.get("strategy") or {}, causes)
+    for name in ("minReadySeconds", "revisionHistoryLimit"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        not_negative(deadline, "spec.progressDeadlineSeconds", causes)
+        if deadline <= (spec.get("minReadySeconds") or 0):
+            text = "must be greater than minReadySeconds"
+            causes.append(invalid("spec.progressDeadlineSeconds", deadline, text))
+    return causes
+
+
+def _deployment_strategy(strategy: JSONObject, causes: Causes) -> None:
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    path = "spec.strategy"
+    if kind == "Recreate":
+        if rolling is not None:
+            text = "may not be specified when strategy `type` is 'Recreate'"
+            causes.append(forbidden(f"{path}.rollingUpdate", text))
+    elif kind == "RollingUpdate":
+        if rolling is None:
+            text = "this should be defaulted and never be nil"
+            causes.append(required(f"{path}.rollingUpdate", text))
+        else:
+            _rolling(rolling, f"{path}.rollingUpdate", causes)
+    else:
+        shown = {"Type": kind or "", "RollingUpdate": None if rolling is None else rolling}
+        causes.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
+
+
+def _rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
+    away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    number_or_percent(away, f"{path}.maxUnavailable", causes)
+    number_or_percent(more, f"{path}.maxSurge", causes)
+    if share_or_number(away) == 0 and share_or_number(more) == 0:
+        causes.append(invalid(f"{path}.maxUnavailable", away, "may not be 0 when `maxSurge` is 0"))
+    at_most_whole(away, f"{path}.maxUnavailable", causes)
+
+
+def validate_deployment_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The selector stays."""
+    causes = validate_deployment(obj)
+    _immutable_selector(obj, old, causes)
+    return causes
+
+
+def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    before = old.get("status") or {}
+    names = (
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    _within(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+    count, was = status.get("collisionCount"), before.get("collisionCount")
+    if was is not None and (count is None or count < was):
+        causes.append(invalid("status.collisionCount", count, "cannot be decremented"))
+    return causes
+
+
+def _within(status: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
+    replicas = status.get("replicas") or 0
+    for name in names:
+        count = status.get(name) or 0
+        if count > replicas:
+            causes.append(invalid(f"status.{name}", count, _BEYOND))
+
+
+# --- replica sets and replication controllers --------------------------------------------------------------------
+
+
+def validate_replica_set(obj: JSONObject) -> list[Cause]:
+    """A replica set as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    for name in ("replicas", "minReadySeconds"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    if _selector(spec, "deployment", causes):
+        _selected_template(spec, "spec.template", "ReplicaSet", causes)
+    else:
+        _unusable(spec, causes)
+    return causes
+
+
+def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The selector stays."""
+    causes = validate_replica_set(obj)
+    _immutable_selector(obj, old, causes)
+    return causes
+
+
+def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    for name in ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"):
+        not_negative(status.get(name), f"status.{name}", causes)
+    _within(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+    return causes
+
+
+def validate_replication_controller(obj: JSONObject) -> list[Cause]:
+    """A replication controller as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    for name in ("minReadySeconds", "replicas"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    selector, template = spec.get("selector"), spec.get("template")
+    if not selector:
+        causes.append(required("spec.selector"))
+    if template is None:
+        causes.append(required("spec.template"))
+        return causes
+    found = (template.get("metadata") or {}).get("labels") or {}
+    if selector and any(found.get(key) != value for key, value in selector.items()):
+        text = "`selector` does not match template `labels`"
+        causes.append(invalid("spec.template.metadata.labels", found or None, text))
+    validate_template(template, "spec.template", causes)
+    _always(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
+    return causes
+
+
+# --- daemon sets -------------------------------------------------------------------------------------------------
+
+
+def validate_daemon_set(obj: JSONObject) -> list[Cause]:
+    """A daemon set as it may stand."""
+    causes: Causes = []
+    spec = obj["spec"]
+    template, selector = spec.get("template") or {}, spec.get("selector")
+    if selector is None:
+        causes.append(required("spec.selector"))
+    else:
+        label_selector(selector, "spec.selector", causes)
+        found = (template.get("metadata") or {}).get("labels")
+        if selector_empty(selector):
+            causes.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
+        elif not selects(selector, found or {}):
+            text = "`selector` does not match template `labels`"
+            causes.append(invalid("spec.template.metadata.labels", found, text))
+    validate_template(template, "spec.template", causes)
+    _always(template.get("spec") or {}, "spec.template", "DaemonSet", causes)
+    for name in ("minReadySeconds", "templateGeneration"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    strategy = spec.get("updateStrategy") or {}
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    path = "spec.updateStrategy"
+    if kind == "RollingUpdate":
+        if rolling is None:
+            causes.append(required(f"{path}.rollingUpdate"))
+        else:
+            _daemon_rolling(rolling, f"{path}.rollingUpdate", causes)
+    elif kind != "OnDelete":
+        shown = {"Type": kind or "", "RollingUpdate": rolling}
+        causes.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
+    not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
+    return causes
+
+
+def _daemon_rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
+    away, more = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    number_or_percent(away, f"{path}.maxUnavailable", causes)
+    number_or_percent(more, f"{path}.maxSurge", causes)
+    at_most_whole(away, f"{path}.maxUnavailable", causes)
+    at_most_whole(more, f"{path}.maxSurge", causes)
+    if share_or_number(away) and share_or_number(more):
+        causes.append(invalid(f"{path}.maxSurge", more, "may not be set when maxUnavailable is non-zero"))
+    if not share_or_number(away) and not share_or_number(more):
+        causes.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+
+
+def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The selector stays."""
+    causes = validate_daemon_set(obj)
+    _immutable_selector(obj, old, causes)
+    return causes
+
+
+def validate_daemon_set_status(obj: JSONObject) -> list[Cause]:
+    """Counts."""
+    causes: Causes = []
+    names = (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    for name in names:
+        not_negative((obj.get("status") or {}).get(name), f"status.{name}", causes)
+    return causes
+
+
+# --- stateful sets -----------------------------------------------------------------------------------------------
+
+
+def validate_stateful_set(obj: JSONObject) -> list[Cause]:
+    """A stateful set as it may stand; its pods' names have to be labels."""
+    causes: Causes = []
+    spec = obj["spec"]
+    policy = spec.get("podManagementPolicy") or ""
+    if not policy:
+        causes.append(required("spec.podManagementPolicy"))
+    elif policy not in ("OrderedReady", "Parallel"):
+        causes.append(invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+    _stateful_strategy(spec.get("updateStrategy") or {}, causes)
+    kept = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for name in ("whenDeleted", "whenScaled"):
+        if kept and kept.get(name) not in ("Retain", "Delete"):
+            where = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
+            causes.append(unsupported(where, kept.get(name) or "", ("Retain", "Delete")))
+    for name in ("replicas", "minReadySeconds"):
+        not_negative(spec.get(name), f"spec.{name}", causes)
+    if spec.get("ordinals") is not None:
+        not_negative(spec["ordinals"].get("start"), "spec.ordinals.start", causes)
+    if spec.get("serviceName"):
+        check(spec["serviceName"], "spec.serviceName", dns_label, causes)
+    if _selector(spec, "statefulset", causes):
+        # The reference does not look at the pods: their volumes come from claims that are not there yet.
+        _selected_template(spec, "spec.template", "StatefulSet", causes, whole=False)
+    else:
+        _unusable(spec, causes)
+    return causes
+
+
+def _stateful_strategy(strategy: JSONObject, causes: Causes) -> None:
+    kind, rolling = strategy.get("type") or "", strategy.get("rollingUpdate")
+    path = "spec.updateStrategy"
+    if not kind:
+        causes.append(required(path))
+    elif kind == "OnDelete":
+        if rolling is not None:
+            shown = go_json({"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")})
+            text = "only allowed for updateStrategy 'RollingUpdate'"
+            causes.append(invalid_shown(f"{path}.rollingUpdate", shown, text))
+    elif kind == "RollingUpdate":
+        if rolling is not None:
+            not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", causes)
+            away: Any = rolling.get("maxUnavailable")
+            if away is not None:
+                number_or_percent(away, f"{path}.rollingUpdate.maxUnavailable", causes)
+                if share_or_number(away) == 0:
+                    causes.append(invalid(f"{path}.rollingUpdate.maxUnavailable", away, "cannot be 0"))
+                at_most_whole(away, f"{path}.rollingUpdate.maxUnavailable", causes)
+    else:
+        causes.append(invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'"))
+
+
+def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Identity and storage of the pods stay."""
+    causes = validate_stateful_set(obj)
+    spec, before = obj["spec"], old["spec"]
+    changed = any(
+        spec.get(name) != before.get(name) for name in spec.keys() | before.keys() if name not in _STATEFUL_SET
+    )
+    if changed:
+        text = (
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+        )
+        causes.append(forbidden("spec", text))
+    return causes
+
+
+def validate_stateful_set_status(obj: JSONObject) -> list[Cause]:
+    """Counts that fit each other."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    names = (
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    )
+    for name in names:
+        not_negative(status.get(name), f"status.{name}", causes)
+    _within(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), causes)
+    if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
+        text = "cannot be greater than status.readyReplicas"
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+    return causes
+
+
+# --- controller revisions ----------------------------------------------------------------------------------------
+
+
+def validate_controller_revision(obj: JSONObject) -> list[Cause]:
+    """It has data and a number."""
+    causes: Causes = []
+    if obj.get("data") is None:
+        causes.append(required("data", "data is mandatory"))
+    not_negative(obj.get("revision"), "revision", causes)
+    return causes
+
+
+def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The data stay."""
+    causes = validate_controller_revision(obj)
+    immutable(obj.get("data"), old.get("data"), "data", causes)
+    return causes

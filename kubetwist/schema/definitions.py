@@ -1,0 +1,147 @@
+"""
+The OpenAPI definitions of one Kubernetes release, from the files of the C{kubernetes-validate} package.
+
+Its files add C{null} to the types of optional fields and C{enum} to kind and apiVersion; that is undone here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import orjson
+
+from ..api.resource import GroupVersionKind, JSONObject
+from .objecttype import ObjectType
+from .openapi import openapi_schema
+from .protobuf import ProtobufTypes
+from .typebuilder import TypeBuilder
+
+_FOLDER = re.compile(r"v(?P<minor>1\.[0-9]+)\.[0-9]+-local")
+
+
+class UnknownRelease(ValueError):
+    """No definitions are there for a release; the text says for which there are."""
+
+
+@cache
+def _files() -> dict[str, Path]:
+    """The file of each release, oldest first."""
+    # Only its data is wanted: importing the package would load a JSON Schema validator.
+    spec = find_spec("kubernetes_validate")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent / "kubernetes-json-schema"
+    found = {}
+    for path in folder.iterdir():
+        match = _FOLDER.fullmatch(path.name)
+        if match:
+            found[match["minor"]] = path / "_definitions.json"
+    return {minor: found[minor] for minor in sorted(found, key=lambda minor: int(minor.partition(".")[2]))}
+
+
+def available_versions() -> list[str]:
+    """The releases there are definitions for, oldest first: C{"1.25"} and so on."""
+    return list(_files())
+
+
+def _definitions(minor: str) -> dict[str, JSONObject]:
+    definitions: dict[str, JSONObject] = orjson.loads(_files()[minor].read_bytes())["$defs"]
+    return definitions
+
+
+class Definitions:
+    """
+    The types of one release.
+
+    In memory they are without their descriptions and encoded, until they are used.
+
+    @ivar minor: The release, C{"1.36"}.
+    @ivar protobuf: The types as protobuf has them.
+    """
+
+    def __init__(self, minor: str, encoded: dict[str, bytes], kinds: dict[GroupVersionKind, str]) -> None:
+        self.minor = minor
+        self._encoded = encoded
+        self._kinds = kinds
+        self._types: dict[GroupVersionKind, ObjectType] = {}
+        self._descriptions: dict[str, dict[str, str]] = {}
+        self._builder = TypeBuilder(self._schema)
+        self.protobuf = ProtobufTypes(self._schema)
+
+    @classmethod
+    def load(cls, minor: str) -> Definitions:
+        """
+        Read the definitions of a release.
+
+        @raise UnknownRelease: There are none.
+        """
+        if minor not in _files():
+            raise UnknownRelease(
+                f"no types of Kubernetes {minor}; there are those of {', '.join(available_versions())}"
+            )
+        encoded = {}
+        kinds = {}
+        for name, schema in _definitions(minor).items():
+            for gvk in schema.get("x-kubernetes-group-version-kind", ()):
+                kinds[GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"])] = name
+            schema.pop("description", None)
+            for part in schema.get("properties", {}).values():
+                part.pop("description", None)
+            encoded[name] = orjson.dumps(schema)
+        return cls(minor, encoded, kinds)
+
+    def gvks(self) -> Iterable[GroupVersionKind]:
+        """All kinds, with those (C{DeleteOptions}, C{WatchEvent}) that every group has."""
+        return self._kinds.keys()
+
+    def knows(self, gvk: GroupVersionKind) -> bool:
+        """Whether the release has a kind."""
+        return gvk in self._kinds
+
+    def definition_of(self, gvk: GroupVersionKind) -> str:
+        """
+        The name of a kind's definition: C{io.k8s.api.core.v1.Pod}.
+
+        @raise KeyError: The release has no such kind.
+        """
+        return self._kinds[gvk]
+
+    def type_for(self, gvk: GroupVersionKind) -> ObjectType:
+        """
+        The type of a kind.
+
+        @raise KeyError: The release has no such kind.
+        """
+        known = self._types.get(gvk)
+        if known is None:
+            known = self._types[gvk] = ObjectType(gvk, self._builder.struct(self._kinds[gvk]))
+        return known
+
+    def description(self, definition: str, field: str) -> str:
+        """
+        What the release says of a field; C{""} when it says nothing, or has no such type.
+
+        The file is read anew for every type that is asked about for the first time.
+        """
+        known = self._descriptions.get(definition)
+        if known is None:
+            properties = _definitions(self.minor).get(definition, {}).get("properties", {})
+            known = {name: part.get("description", "") for name, part in properties.items()}
+            self._descriptions[definition] = known
+        return known.get(field, "")
+
+    def openapi_schemas(self, ref_prefix: str) -> dict[str, JSONObject]:
+        """
+        All definitions as the OpenAPI documents have them, read anew and the caller's own.
+
+        @param ref_prefix: What stands before the name in a C{$ref}: C{"#/definitions/"} makes them OpenAPI 2,
+            everything else (C{"#/components/schemas/"}) OpenAPI 3.
+        """
+        return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _definitions(self.minor).items()}
+
+    def _schema(self, name: str) -> JSONObject:
+        schema: JSONObject = orjson.loads(self._encoded[name])
+        return schema

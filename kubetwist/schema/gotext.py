@@ -1,0 +1,47 @@
+"""JSON values as Go's C{fmt} prints them, which is how some messages quote them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+
+def go_text(value: Any) -> str:
+    """A value as C{%v} prints it: C{map[a:1 b:[x y]]}."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    return _float(value) if isinstance(value, float) else str(value)
+
+
+def go_type(value: Any) -> str:
+    """The Go type that a JSON value has when nothing says which."""
+    if value is None:
+        return "%!s(<nil>)"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    return "float64" if isinstance(value, float) else "int64"
+
+
+def _float(value: float) -> str:
+    number = Decimal(repr(value)).normalize()
+    sign, digits, _ = number.as_tuple()
+    exponent = number.adjusted()
+    if -4 <= exponent < 21:
+        return f"{number:f}"
+    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
+    mantissa = f"{first}.{rest}" if rest else first
+    return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"

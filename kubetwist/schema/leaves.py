@@ -1,0 +1,189 @@
+"""
+The types that are one JSON value: scalars, bytes, quantities, times, values of any shape.
+
+A reader takes a value that is not C{null} and returns it as Go would write it again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+from ..api.quantity import canonical
+from ..api.times import parse_micro_time, parse_time
+from .mismatch import Mismatch, Unreadable
+
+#: Reads a value; the list takes the names of unknown fields within it, without their paths.
+Reader = Callable[[Any, list[str]], Any]
+
+
+def text(go_type: str) -> Reader:
+    """Strings."""
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is not str:
+            raise Mismatch(value, go_type, "string")
+        return value
+
+    return read
+
+
+def boolean(go_type: str) -> Reader:
+    """Truth values."""
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is not bool:
+            raise Mismatch(value, go_type, "bool")
+        return value
+
+    return read
+
+
+_RANGES = {
+    "int32": (-(1 << 31), (1 << 31) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1),
+    "uint8": (0, (1 << 8) - 1),
+    "uint32": (0, (1 << 32) - 1),
+    "uint64": (0, (1 << 64) - 1),
+}
+
+
+def integer(go_type: str, width: str) -> Reader:
+    """Integers of a width, C{"int32"}; C{2.0} is none."""
+    lowest, highest = _RANGES.get(width, _RANGES["int64"])
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is int and lowest <= value <= highest:
+            return value
+        raise Mismatch(value, go_type, width, value.__class__ is int or value.__class__ is float)
+
+    return read
+
+
+def number(go_type: str) -> Reader:
+    """Floating point numbers; whole ones are written without a fraction."""
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is int:
+            return value
+        if value.__class__ is not float:
+            raise Mismatch(value, go_type, "float64")
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+
+    return read
+
+
+def octets(go_type: str) -> Reader:
+    """Bytes: base64, or a list of their numbers."""
+    octet = integer("uint8", "uint8")
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        if value.__class__ is str:
+            return base64_canonical(value)
+        if value.__class__ is not list:
+            raise Mismatch(value, go_type, "slice")
+        return base64.b64encode(bytes([0 if item is None else octet(item, unknown) for item in value])).decode()
+
+    return read
+
+
+def base64_canonical(value: str) -> str:
+    """
+    Base64 as Go writes it, of base64 as Go reads it: line breaks do not count, spare bits may be set.
+
+    @raise Unreadable: It is none.
+    """
+    try:
+        data = value.encode("ascii")
+        if b"\n" in data or b"\r" in data:
+            data = data.replace(b"\n", b"").replace(b"\r", b"")
+        decoded = binascii.a2b_base64(data, strict_mode=True)
+    except ValueError:
+        raise Unreadable(f"illegal base64 data at input byte {_base64_mistake(value.encode())}") from None
+    return base64.b64encode(decoded).decode()
+
+
+_ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def _base64_mistake(data: bytes) -> int:
+    """The position that Go's decoder complains about."""
+    position = 0
+    length = len(data)
+    while True:
+        taken = 0
+        while taken < 4:
+            if position == length:
+                return position - taken
+            octet = data[position]
+            position += 1
+            if octet in _ALPHABET:
+                taken += 1
+                continue
+            if octet in b"\r\n":
+                continue
+            if octet != ord("=") or taken < 2:
+                return position - 1
+            if taken == 2:
+                position = _past_line_breaks(data, position)
+                if position == length:
+                    return length
+                if data[position] != ord("="):
+                    return position - 1
+                position += 1
+            return _past_line_breaks(data, position)
+
+
+def _past_line_breaks(data: bytes, position: int) -> int:
+    while position < len(data) and data[position] in b"\r\n":
+        position += 1
+    return position
+
+
+def quantity(value: Any, unknown: list[str]) -> Any:
+    """Quantities, as strings or numbers, in canonical form."""
+    try:
+        return canonical(value)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+def time(value: Any, unknown: list[str]) -> Any:
+    """Times of whole seconds, in UTC; the zero time is L{None}."""
+    if value.__class__ is not str:
+        raise Mismatch(value, "string", "")
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+def micro_time(value: Any, unknown: list[str]) -> Any:
+    """Times of microseconds, in UTC; the zero time is L{None}."""
+    if value.__class__ is not str:
+        raise Mismatch(value, "string", "")
+    try:
+        return parse_micro_time(value)
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
+
+
+_int32 = _RANGES["int32"]
+
+
+def int_or_string(value: Any, unknown: list[str]) -> Any:
+    """A number or a name of one, a number or a percentage."""
+    if value.__class__ is str or (value.__class__ is int and _int32[0] <= value <= _int32[1]):
+        return value
+    raise Mismatch(value, "int32", "", value.__class__ is int or value.__class__ is float)
+
+
+def anything(value: Any, unknown: list[str]) -> Any:
+    """Any JSON, kept as it is."""
+    if value.__class__ is dict:
+        return {key: anything(item, unknown) for key, item in value.items()}
+    if value.__class__ is list:
+        return [anything(item, unknown) for item in value]
+    return value

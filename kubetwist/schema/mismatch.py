@@ -1,0 +1,128 @@
+"""Values that do not fit their type, in the words of Go's decoders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class Mismatch(Exception):
+    """
+    A value that does not fit, seen from where it stands; L{DecodeError} adds where that is.
+
+    @ivar value: The value.
+    @ivar go_type: The Go type that it should have had.
+    @ivar kind: What kind of type that is (C{"struct"}, C{"slice"}, C{"int32"}), C{""} when it reads its JSON by itself.
+    @ivar numeric: Whether the value is a number, and of a numeric type, but not one that the type can hold.
+    """
+
+    def __init__(self, value: Any, go_type: str, kind: str, numeric: bool = False) -> None:
+        super().__init__(go_type)
+        self.value = value
+        self.go_type = go_type
+        self.kind = kind
+        self.numeric = numeric
+
+    @property
+    def number(self) -> str:
+        """The number as the message quotes it, C{""} if it quotes none."""
+        return number_text(self.value) if self.numeric else ""
+
+
+class Unreadable(Exception):
+    """A value that the unmarshaler of its own type refuses; the text is all that clients are told."""
+
+
+class DecodeError(Exception):
+    """
+    An object that does not fit its Go type; C{str} of it is what C{encoding/json} says about that.
+
+    @ivar converted: What apimachinery's converter of unstructured objects says instead, which is what decodes the
+        result of a strategic merge patch.
+    @ivar path: Where the value is: keys of objects and indexes of lists.
+    """
+
+    def __init__(self, message: str, converted: str, path: tuple[str | int, ...], number: str = "") -> None:
+        super().__init__(message)
+        self.converted = converted
+        self.path = path
+        self._number = number
+
+    def as_written(self, document: bytes) -> str:
+        """
+        The message, with a number in it quoted as the document has it: C{1e1} and not C{10.0}.
+
+        @param document: The JSON that the object was read from.
+        """
+        message = str(self)
+        if not self._number:
+            return message
+        try:
+            value = json.loads(document, parse_float=str, parse_int=str)
+            for step in self.path:
+                value = value[step]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            # It was no JSON, or has keys twice; the number as we read it has to do.
+            return message
+        return message.replace(f"number {self._number} ", f"number {value} ", 1) if isinstance(value, str) else message
+
+
+def json_type(value: Any) -> str:
+    """What Go's decoder calls a JSON value of this type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, dict):
+        return "object"
+    return "null" if value is None else "number"
+
+
+def go_kind(value: Any) -> str:
+    """The kind of the Go value that a JSON value becomes when its type is not known."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "slice"
+    if isinstance(value, dict):
+        return "map"
+    return "float64" if isinstance(value, float) else "int64"
+
+
+def number_text(value: float) -> str:
+    """A number as a client will most likely have written it."""
+    return repr(value)
+
+
+def json_message(mismatch: Mismatch, struct: str, fields: str) -> str:
+    """
+    What C{encoding/json} says.
+
+    @param struct: The Go struct with the field where the value stands, C{""} when it stands in none.
+    @param fields: The names of the fields that lead there.
+    """
+    said = json_type(mismatch.value)
+    if mismatch.numeric:
+        said += f" {mismatch.number}"
+    where = f"struct field {struct}.{fields}" if fields else "value"
+    return f"json: cannot unmarshal {said} into Go {where} of type {mismatch.go_type}"
+
+
+def converter_message(mismatch: Mismatch) -> str:
+    """What apimachinery's converter says."""
+    kind = mismatch.kind
+    if not kind:
+        return json_message(mismatch, "", "")
+    found = go_kind(mismatch.value)
+    if kind == "struct":
+        return f"cannot restore struct from: {found}"
+    if kind in ("slice", "map"):
+        return f"cannot restore {kind} from {found}"
+    # Go converts between numbers, and from integers to strings; but the converter allows only what JSON knows.
+    if mismatch.numeric or (found == "int64" and kind == "string"):
+        return f"cannot convert {found} to {mismatch.go_type}"
+    return f"unrecognized type: {kind}"

@@ -1,0 +1,388 @@
+"""
+Types as trees of nodes: each has a closure that reads values fast, and a slow walk that says what is wrong where.
+
+The closures know no paths: nearly all objects are without fault. They raise L{Mismatch} or L{Unreadable}, and put the
+names of unknown fields into a list. When that happened, L{Node.walk} goes through the value once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from ..api.goquote import quoted
+from .goshape import ALWAYS, NULLABLE, OMITTED, OMITZERO
+from .leaves import Reader
+from .mismatch import DecodeError, Mismatch, Unreadable, converter_message, json_message
+
+#: What the reference keeps of unknown fields.
+MOST_PROBLEMS = 100
+
+
+class Trail:
+    """
+    Where the walk is.
+
+    @ivar problems: A text for each unknown field found so far.
+    """
+
+    def __init__(self) -> None:
+        self.path: list[str | int] = []
+        self.problems: dict[str, None] = {}
+        self._fields: list[str] = []
+        self._structs: list[str] = []
+
+    def enter(self, struct: str, names: Iterable[str]) -> tuple[int, int]:
+        """Go into a field of a struct; L{leave} takes what is returned."""
+        before = len(self._fields), len(self._structs)
+        self._structs.append(struct)
+        self._fields += names
+        return before
+
+    def leave(self, before: tuple[int, int]) -> None:
+        """Be where L{enter} was called."""
+        del self._fields[before[0] :]
+        del self._structs[before[1] :]
+
+    def unknown(self, name: str) -> None:
+        """Take note of a field that the struct here does not have."""
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems[f"unknown field {quoted(self._shown(name))}"] = None
+
+    def fail(self, mismatch: Mismatch) -> NoReturn:
+        """The value here does not fit."""
+        struct = self._structs[-1] if self._structs else ""
+        message = json_message(mismatch, struct, ".".join(self._fields))
+        raise DecodeError(message, converter_message(mismatch), tuple(self.path), mismatch.number)
+
+    def refuse(self, error: Unreadable) -> NoReturn:
+        """The value here can not be read by its own type."""
+        raise DecodeError(str(error), str(error), tuple(self.path))
+
+    def _shown(self, name: str) -> str:
+        shown = ""
+        for step in [*self.path, name]:
+            if isinstance(step, int):
+                shown += f"[{step}]"
+            else:
+                shown += f".{step}" if shown else step
+        return shown
+
+
+class Node:
+    """
+    A type.
+
+    @ivar go_type: How Go prints it.
+    @ivar read: Reads a value that is not C{null}.
+    """
+
+    __slots__ = ("go_type", "read")
+
+    go_type: str
+    read: Reader
+
+    def zero(self) -> Any:
+        """What an absent value shows as, where it shows."""
+        return None
+
+    def null(self) -> Any:
+        """What a C{null} in a list or map of this type shows as."""
+        return self.zero()
+
+    def walk(self, value: Any, trail: Trail) -> None:
+        """
+        Tell of unknown fields in C{value} and of the first thing that does not fit.
+
+        @raise DecodeError: Something does not fit.
+        """
+        try:
+            self.read(value, [])
+        except Mismatch as mismatch:
+            trail.fail(mismatch)
+        except Unreadable as error:
+            trail.refuse(error)
+
+    def compiled(self) -> Reader:
+        """L{read}, made if it is not there yet."""
+        return self.read
+
+
+class Leaf(Node):
+    """A type that is one JSON value."""
+
+    __slots__ = ("_null", "_zero")
+
+    def __init__(self, read: Reader, go_type: str, zero: Any, null: Any = None) -> None:
+        self.read = read
+        self.go_type = go_type
+        self._zero = zero
+        self._null = zero if null is None else null
+
+    def zero(self) -> Any:
+        """The zero value."""
+        return self._zero
+
+    def null(self) -> Any:
+        """Mostly the zero value."""
+        return self._null
+
+
+class ListNode(Node):
+    """A list of one type."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Node, go_type: str) -> None:
+        self.item = item
+        self.go_type = go_type
+
+    def compiled(self) -> Reader:
+        """Make the closure for the type of the items."""
+        if not hasattr(self, "read"):
+            self.read = self._strings() if is_text(self.item) else self._items()
+        return self.read
+
+    def _strings(self) -> Reader:
+        go_type, read_item = self.go_type, self.item.read
+        only = {str}
+
+        def read(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not list:
+                raise Mismatch(value, go_type, "slice")
+            if {*map(type, value)} <= only:
+                return value.copy()
+            return ["" if item is None else read_item(item, unknown) for item in value]
+
+        return read
+
+    def _items(self) -> Reader:
+        go_type, read_item, null = self.go_type, self.item.compiled(), self.item.null
+
+        def read(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not list:
+                raise Mismatch(value, go_type, "slice")
+            return [null() if item is None else read_item(item, unknown) for item in value]
+
+        return read
+
+    def walk(self, value: Any, trail: Trail) -> None:
+        """Walk through the items."""
+        if not isinstance(value, list):
+            trail.fail(Mismatch(value, self.go_type, "slice"))
+        for index, item in enumerate(value):
+            if item is not None:
+                trail.path.append(index)
+                self.item.walk(item, trail)
+                trail.path.pop()
+
+
+class MapNode(Node):
+    """A map from strings to one type."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Node, go_type: str) -> None:
+        self.item = item
+        self.go_type = go_type
+
+    def compiled(self) -> Reader:
+        """Make the closure for the type of the values."""
+        if not hasattr(self, "read"):
+            self.read = self._strings() if is_text(self.item) else self._items()
+        return self.read
+
+    def _strings(self) -> Reader:
+        go_type, read_item = self.go_type, self.item.read
+        only = {str}
+
+        def read(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not dict:
+                raise Mismatch(value, go_type, "map")
+            if {*map(type, value.values())} <= only:
+                return value.copy()
+            return {key: "" if item is None else read_item(item, unknown) for key, item in value.items()}
+
+        return read
+
+    def _items(self) -> Reader:
+        go_type, read_item, null = self.go_type, self.item.compiled(), self.item.null
+
+        def read(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not dict:
+                raise Mismatch(value, go_type, "map")
+            return {key: null() if item is None else read_item(item, unknown) for key, item in value.items()}
+
+        return read
+
+    def walk(self, value: Any, trail: Trail) -> None:
+        """Walk through the values."""
+        if not isinstance(value, dict):
+            trail.fail(Mismatch(value, self.go_type, "map"))
+        for key, item in value.items():
+            if item is not None:
+                trail.path.append(key)
+                self.item.walk(item, trail)
+                trail.path.pop()
+
+
+def is_text(node: Node) -> bool:
+    """Whether values of the type are plain strings."""
+    return isinstance(node, Leaf) and node.zero() == ""
+
+
+class Field:
+    """
+    A field of a struct.
+
+    @ivar embedded: The structs that it is embedded by.
+    @ivar strategies: Its C{x-kubernetes-patch-strategy}, taken apart.
+    @ivar merge_key: Its C{x-kubernetes-patch-merge-key}.
+    """
+
+    __slots__ = ("embedded", "merge_key", "name", "node", "presence", "strategies")
+
+    def __init__(
+        self,
+        name: str,
+        node: Node,
+        presence: str,
+        embedded: tuple[str, ...],
+        strategies: frozenset[str],
+        merge_key: str,
+    ) -> None:
+        self.name = name
+        self.node = node
+        self.presence = presence
+        self.embedded = embedded
+        self.strategies = strategies
+        self.merge_key = merge_key
+
+
+# What a struct's closure does with a field, besides reading it.
+_KEEP, _DROP_EMPTY, _NULL_EMPTY = range(3)
+
+
+class StructNode(Node):
+    """
+    A struct.
+
+    Its fields come from C{fields_of} at first use, so that types may contain themselves.
+    """
+
+    __slots__ = ("_fields", "_fields_of", "_making", "name")
+
+    def __init__(self, definition: str, go_type: str, fields_of: Callable[[str], Mapping[str, Field]]) -> None:
+        self.name = definition
+        self.go_type = go_type
+        self._fields_of = fields_of
+        self._fields: Mapping[str, Field] | None = None
+        self._making = False
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """The fields by name."""
+        if self._fields is None:
+            self._fields = self._fields_of(self.name)
+        return self._fields
+
+    def zero(self) -> Any:
+        """What is always there."""
+        return {
+            field.name: field.node.zero() if field.presence == ALWAYS else None
+            for field in self.fields.values()
+            if field.presence in (ALWAYS, NULLABLE)
+        }
+
+    def walk(self, value: Any, trail: Trail) -> None:
+        """Walk through the fields."""
+        if not isinstance(value, dict):
+            trail.fail(Mismatch(value, self.go_type, "struct"))
+        struct = self.name.rpartition(".")[2]
+        for name, item in value.items():
+            field = self.fields.get(name)
+            if field is None:
+                trail.unknown(name)
+            elif item is not None:
+                before = trail.enter(struct, [*field.embedded, name])
+                trail.path.append(name)
+                field.node.walk(item, trail)
+                trail.path.pop()
+                trail.leave(before)
+
+    def compiled(self) -> Reader:
+        """Make the closure; where the type contains itself, one that looks it up later."""
+        if hasattr(self, "read"):
+            return self.read
+        if self._making:
+            return lambda value, unknown: self.read(value, unknown)
+        self._making = True
+        self.read = self._reader()
+        self._making = False
+        return self.read
+
+    def _reader(self) -> Reader:
+        go_type = self.go_type
+        # Strings, which most fields are, are read right here: those kept when empty and those not.
+        kept, dropped = object(), object()
+        plan: dict[str, Any] = {}
+        texts: dict[str, str] = {}
+        constants: list[tuple[str, Any]] = []
+        makers: list[tuple[str, Callable[[], Any]]] = []
+        for name, field in self.fields.items():
+            node, presence = field.node, field.presence
+            omits = presence in (OMITTED, OMITZERO)
+            if is_text(node):
+                plan[name] = dropped if omits else kept
+                texts[name] = node.go_type
+            else:
+                action = _DROP_EMPTY if omits else _KEEP
+                if presence == ALWAYS and isinstance(node, (ListNode, MapNode)):
+                    action = _NULL_EMPTY
+                plan[name] = (action, node.compiled())
+            if presence == NULLABLE:
+                constants.append((name, None))
+            elif presence == ALWAYS:
+                if isinstance(node, StructNode):
+                    makers.append((name, node.zero))
+                else:
+                    constants.append((name, node.zero()))
+        look_up = plan.get
+        always = frozenset(name for name, _ in [*constants, *makers])
+
+        def read(value: Any, unknown: list[str]) -> Any:
+            if value.__class__ is not dict:
+                raise Mismatch(value, go_type, "struct")
+            out: dict[str, Any] = {}
+            for name, item in value.items():
+                known = look_up(name)
+                if known is dropped:
+                    if item.__class__ is str:
+                        if item:
+                            out[name] = item
+                    elif item is not None:
+                        raise Mismatch(item, texts[name], "string")
+                elif known is kept:
+                    if item.__class__ is str:
+                        out[name] = item
+                    elif item is not None:
+                        raise Mismatch(item, texts[name], "string")
+                elif known is None:
+                    unknown.append(name)
+                elif item is not None:
+                    action, read_item = known
+                    result = read_item(item, unknown)
+                    if result or not action:
+                        out[name] = result
+                    elif action == _NULL_EMPTY:
+                        out[name] = None
+            if not always <= out.keys():
+                for name, constant in constants:
+                    if name not in out:
+                        out[name] = constant
+                for name, make in makers:
+                    if name not in out:
+                        out[name] = make()
+            return out
+
+        return read

@@ -1,0 +1,66 @@
+"""
+One kind in one version: what decoding JSON into its Go struct and encoding it again makes of an object.
+
+L{ObjectType} is what the layers above use; how it works is in L{kubetwist.schema.nodes}.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..api.resource import GroupVersionKind, JSONObject
+from .mismatch import DecodeError, Mismatch, Unreadable
+from .nodes import StructNode, Trail
+
+__all__ = ["DecodeError", "ObjectType"]
+
+
+class ObjectType:
+    """
+    A kind, compiled at first use.
+
+    @ivar gvk: Which kind it is.
+    @ivar definition: The name of its OpenAPI definition.
+    @ivar root: Its fields, by which strategic merge patches go.
+    """
+
+    __slots__ = ("definition", "gvk", "root")
+
+    def __init__(self, gvk: GroupVersionKind, root: StructNode) -> None:
+        self.gvk = gvk
+        self.definition = root.name
+        self.root = root
+
+    @property
+    def top_level_fields(self) -> tuple[str, ...]:
+        """The names of the fields of the object itself."""
+        return tuple(self.root.fields)
+
+    def decode(self, obj: Any, problems: list[str]) -> JSONObject:
+        """
+        Bring an object into the form in which the reference shows it.
+
+        Fields that the kind does not have are dropped, as are nulls and, where Go leaves them out, zero values; where
+        Go does not, they are added. Quantities, times and bytes are written as Go writes them.
+
+        @param obj: Decoded JSON; it stays as it is.
+        @param problems: Takes a text for each field that was dropped because the kind does not have it.
+        @return: A new object that shares nothing with C{obj} that could be changed.
+        @raise DecodeError: A value does not fit its field.
+        """
+        unknown: list[str] = []
+        try:
+            decoded: JSONObject = self.root.compiled()(obj, unknown)
+        except (Mismatch, Unreadable):
+            self.root.walk(obj, Trail())
+            raise
+        if unknown:
+            trail = Trail()
+            self.root.walk(obj, trail)
+            problems += trail.problems
+        return decoded
+
+    def zero(self) -> JSONObject:
+        """An object of this kind without content, as bookmarks carry it; without C{kind} and C{apiVersion}."""
+        zero: JSONObject = self.root.zero()
+        return zero

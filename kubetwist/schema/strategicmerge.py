@@ -1,0 +1,370 @@
+"""
+Strategic merge patches: merge patches that know, from the types, which lists merge and by which key.
+
+Semantics and messages are those of apimachinery's C{pkg/util/strategicpatch}. Where that searches lists for each item,
+this looks things up, so that patching long lists takes time in proportion to their length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..api.resource import JSONObject
+from .gotext import go_text, go_type
+from .mismatch import json_type
+from .nodes import ListNode, MapNode, Node, StructNode
+from .objecttype import ObjectType
+
+_DIRECTIVE = "$patch"
+_DELETE, _REPLACE, _MERGE = "delete", "replace", "merge"
+_RETAIN_KEYS = "$retainKeys"
+_DELETE_FROM_LIST = "$deleteFromPrimitiveList"
+_ELEMENT_ORDER = "$setElementOrder"
+
+
+class StrategicMergeError(Exception):
+    """
+    A patch that can not be applied.
+
+    @ivar code: The HTTP status: 400 for directives of the wrong form, 422 for lists of lists, and 500 (without a
+        reason) for all else, as the reference answers it.
+    @ivar message: What the client is told.
+    """
+
+    def __init__(self, message: str, code: int = 500) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def strategic_merge(obj: JSONObject, patch: Any, object_type: ObjectType) -> JSONObject:
+    """
+    Apply a patch.
+
+    @param obj: The object as it is; it stays so.
+    @param patch: The patch, decoded; it too stays as it is.
+    @return: A value that shares what did not change with C{obj} and what is new with C{patch}, and is for
+        L{ObjectType.decode} to make an object of.
+    @raise StrategicMergeError: The patch, or one of its directives, does not make sense here.
+    """
+    if patch is None:
+        return obj
+    if not isinstance(patch, dict):
+        what = f"cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        raise StrategicMergeError(f"json: {what}", 400)
+    return _merge_maps(obj, patch, object_type.root)
+
+
+def _no_merge_key(item: Any, merge_key: str) -> StrategicMergeError:
+    return StrategicMergeError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+
+
+def _bad_directive(directive: Any, item: Any) -> StrategicMergeError:
+    return StrategicMergeError(f"unknown patch type: {go_text(directive)} in map: {go_text(item)}")
+
+
+def _bad_argument(expected: str, value: Any) -> StrategicMergeError:
+    return StrategicMergeError(f"expected a {expected}, but received a {go_type(value)}")
+
+
+def _merge_maps(original: JSONObject, patch: JSONObject, node: Node) -> JSONObject:
+    if _DIRECTIVE in patch:
+        directive = patch[_DIRECTIVE]
+        if directive == _REPLACE:
+            return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+        if directive == _DELETE:
+            return {}
+        raise _bad_directive(directive, patch)
+    merged = {**original}
+    if _RETAIN_KEYS in patch:
+        patch = {**patch}
+        _retain_keys(merged, patch)
+    ordered = [key for key in patch if key.startswith(_ELEMENT_ORDER)]
+    if ordered:
+        patch = {**patch}
+        for key in ordered:
+            _merge_ordered(merged, patch, key, node)
+    for key, value in patch.items():
+        deletes = key.startswith(_DELETE_FROM_LIST)
+        if deletes:
+            key = _directed_field(key, _DELETE_FROM_LIST, "primitive list")
+        if value is None:
+            merged.pop(key, None)
+            continue
+        before = merged.get(key, _ABSENT)
+        if before.__class__ is not value.__class__:
+            if not deletes:
+                _put(merged, key, _without_nulls(value))
+        elif isinstance(value, dict):
+            child, strategy, _ = _field(node, key)
+            merged[key] = value if strategy == _REPLACE else _merge_maps(before, value, child)
+        elif isinstance(value, list):
+            child, strategy, merge_key = _list_field(node, key)
+            merged[key] = _merge_field(before, value, child, strategy, merge_key, deletes)
+        else:
+            merged[key] = value
+    return merged
+
+
+_ABSENT: Any = object()
+_DROPPED: Any = object()
+
+
+def _put(merged: JSONObject, key: str, value: Any) -> None:
+    value = _without_directives(value)
+    if value is _DROPPED:
+        merged.pop(key, None)
+    else:
+        merged[key] = value
+
+
+def _without_nulls(value: Any) -> Any:
+    """A value for a place where nothing was: no nulls to delete anything with."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def _without_directives(value: Any) -> Any:
+    """The value, L{_DROPPED} if it is nothing but a directive."""
+    if isinstance(value, dict):
+        if _DIRECTIVE in value:
+            return _DROPPED
+        cleaned = {key: _without_directives(item) for key, item in value.items()}
+        return {key: item for key, item in cleaned.items() if item is not _DROPPED}
+    if isinstance(value, list):
+        return [item for item in map(_without_directives, value) if item is not _DROPPED]
+    return value
+
+
+def _retain_keys(merged: JSONObject, patch: JSONObject) -> None:
+    """Apply and remove C{$retainKeys}: what it does not name goes, and the patch may set nothing else."""
+    bad = StrategicMergeError("invalid patch format of retainKeys", 400)
+    retained = patch.pop(_RETAIN_KEYS)
+    if not isinstance(retained, list):
+        raise bad
+    names = {name for name in retained if isinstance(name, str)}
+    for key, value in patch.items():
+        if value is not None and key not in names and not key.startswith((_DELETE_FROM_LIST, _ELEMENT_ORDER)):
+            raise bad
+    for key in merged.keys() - names:
+        del merged[key]
+
+
+def _directed_field(key: str, prefix: str, what: str) -> str:
+    """The field that a directive is about: C{ports} of C{$setElementOrder/ports}."""
+    directive, slash, name = key.partition("/")
+    if directive != prefix or not slash:
+        raise StrategicMergeError(f"invalid patch format of {what}", 400)
+    return name
+
+
+def _field(node: Node, key: str) -> tuple[Node, str, str]:
+    """The type of a field, how it merges and by which key."""
+    if not isinstance(node, StructNode):
+        # Types that are any JSON are structs to Go, but none with fields.
+        kind = {ListNode: "slice", MapNode: "map"}.get(type(node))
+        if kind is not None:
+            raise StrategicMergeError(f"merging an object in json but data type is not struct, instead is: {kind}")
+        field = None
+    else:
+        field = node.fields.get(key)
+    if field is None:
+        name = node.go_type.rpartition(".")[2]
+        raise StrategicMergeError(f'unable to find api field in struct {name} for the json field "{key}"')
+    return field.node, next(iter(field.strategies - {"retainKeys"}), ""), field.merge_key
+
+
+def _list_field(node: Node, key: str) -> tuple[Node, str, str]:
+    """The type of a list field's items, how it merges and by which key."""
+    child, strategy, merge_key = _field(node, key)
+    if not isinstance(child, ListNode):
+        raise StrategicMergeError("expected slice or array type, but got: struct")
+    return child.item, strategy, merge_key
+
+
+def _merge_field(
+    original: list[Any], patch: list[Any], node: Node, strategy: str, merge_key: str, deletes: bool
+) -> list[Any]:
+    if strategy != _MERGE and not deletes:
+        return patch
+    if not original and not patch:
+        return original
+    if _item_type(original, patch) is not dict:
+        if deletes:
+            gone = set(patch)
+            return [item for item in original if item not in gone]
+        merged = list(dict.fromkeys([*original, *patch]))
+        return _in_order(merged, patch, original, "")
+    if not merge_key:
+        kind = {StructNode: "struct", MapNode: "map"}.get(type(node), "string")
+        raise StrategicMergeError(f"cannot merge lists without merge key for {kind}")
+    original, patch = _special_items(original, patch, merge_key)
+    merged = _merge_items(original, patch, node, merge_key)
+    return _in_order(merged, patch, original, merge_key)
+
+
+def _item_type(*lists: list[Any]) -> type:
+    """The one type of all items."""
+    types = {type(item) for items in lists for item in items}
+    if list in types:
+        raise StrategicMergeError("the server rejected our request due to an error in our request", 422)
+    if len(types) > 1:
+        raise StrategicMergeError(f"list element types are not identical: {go_text(list(lists))}")
+    if not types:
+        raise StrategicMergeError("no elements in any of the given slices")
+    return types.pop()
+
+
+def _identity(item: Any, merge_key: str) -> Any:
+    """What tells items of a list apart; to Go C{1}, C{1.0} and C{true} are three things."""
+    value = item[merge_key] if merge_key else item
+    return (value.__class__, repr(value) if isinstance(value, (dict, list)) else value)
+
+
+def _identities(items: list[Any], merge_key: str) -> list[Any]:
+    if merge_key:
+        for item in items:
+            if not isinstance(item, dict):
+                raise _bad_argument("map[string]interface {}", item)
+            if merge_key not in item:
+                raise _no_merge_key(item, merge_key)
+    return [_identity(item, merge_key) for item in items]
+
+
+def _special_items(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+    """Apply the items that are directives; return what is left of both lists."""
+    ordinary: list[Any] = []
+    deleted = set()
+    replaces = False
+    for item in patch:
+        if _DIRECTIVE not in item:
+            ordinary.append(item)
+            continue
+        directive = item[_DIRECTIVE]
+        if directive == _DELETE:
+            if merge_key not in item:
+                raise _no_merge_key(item, merge_key)
+            deleted.add(_identity(item, merge_key))
+        elif directive == _REPLACE:
+            replaces = True
+        elif directive == _MERGE:
+            raise StrategicMergeError("merging lists cannot yet be specified in the patch")
+        else:
+            raise _bad_directive(directive, item)
+    if replaces:
+        return ordinary, []
+    if deleted:
+        original = [item for item in original if merge_key not in item or _identity(item, merge_key) not in deleted]
+    return original, ordinary
+
+
+def _merge_items(original: list[Any], patch: list[Any], node: Node, merge_key: str) -> list[Any]:
+    """Merge each item of the patch into the first with its key, or append it."""
+    merged = original.copy()
+    places: dict[Any, int] = {}
+    for place, item in enumerate(original):
+        if merge_key in item:
+            places.setdefault(_identity(item, merge_key), place)
+    for item in patch:
+        if merge_key not in item:
+            raise _no_merge_key(item, merge_key)
+        place = places.setdefault(_identity(item, merge_key), len(merged))
+        if place < len(merged):
+            merged[place] = _merge_maps(merged[place], item, node)
+        else:
+            merged.append(item)
+    return merged
+
+
+def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: str) -> list[Any]:
+    """
+    Bring merged items into order: those named by C{wanted} as there, the others as in C{live}.
+
+    The others come as early as they can without a live item before one that was before it.
+    """
+    ranks: dict[Any, int] = {}
+    for rank, identity in enumerate(_identities(wanted, merge_key)):
+        ranks.setdefault(identity, rank)
+    places: dict[Any, int] = {}
+    named: list[tuple[int, int, Any]] = []
+    others: list[tuple[int, int, Any]] = []
+    identities = _identities(merged, merge_key)
+    for place, identity in enumerate(_identities(live, merge_key)):
+        places.setdefault(identity, place)
+    for item, identity in zip(merged, identities, strict=True):
+        place = places.get(identity, -1)
+        if identity in ranks:
+            named.append((ranks[identity], place, item))
+        else:
+            others.append((place, place, item))
+    named.sort(key=_rank)
+    others.sort(key=_rank)
+    result = []
+    taken = 0
+    for _, place, item in named:
+        while taken < len(others) and 0 <= others[taken][1] < place:
+            result.append(others[taken][2])
+            taken += 1
+        result.append(item)
+    result += [item for _, _, item in others[taken:]]
+    return result
+
+
+def _rank(entry: tuple[int, int, Any]) -> int:
+    return entry[0]
+
+
+def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: Node) -> None:
+    """Apply a C{$setElementOrder}, together with the list in the patch that it goes with; remove both from it."""
+    order = patch.pop(directive)
+    if not isinstance(order, list):
+        raise _bad_argument("[]interface {}", order)
+    key = _directed_field(directive, _ELEMENT_ORDER, "setElementOrder list")
+    live, change = merged.get(key, _ABSENT), patch.get(key, _ABSENT)
+    for value in (live, change):
+        if value is not _ABSENT and not isinstance(value, list):
+            raise _bad_argument("[]interface {}", value)
+    child, strategy, merge_key = _list_field(node, key)
+    if change is not _ABSENT:
+        _check_order(change, order, merge_key)
+    if change is _ABSENT:
+        if live is _ABSENT:
+            return
+        result = live
+    elif live is _ABSENT:
+        result = _without_directives(change)
+    else:
+        result = _merge_field(live, change, child, strategy, merge_key, False)
+    before = [] if live is _ABSENT else live
+    if _item_type(before, [] if change is _ABSENT else change) is dict and not merge_key:
+        raise _no_merge_key(order, merge_key)
+    merged[key] = _in_order(result, order, before, merge_key)
+    patch.pop(key, None)
+
+
+def _check_order(change: list[Any], order: list[Any], merge_key: str) -> None:
+    """All items that are not deleted have to be in the order, and stand in the patch as they stand there."""
+    if not order or not change:
+        return
+    if merge_key:
+        for item in change:
+            if not isinstance(item, dict):
+                raise _bad_argument("map[string]interface {}", item)
+        checked = [item for item in change if _DIRECTIVE not in item]
+    else:
+        checked = change
+    found = 0
+    for identity in _identities(order, merge_key):
+        if found == len(checked):
+            return
+        if merge_key and merge_key not in checked[found]:
+            raise _no_merge_key(checked[found], merge_key)
+        if _identity(checked[found], merge_key) == identity:
+            found += 1
+    if found < len(checked):
+        raise StrategicMergeError(
+            f"The order in patch list:\n{go_text(change)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
+        )

@@ -1,0 +1,119 @@
+"""
+The wire format of protobuf: numbers, lengths, and what is to be skipped.
+
+Functions take the data and a position, and may run past its end: then there is an C{IndexError}, which whoever called
+first takes for L{CUT_SHORT}. The errors have the words of the decoders that Go generates.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
+
+CUT_SHORT: Final = "unexpected EOF"
+NEGATIVE_LENGTH: Final = "proto: negative length found during unmarshaling"
+OVERFLOW: Final = "proto: integer overflow"
+
+_INT64: Final = 1 << 63
+_UINT64: Final = (1 << 64) - 1
+_INT32: Final = 1 << 31
+_UINT32: Final = (1 << 32) - 1
+
+
+class WireError(ValueError):
+    """The data is no message of its type."""
+
+
+def varint(data: bytes, position: int) -> tuple[int, int]:
+    """
+    A number without sign, and the position behind it.
+
+    @raise WireError: It takes more than ten bytes.
+    """
+    value = shift = 0
+    while True:
+        octet = data[position]
+        position += 1
+        value |= (octet & 127) << shift
+        if octet < 128:
+            return value & _UINT64, position
+        shift += 7
+        if shift > 63:
+            raise WireError(OVERFLOW)
+
+
+def length(data: bytes, position: int, end: int) -> tuple[int, int]:
+    """
+    Where what is counted begins, and where it ends.
+
+    @raise WireError: It ends behind C{end}.
+    """
+    size, position = varint(data, position)
+    if size >= _INT64:
+        raise WireError(NEGATIVE_LENGTH)
+    stop = position + size
+    if stop > end:
+        raise WireError(CUT_SHORT)
+    return position, stop
+
+
+def int64(value: int) -> int:
+    """A number with its sign."""
+    return value - (1 << 64) if value >= _INT64 else value
+
+
+def int32(value: int) -> int:
+    """The lower half of a number, with its sign."""
+    value &= _UINT32
+    return value - (1 << 32) if value >= _INT32 else value
+
+
+def other_field(data: bytes, position: int, end: int, tag: int, type_name: str, names: dict[int, str]) -> int:
+    """
+    Skip a field that is not there in this form.
+
+    @param tag: Its number and form; C{position} is behind it.
+    @param names: What fields the type does have.
+    @return: The position behind it.
+    @raise WireError: It is there in another form, or there can be no such field.
+    """
+    wire_type, number = tag & 7, int32(tag >> 3)
+    if wire_type == END_GROUP:
+        raise WireError(f"proto: {type_name}: wiretype end group for non-group")
+    if number <= 0:
+        raise WireError(f"proto: {type_name}: illegal tag {number} (wire type {tag})")
+    if number in names:
+        name = names[number]
+        raise WireError(f"proto: wrong wireType = {wire_type} for field {name[:1].upper()}{name[1:]}")
+    return skip(data, position, end, wire_type)
+
+
+def skip(data: bytes, position: int, end: int, wire_type: int) -> int:
+    """
+    The position behind a value.
+
+    @raise WireError: It is no value.
+    """
+    groups = 0
+    while True:
+        if wire_type == VARINT:
+            position = varint(data, position)[1]
+        elif wire_type == FIXED64:
+            position += 8
+        elif wire_type == LENGTH:
+            position = length(data, position, end)[1]
+        elif wire_type == GROUP:
+            groups += 1
+        elif wire_type == END_GROUP:
+            groups -= 1
+        elif wire_type == FIXED32:
+            position += 4
+        else:
+            raise WireError(f"proto: illegal wireType {wire_type}")
+        if position > end:
+            raise WireError(CUT_SHORT)
+        if groups <= 0:
+            return position
+        tag, position = varint(data, position)
+        wire_type = tag & 7

@@ -1,0 +1,49 @@
+"""What every part of a server is built from."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from attrs import define
+
+from ..interfaces import IAuthorizer, IStorageBackend
+from .datadir import DataDirectory
+
+
+@define(eq=False)
+class ServerConfig:
+    """
+    One server's configuration, complete.
+
+    @ivar options: The parsed command line: L{kubetwist.tap.Options}.
+    @ivar kubernetes_version: The release whose definitions are served: C{"1.36"}.
+    @ivar backend: Opened before anything is started that needs it.
+    @ivar authorizer: Set before the servers are built.
+    @ivar authenticator: Set before the servers are built.
+    @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
+    @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
+    """
+
+    options: Any
+    reactor: Any
+    data: DataDirectory
+    backend: IStorageBackend
+    kubernetes_version: str
+    authorizer: IAuthorizer | None = None
+    authenticator: Any = None
+    stores: Any = None
+    address: str = ""
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """The address and port that pods reach this server at; the address is C{""} when only this machine can."""
+        host, _, port = self.address.rpartition(":")
+        host = host.strip("[]")
+        if not host or ipaddress.ip_address(host).is_loopback:
+            return "", int(port or 0)
+        return host, int(port)
+
+    def user_of_token(self, token: str) -> Any:
+        """Whose token this is: a user, L{None}, or a Deferred of either."""
+        return self.authenticator.user_of_token(token)

@@ -1,0 +1,241 @@
+"""
+The data directory: everything that the server keeps between starts.
+
+F{kubetwist.json} marks it as ours, F{pki/} has keys and certificates, F{admin.kubeconfig} is for the admin, and
+storage backends put their files beside them. F{pki/} is made whole under another name and then renamed, so that it is
+all there or not there, whenever the power fails.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twisted.logger import Logger
+
+from ..api.users import MASTERS
+from .certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
+from .errors import StartError
+from .files import sync_directory, write_file
+from .kubeconfig import kubeconfig
+
+MARKER = "kubetwist.json"
+FORMAT = 1
+
+ADMIN = Subject("kubernetes-admin", organization=MASTERS)
+FRONT_PROXY = Subject("front-proxy-client")
+
+
+class DataDirectory:
+    """
+    One data directory.
+
+    @ivar path: Absolute.
+    @ivar pki: Where keys and certificates are.
+    """
+
+    _log = Logger()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.pki = self.path / "pki"
+        self._lock: int | None = None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's."""
+        return self.path / "admin.kubeconfig"
+
+    # Opening.
+
+    def open(self) -> None:
+        """
+        Make it if it is not there, and take it for this process.
+
+        @raise StartError: It is not ours, damaged, used by another process, or can not be written.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._check()
+            self._take()
+            self._make_pki()
+        except OSError as error:
+            self.close()
+            raise StartError(f"can not use the data directory {self.path}: {error.strerror or error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Leave it to others. Idempotent."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _check(self) -> None:
+        marker = self.path / MARKER
+        try:
+            known: Any = json.loads(marker.read_bytes())
+        except FileNotFoundError:
+            if any(not entry.name.startswith(f".{MARKER}.") for entry in self.path.iterdir()):
+                raise StartError(
+                    f"{self.path} is not a data directory of kubetwist: it has files in it, but no {MARKER}"
+                ) from None
+            self.path.chmod(0o700)
+            write_file(marker, json.dumps({"format": FORMAT}).encode() + b"\n")
+            return
+        except ValueError:
+            raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it can not be read") from None
+        if not isinstance(known, dict) or not isinstance(known.get("format"), int):
+            raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it can not be read")
+        if known["format"] > FORMAT:
+            raise StartError(f"the data directory {self.path} was made by a newer kubetwist: use that, or another one")
+
+    def _take(self) -> None:
+        descriptor = os.open(self.path / MARKER, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise StartError(f"the data directory {self.path} is in use by another server") from None
+        self._lock = descriptor
+
+    def _make_pki(self) -> None:
+        for leftover in self.path.glob(".pki.*"):
+            shutil.rmtree(leftover)
+        if self.pki.exists():
+            return
+        new = self.path / f".pki.{os.getpid()}"
+        new.mkdir(mode=0o700)
+        private, public = service_account_key()
+        files = {"sa.key": (private, 0o600), "sa.pub": (public, 0o644)}
+        for name, common_name in (("ca", "kubetwist-ca"), ("front-proxy-ca", "kubetwist-front-proxy-ca")):
+            pair = Authority.make(common_name).pair
+            files[f"{name}.crt"] = (pair.certificate, 0o644)
+            files[f"{name}.key"] = (pair.key, 0o600)
+        for name, (content, mode) in files.items():
+            write_file(new / name, content, mode)
+        new.rename(self.pki)
+        sync_directory(self.path)
+
+    # What is in it.
+
+    def authority(self, name: str = "ca") -> Authority:
+        """
+        The authority that issues our certificates, or that of the front proxy.
+
+        @raise StartError: It is damaged.
+        """
+        try:
+            return Authority(self._pair(self.pki, name))
+        except (OSError, BadCertificate) as error:
+            why = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else f"{name}.crt: {error}"
+            raise StartError(f"the data directory {self.path} is damaged: {why}") from error
+
+    def issued(self, folder: Path, name: str, authority: Authority, subject: Subject) -> Pair:
+        """
+        A certificate of ours: the one of an earlier start, or a new one.
+
+        @raise StartError: It can not be written.
+        """
+        try:
+            pair = self._pair(folder, name)
+            if authority.still_good(pair, subject):
+                return pair
+            self._log.info("issuing {name} anew: it expires soon, or is for other names", name=f"{name}.crt")
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+        pair = authority.issue(subject)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # The key first: a certificate without its key would be taken for damage by nobody, but be issued twice.
+            write_file(folder / f"{name}.key", pair.key)
+            write_file(folder / f"{name}.crt", pair.certificate, 0o644)
+        except OSError as error:
+            raise StartError(f"can not write {folder / name}.crt: {error.strerror or error}") from error
+        return pair
+
+    def service_account_keys(self) -> tuple[Path, Path]:
+        """
+        The private and the public key for service account tokens.
+
+        @raise StartError: They are gone.
+        """
+        for name in ("sa.key", "sa.pub"):
+            if not (self.pki / name).is_file():
+                raise StartError(f"the data directory {self.path} is damaged: {self.pki / name} is missing")
+        return self.pki / "sa.key", self.pki / "sa.pub"
+
+    @staticmethod
+    def _pair(folder: Path, name: str) -> Pair:
+        return Pair((folder / f"{name}.crt").read_bytes(), (folder / f"{name}.key").read_bytes())
+
+
+class Credentials:
+    """
+    What the server shows to clients, and its admin to the server.
+
+    @ivar serving: The serving certificate, with its issuers behind it, and its key.
+    @ivar trust: What clients verify it by.
+    """
+
+    def __init__(self, data: DataDirectory, options: Any) -> None:
+        """
+        Read, and make what is missing.
+
+        @raise StartError: Something can not be read, used or written.
+        """
+        self._data = data
+        authority = data.authority()
+        self.trust = authority.pair.certificate
+        if options["tls-cert-file"]:
+            self.serving = _given(options["tls-cert-file"], options["tls-private-key-file"])
+            self.trust += self.serving.certificate
+        else:
+            folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
+            names = serving_names(
+                socket.gethostname(),
+                options["service-cluster-ip-range"],
+                (options["bind-address"], options["advertise-address"]),
+                options["external-hostname"],
+            )
+            subject = Subject("kube-apiserver", names=names, server=True)
+            self.serving = data.issued(folder, "apiserver", authority, subject)
+        self.admin = data.issued(data.pki, "admin", authority, ADMIN)
+        data.issued(data.pki, "front-proxy-client", data.authority("front-proxy-ca"), FRONT_PROXY)
+        data.service_account_keys()
+
+    def write_kubeconfig(self, url: str) -> Path:
+        """Write the admin's kubeconfig, unless it is as it should be; return where it is."""
+        content = kubeconfig(url, self.trust, self.admin)
+        path = self._data.kubeconfig
+        try:
+            if not path.exists() or path.read_bytes() != content:
+                write_file(path, content)
+            elif path.stat().st_mode & 0o777 != 0o600:
+                path.chmod(0o600)
+        except OSError as error:
+            raise StartError(f"can not write {path}: {error.strerror or error}") from error
+        return path
+
+
+def _given(certificate: str, key: str) -> Pair:
+    contents: Sequence[bytes] = []
+    try:
+        contents = [Path(path).read_bytes() for path in (certificate, key)]
+    except OSError as error:
+        raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+    pair = Pair(*contents)
+    try:
+        pair.parsed()
+    except BadCertificate as error:
+        raise StartError(f"can not use --tls-cert-file {certificate} with {key}: {error}") from error
+    return pair

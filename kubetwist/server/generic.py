@@ -1,0 +1,185 @@
+"""
+The server that every server of the chain is: a layer of paths, hooks, health checks, and a delegate.
+
+The one in front speaks for all: hooks and checks of its delegates are its own, theirs first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from inspect import isawaitable
+from typing import Any
+
+from attrs import define, field
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.logger import Logger
+from twisted.web.resource import IResource
+
+from ..resources.layer import Layer
+from .health import HealthCheck, Unhealthy
+from .hooknames import ORDER
+
+#: What is called at a point of the server's life; it may take its time.
+Hook = Callable[[], Awaitable[Any] | Any]
+
+HEALTHZ, LIVEZ, READYZ = "healthz", "livez", "readyz"
+EVERYWHERE = (HEALTHZ, LIVEZ, READYZ)
+
+
+@define(eq=False)
+class PostStartHook:
+    """
+    A hook, and how far it is.
+
+    @ivar problem: Why its check fails; L{None} once it is done.
+    """
+
+    name: str
+    run: Hook
+    problem: str | None = "not finished"
+
+    def check(self) -> None:
+        """
+        Its line on the health paths.
+
+        @raise Unhealthy: It is not done.
+        """
+        if self.problem is not None:
+            raise Unhealthy(self.problem)
+
+
+@define(eq=False)
+class _Parts:
+    """What belongs to one server alone."""
+
+    before_listening: list[tuple[str, Hook]] = field(factory=list)
+    post_start: list[PostStartHook] = field(factory=list)
+    pre_shutdown: list[tuple[str, Hook]] = field(factory=list)
+    at_end: list[tuple[str, Hook]] = field(factory=list)
+    checks: list[tuple[HealthCheck, tuple[str, ...]]] = field(factory=list)
+
+
+class GenericServer:
+    """
+    One server of the chain.
+
+    @ivar layer: The paths it has claimed.
+    @ivar delegate: The next server; L{None} for the last.
+    """
+
+    _log = Logger()
+
+    def __init__(self, name: str, delegate: GenericServer | IResource) -> None:
+        """
+        @param delegate: The next server, or what answers when there is none left.
+        """
+        self.name = name
+        self.delegate = delegate if isinstance(delegate, GenericServer) else None
+        behind: IResource = delegate.layer if isinstance(delegate, GenericServer) else delegate
+        self.layer: Layer = Layer(name, behind)
+        self._parts = _Parts()
+
+    # For those who build it.
+
+    def add_before_listening(self, name: str, start: Hook) -> None:
+        """Have C{start} called when the storage is open, and wait for it before anyone can connect: watch caches."""
+        self._parts.before_listening.append((name, start))
+
+    def add_post_start_hook(self, name: str, run: Hook) -> None:
+        """
+        Have C{run} called when the server listens, together with all others.
+
+        The server is ready when all are done. Each has a line C{poststarthook/<name>}; if one fails, so does the start.
+        """
+        if any(hook.name == name for hook in self._all_hooks()):
+            raise ValueError(f"there is a post-start hook {name} already")
+        self._parts.post_start.append(PostStartHook(name, run))
+
+    def add_pre_shutdown_hook(self, name: str, run: Hook) -> None:
+        """Have C{run} called when the server is told to stop, while it still answers."""
+        self._parts.pre_shutdown.append((name, run))
+
+    def add_at_end(self, name: str, stop: Hook) -> None:
+        """Have C{stop} called when the last request is answered, before the storage is closed."""
+        self._parts.at_end.append((name, stop))
+
+    def add_health_check(self, check: HealthCheck, paths: tuple[str, ...] = EVERYWHERE) -> None:
+        """Add a line to some of the health paths."""
+        self._parts.checks.append((check, paths))
+
+    # For the one who runs it: with those of all delegates.
+
+    def chain(self) -> Iterator[GenericServer]:
+        """The servers behind this one, and this one: last ones first."""
+        if self.delegate is not None:
+            yield from self.delegate.chain()
+        yield self
+
+    def health_checks(self, path: str) -> list[HealthCheck]:
+        """The checks that belong to one of the health paths, but for the hooks'."""
+        return [check for server in self.chain() for check, paths in server._parts.checks if path in paths]
+
+    def post_start_hooks(self) -> list[PostStartHook]:
+        """All of them, in the reference's order, with those that it has and nobody registered."""
+        known = {hook.name: hook for hook in self._all_hooks()}
+        ordered = [known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in ORDER]
+        return [*ordered, *known.values()]
+
+    def _all_hooks(self) -> list[PostStartHook]:
+        return [hook for server in self.chain() for hook in server._parts.post_start]
+
+    async def run_before_listening(self) -> None:
+        """One after the other, as later ones may need earlier ones."""
+        for server in self.chain():
+            for _, start in server._parts.before_listening:
+                await _finished(start)
+
+    async def run_post_start_hooks(self) -> None:
+        """All at once."""
+
+        async def run(hook: PostStartHook) -> None:
+            try:
+                await _finished(hook.run)
+            except BaseException as error:
+                hook.problem = f"{type(error).__name__}: {error}"
+                raise
+            hook.problem = None
+
+        await _together([run(hook) for hook in self._all_hooks()])
+
+    async def run_pre_shutdown_hooks(self) -> None:
+        """All at once; one that fails keeps nobody from stopping."""
+        hooks = [hook for server in self.chain() for hook in server._parts.pre_shutdown]
+        await _together([self._tolerant("pre-shutdown hook", *hook) for hook in hooks])
+
+    async def run_at_end(self) -> None:
+        """One after the other, the last registered first."""
+        for server in reversed(list(self.chain())):
+            for name, stop in reversed(server._parts.at_end):
+                await self._tolerant("stopping", name, stop)
+
+    async def _tolerant(self, what: str, name: str, run: Hook) -> None:
+        try:
+            await _finished(run)
+        except Exception:
+            self._log.failure("{what} {name} failed", what=what, name=name)
+
+
+async def _finished(run: Hook) -> None:
+    result = run()
+    if isawaitable(result):
+        await result
+
+
+async def _together(runs: list[Any]) -> None:
+    failed = gatherResults([Deferred.fromCoroutine(run) for run in runs], consumeErrors=True)
+    try:
+        await failed
+    except Exception as error:
+        # gatherResults wraps the first failure.
+        raise getattr(getattr(error, "subFailure", None), "value", error) from None
+
+
+def _nothing() -> None:
+    pass

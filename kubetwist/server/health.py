@@ -1,0 +1,125 @@
+"""C{/healthz}, C{/livez} and C{/readyz}: whether the server is well, as a whole and check by check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from inspect import isawaitable
+from typing import Any
+
+from attrs import frozen
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from .site import TEXT, KubeRequest
+
+_log = Logger()
+
+
+class Unhealthy(Exception):
+    """A check has failed; the text is for the log, and for who may ask for that one check."""
+
+
+@frozen
+class HealthCheck:
+    """
+    One check.
+
+    @ivar check: Returns, now or later, or raises L{Unhealthy}.
+    """
+
+    name: str
+    check: Callable[[], Any]
+
+    async def problem(self) -> str | None:
+        """What is wrong."""
+        try:
+            result = self.check()
+            if isawaitable(result):
+                await result
+        except Unhealthy as error:
+            return str(error)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+
+def passes() -> None:
+    """The check of what is well whenever it can answer."""
+
+
+PING = HealthCheck("ping", passes)
+LOG = HealthCheck("log", passes)
+
+
+class HealthResource(Resource):
+    """
+    One of the three paths, and the checks below it.
+
+    @ivar checks: All that belong to this path; may change while the server runs.
+    """
+
+    isLeaf = True
+
+    def __init__(self, name: str, checks: Callable[[], Sequence[HealthCheck]]) -> None:
+        """
+        @param name: C{"readyz"}.
+        @param checks: Gives them, in the order in which they are shown.
+        """
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._name = name
+        self._checks = checks
+
+    def render(self, request: KubeRequest) -> Any:
+        """Answer any method, as the reference does."""
+        wanted = request.info.path.removeprefix(f"/{self._name}")
+        if not wanted:
+            _answer_when_done(self._all(request), request)
+            return NOT_DONE_YET
+        for check in self._checks():
+            if wanted == f"/{check.name}":
+                _answer_when_done(self._one(request, check), request)
+                return NOT_DONE_YET
+        request.respond_text(404, "404 page not found\n")
+        return NOT_DONE_YET
+
+    async def _one(self, request: KubeRequest, check: HealthCheck) -> None:
+        problem = await check.problem()
+        if problem is None:
+            request.respond(200, b"ok", TEXT)
+        else:
+            request.respond_text(500, f"internal server error: {problem}\n")
+
+    async def _all(self, request: KubeRequest) -> None:
+        excluded = set(request.query.get("exclude", ()))
+        unknown = set(excluded)
+        lines: list[str] = []
+        failed: list[str] = []
+        for check in self._checks():
+            if check.name in excluded:
+                unknown.discard(check.name)
+                lines.append(f"[+]{check.name} excluded: ok\n")
+                continue
+            problem = await check.problem()
+            if problem is None:
+                lines.append(f"[+]{check.name} ok\n")
+            else:
+                lines.append(f"[-]{check.name} failed: reason withheld\n")
+                failed.append(f"{check.name}: {problem}")
+        if unknown:
+            names = ",".join(json.dumps(name, ensure_ascii=False) for name in sorted(unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+        if failed:
+            _log.info("{name} check failed: {failed}", name=self._name, failed="; ".join(failed))
+            request.respond_text(500, f"{''.join(lines)}{self._name} check failed\n")
+        elif "verbose" in request.query:
+            request.respond_text(200, f"{''.join(lines)}{self._name} check passed\n")
+        else:
+            request.respond_text(200, "ok")
+
+
+def _answer_when_done(answer: Coroutine[Any, Any, None], request: KubeRequest) -> None:
+    Deferred.fromCoroutine(answer).addErrback(request.crashed)

@@ -1,0 +1,197 @@
+"""
+What is chosen by name from the installed plugins, and the factories of the built-in ones.
+
+Twisted imports every drop-in merely to list it, so the factories here name a module and import it when it is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from twisted.logger import Logger
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import implementer
+
+from ..interfaces import (
+    IAuthenticator,
+    IAuthenticatorFactory,
+    IAuthorizer,
+    IAuthorizerFactory,
+    IStorageBackend,
+    IStorageBackendFactory,
+)
+from .errors import StartError
+
+_log = Logger()
+
+#: Authenticators from this rank on are asked only when nobody else has seen any credentials.
+LAST_RANK = 1000
+#: Until there is RBAC, what stands in for the modes that the reference would ask, which all need rules.
+_PROVISIONAL = "AuthenticatedUsers"
+_STOOD_IN_FOR = ("Node", "RBAC", "ABAC", "Webhook")
+
+
+def _loaded(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+@implementer(IPlugin, IAuthenticatorFactory)
+@frozen
+class AuthenticatorFactory:
+    """
+    Makes an authenticator when it is asked to.
+
+    @ivar place: C{"module:function"}, called as L{IAuthenticatorFactory.make} is.
+    """
+
+    name: str
+    rank: int
+    place: str
+
+    def make(self, options: Any, reactor: Any) -> IAuthenticator | None:
+        """@see: L{IAuthenticatorFactory.make}."""
+        return _loaded(self.place)(options, reactor)  # type: ignore[no-any-return]
+
+
+@implementer(IPlugin, IAuthorizerFactory)
+@frozen
+class AuthorizerFactory:
+    """As L{AuthenticatorFactory}, for L{IAuthorizerFactory.make}."""
+
+    name: str
+    place: str
+
+    def make(self, options: Any, server: Any) -> IAuthorizer:
+        """@see: L{IAuthorizerFactory.make}."""
+        return _loaded(self.place)(options, server)  # type: ignore[no-any-return]
+
+
+@implementer(IPlugin, IStorageBackendFactory)
+@frozen
+class StorageBackendFactory:
+    """As L{AuthenticatorFactory}, for L{IStorageBackendFactory.make}."""
+
+    name: str
+    place: str
+
+    def make(self, options: Any, reactor: Any) -> IStorageBackend:
+        """@see: L{IStorageBackendFactory.make}."""
+        return _loaded(self.place)(options, reactor)  # type: ignore[no-any-return]
+
+
+def make_sqlite(options: Any, reactor: Any) -> IStorageBackend:
+    """The embedded store, in the data directory."""
+    from ..storage.sqlite import SQLiteStorage
+
+    return SQLiteStorage(Path(options["data-dir"]).absolute() / "store.sqlite", reactor)
+
+
+def make_memory(options: Any, reactor: Any) -> IStorageBackend:
+    """A store that is gone with the process."""
+    from ..storage.memory import MemoryStorage
+
+    return MemoryStorage(reactor)
+
+
+def named(factories: Iterable[Any], what: str) -> dict[str, Any]:
+    """
+    Factories by their names.
+
+    @raise StartError: Two have the same.
+    """
+    found: dict[str, Any] = {}
+    for factory in factories:
+        if factory.name in found:
+            raise StartError(f"two {what} plugins are called {factory.name}")
+        found[factory.name] = factory
+    return found
+
+
+def make_backend(options: Any, reactor: Any) -> IStorageBackend:
+    """
+    What --storage-backend names.
+
+    @raise StartError: There is no such backend.
+    """
+    factories = named(getPlugins(IStorageBackendFactory), "storage backend")
+    factory = factories.get(options["storage-backend"])
+    if factory is None:
+        raise StartError(
+            f"--storage-backend must be one of {', '.join(sorted(factories))}, not {options['storage-backend']}"
+        )
+    return factory.make(options, reactor)  # type: ignore[no-any-return]
+
+
+def make_authenticator(options: Any, reactor: Any) -> IAuthenticator:
+    """
+    All authenticators that the options ask for, as one.
+
+    @raise StartError: One can not be made.
+    """
+    from ..authentication.union import AuthenticatorUnion
+
+    factories = named(getPlugins(IAuthenticatorFactory), "authenticator")
+    made = []
+    last = None
+    for factory in sorted(factories.values(), key=lambda one: (one.rank, one.name)):
+        try:
+            authenticator = factory.make(options, reactor)
+        except ValueError as error:
+            raise StartError(str(error)) from error
+        if authenticator is None:
+            continue
+        if factory.rank < LAST_RANK:
+            made.append(authenticator)
+        else:
+            last = authenticator
+    return AuthenticatorUnion(made, last)
+
+
+def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None = None) -> IAuthorizer:
+    """
+    Those of --authorization-mode in their order, as one.
+
+    @param installed: Factories to choose from instead of the installed plugins.
+    @raise StartError: One is not there, or named twice.
+    """
+    from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
+
+    factories = named(getPlugins(IAuthorizerFactory) if installed is None else installed, "authorizer")
+    modes = options["authorization-mode"] or ("Node", "RBAC")
+    chosen: list[str] = []
+    for mode in modes:
+        if modes.count(mode) > 1:
+            raise StartError(f"--authorization-mode names {mode} twice")
+        name = mode if mode in factories else _stand_in(mode, factories)
+        if name and name not in chosen:
+            chosen.append(name)
+    return AuthorizerUnion([PrivilegedGroup(), *(factories[name].make(options, server) for name in chosen)])
+
+
+def _stand_in(mode: str, factories: dict[str, Any]) -> str:
+    """
+    Who is asked for a mode that nobody provides; C{""} for nobody.
+
+    @raise StartError: It can not do without.
+    """
+    if mode in _STOOD_IN_FOR and "RBAC" not in factories:
+        _log.info(
+            "authorization mode {mode} is not there yet: {stand_in} stands in for it, which allows everything to"
+            " everyone but anonymous users",
+            mode=mode,
+            stand_in=_PROVISIONAL,
+        )
+        return _PROVISIONAL
+    if mode == "Node":
+        # Where there are rules, what has none of its own must not open everything.
+        _log.info("authorization mode Node is not there yet: nodes need roles")
+        return ""
+    raise StartError(
+        f"--authorization-mode must name some of {', '.join(sorted({*factories, *_STOOD_IN_FOR}))}, not {mode}"
+    )

@@ -1,0 +1,247 @@
+"""
+A server from its first file to its last request.
+
+Start: data directory, storage, watch caches, listen, hooks, ready. Stop: /readyz fails, delay and pre-shutdown hooks,
+no new connections, watches end, requests are finished, storage is closed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import CannotListenError
+from twisted.logger import Logger
+
+from ..filters.stack import with_filters
+from ..storage.errors import KeyNotFound, StorageError
+from .chain import Installer, create_server_chain
+from .config import ServerConfig
+from .datadir import Credentials, DataDirectory
+from .errors import StartError
+from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
+from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
+from .hooknames import AUTOREGISTRATION
+from .plugins import make_authenticator, make_authorizer, make_backend
+from .site import KubeSite, traverse
+from .versionresource import VersionResource
+
+#: Seconds that clients are given to take what was written for them, when the server stops.
+_FLUSH = 5.0
+#: Seconds that idle clients are given to close their side.
+_GOODBYE = 0.1
+
+
+class APIServer:
+    """
+    One server; it can be started once.
+
+    @ivar url: Where it listens, once it does.
+    @ivar stopping: Whether it was told to stop.
+    """
+
+    _log = Logger()
+
+    def __init__(self, options: Any, reactor: Any, install: Installer | None = None) -> None:
+        """
+        @param install: As for L{create_server_chain}.
+        """
+        self._options = options
+        self._reactor = reactor
+        self._install = install
+        self._data = DataDirectory(Path(options["data-dir"]))
+        self._config: ServerConfig | None = None
+        self._server: GenericServer | None = None
+        self._site: KubeSite | None = None
+        self._port: Any = None
+        self._opened = False
+        self._prepared = False
+        self._started = False
+        self.url = ""
+        self.stopping = False
+
+    # Start.
+
+    async def start(self) -> None:
+        """
+        Start, and come back when the server is ready.
+
+        @raise StartError: It can not; everything is as it was before, and C{stop} is not needed.
+        """
+        try:
+            await self._start()
+        except BaseException as error:
+            await self._tear_down()
+            if isinstance(error, StorageError):
+                raise StartError(f"can not use the store: {error}") from error
+            raise
+
+    async def _start(self) -> None:
+        options, reactor = self._options, self._reactor
+        self._data.open()
+        credentials = Credentials(self._data, options)
+        backend = make_backend(options, reactor)
+        config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
+        self._config = config
+        config.authorizer = make_authorizer(options, config)
+        authenticator = config.authenticator = make_authenticator(options, reactor)
+        server = self._server = create_server_chain(config, self._install)
+        self._prepare_run(server, config)
+        handler = with_filters(
+            traverse(server.layer),
+            reactor=reactor,
+            authenticator=authenticator,
+            authorizer=config.authorizer,
+            request_timeout=options["request-timeout"],
+        )
+        await backend.open()
+        self._opened = True
+        await server.run_before_listening()
+        self._prepared = True
+        self._site = KubeSite(handler, reactor)
+        self._listen(credentials)
+        path = credentials.write_kubeconfig(self.url)
+        self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
+        await server.run_post_start_hooks()
+        self._started = True
+        self._log.info("ready")
+
+    def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
+        """What every chain has, whatever APIs are on it."""
+        server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
+        storage = HealthCheck("etcd", self._check_storage)
+        loopback = HealthCheck("loopback-serving-certificate", lambda: None)
+        before = {
+            HEALTHZ: [PING, LOG, loopback, storage],
+            LIVEZ: [PING, LOG, loopback, storage],
+            READYZ: [
+                PING,
+                LOG,
+                storage,
+                HealthCheck("etcd-readiness", self._check_storage),
+                HealthCheck("informer-sync", self._check_prepared),
+            ],
+        }
+        after = {HEALTHZ: [], LIVEZ: [], READYZ: [HealthCheck("shutdown", self._check_shutdown)]}
+
+        def checks_of(path: str) -> Callable[[], list[HealthCheck]]:
+            def checks() -> list[HealthCheck]:
+                hooks = []
+                for hook in server.post_start_hooks():
+                    hooks.append(HealthCheck(f"poststarthook/{hook.name}", hook.check))
+                    if hook.name == AUTOREGISTRATION[1]:
+                        hooks.append(HealthCheck(AUTOREGISTRATION[0], self._check_started))
+                return [*before[path], *server.health_checks(path), *hooks, *after[path]]
+
+            return checks
+
+        for path in EVERYWHERE:
+            server.layer.claim_below(f"/{path}", HealthResource(path, checks_of(path)))
+
+    def _listen(self, credentials: Credentials) -> None:
+        from .tls import ServerContext
+
+        options = self._options
+        context = ServerContext(credentials.serving, options["tls-min-version"])
+        address, port = options["bind-address"], options["secure-port"]
+        try:
+            self._port = self._reactor.listenSSL(port, self._site, context, backlog=1024, interface=address)
+        except CannotListenError as error:
+            why = getattr(error.socketError, "strerror", None) or error.socketError
+            raise StartError(f"can not listen on {address} port {port}: {why}") from error
+        shown = ipaddress.ip_address(options["advertise-address"] or address)
+        if shown.is_unspecified:
+            shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")
+        host = f"[{shown}]" if shown.version == 6 else str(shown)
+        assert self._config is not None
+        self._config.address = f"{host}:{self._port.getHost().port}"
+        self.url = f"https://{self._config.address}"
+
+    # Health.
+
+    async def _check_storage(self) -> None:
+        assert self._config is not None
+        try:
+            await self._config.backend.read(f"{self._options['etcd-prefix']}/health")
+        except KeyNotFound:
+            pass
+        except StorageError as error:
+            raise Unhealthy(str(error)) from error
+
+    def _check_prepared(self) -> None:
+        if not self._prepared:
+            raise Unhealthy("the watch caches are not filled")
+
+    def _check_started(self) -> None:
+        if not self._started:
+            raise Unhealthy("the start is not through")
+
+    def _check_shutdown(self) -> None:
+        if self.stopping:
+            raise Unhealthy("process is shutting down")
+
+    # Stop.
+
+    async def stop(self) -> None:
+        """Stop in good order. Idempotent."""
+        if self.stopping:
+            return
+        self.stopping = True
+        server = self._server
+        if server is not None and self._port is not None:
+            self._log.info("stopping")
+            delay = self._sleep(self._options["shutdown-delay-duration"])
+            await server.run_pre_shutdown_hooks()
+            await delay
+        await self._tear_down()
+
+    async def _tear_down(self) -> None:
+        """Undo the start, however far it came."""
+        port, self._port = self._port, None
+        site, self._site = self._site, None
+        if port is not None and site is not None:
+            stopped = port.stopListening()
+            if stopped is not None:
+                await stopped
+            await self._drain(site)
+        server, self._server = self._server, None
+        if server is not None:
+            await server.run_at_end()
+        config, self._config = self._config, None
+        if config is not None and self._opened:
+            try:
+                await config.backend.close()
+            except Exception:
+                self._log.failure("closing the store failed")
+        self._data.close()
+
+    async def _drain(self, site: KubeSite) -> None:
+        """Let the requests that are open be finished, and close all connections."""
+        site.end_long_running()
+        site.close_idle()
+        finished = site.requests_finished()
+        timeout = self._reactor.callLater(self._options["request-timeout"], finished.cancel)
+        try:
+            await finished
+        except CancelledError:
+            self._log.warn("{count} requests were not finished in time", count=len(site.open_requests))
+        else:
+            timeout.cancel()
+        begun = self._reactor.seconds()
+        while site.channels:
+            waited = self._reactor.seconds() - begun
+            if waited > _FLUSH or (waited > _GOODBYE and not any(channel.unflushed for channel in site.channels)):
+                site.abort_all()
+                begun = self._reactor.seconds()
+            await self._sleep(0.01)
+
+    def _sleep(self, seconds: float) -> Deferred[None]:
+        done: Deferred[None] = Deferred()
+        if seconds > 0:
+            self._reactor.callLater(seconds, done.callback, None)
+        else:
+            done.callback(None)
+        return done

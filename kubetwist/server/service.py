@@ -1,0 +1,144 @@
+"""The server as a Twisted service, and its manners as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from .errors import StartError
+
+#: The exit code when the server could not start, or was told twice to stop.
+FAILED = 1
+
+
+class KubeAPIService(Service):
+    """
+    Starts and stops an L{APIServer}.
+
+    @ivar ready: Fires when the server is ready; fails with L{StartError} when it can not be.
+    @ivar server: What was started.
+    """
+
+    _log = Logger()
+
+    def __init__(self, options: Any, reactor: Any, install: Any = None) -> None:
+        self._options = options
+        self._reactor = reactor
+        self._install = install
+        self._starting: Deferred[None] | None = None
+        self._stopping: Deferred[None] | None = None
+        self.ready: Deferred[None] = Deferred()
+        self.server: Any = None
+
+    def startService(self) -> None:
+        """Begin to start."""
+        super().startService()  # type: ignore[no-untyped-call]
+        self._starting = Deferred.fromCoroutine(self._start())
+
+    async def _start(self) -> None:
+        try:
+            from .running import APIServer
+
+            self.server = APIServer(self._options, self._reactor, self._install)
+            await self.server.start()
+        except BaseException:
+            self.server = None
+            self.ready.errback(Failure())
+        else:
+            self.ready.callback(None)
+
+    def stopService(self) -> Deferred[None]:
+        """Stop in good order; a start that is under way is waited for."""
+        if self._stopping is None:
+            super().stopService()  # type: ignore[no-untyped-call]
+            self._stopping = Deferred.fromCoroutine(self._stop())
+        done: Deferred[None] = Deferred()
+        self._stopping.chainDeferred(done)
+        return done
+
+    async def _stop(self) -> None:
+        if self._starting is not None:
+            await self._starting
+        if self.server is not None:
+            await self.server.stop()
+
+
+class UnderTwist:
+    """
+    What C{twist} leaves to us: one line when the start fails, exit codes, signals, the service manager, logs as text.
+    """
+
+    _log = Logger()
+
+    def __init__(self, service: KubeAPIService, reactor: Any, options: Any) -> None:
+        self._service = service
+        self._reactor = reactor
+        self._options = options
+        self._told = False
+
+    def arrange(self) -> None:
+        """Do all of it, once the reactor runs."""
+        self._choose_logs()
+        self._reactor.callWhenRunning(self._take_signals)
+        self._service.ready.addCallbacks(self._ready, self._failed)
+
+    def _choose_logs(self) -> None:
+        """Text, as the reference writes, even where nobody looks at a terminal; unless JSON is asked for."""
+        from twisted.logger import LogLevel, jsonFileLogObserver, textFileLogObserver
+
+        parent = self._options.parent
+        as_json = self._options["logging-format"] == "json"
+        parent["fileLogObserverFactory"] = jsonFileLogObserver if as_json else textFileLogObserver
+        if self._options["v"] >= 4:
+            parent["logLevel"] = LogLevel.debug
+
+    def _take_signals(self) -> None:
+        """The reactor's own handlers make the exit code one of a killed process."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._signalled)
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if self._told:
+            os._exit(FAILED)
+        self._told = True
+        self._reactor.callFromThread(self._stop)
+
+    def _stop(self) -> None:
+        from .notify import notify
+
+        notify("STOPPING=1")
+        if self._reactor.running:
+            self._reactor.stop()
+
+    def _ready(self, _: None) -> None:
+        from .notify import notify
+
+        notify("READY=1")
+
+    def _failed(self, failure: Failure) -> None:
+        if failure.check(StartError):
+            line = str(failure.value)
+        else:
+            self._log.failure("the server can not start", failure)
+            line = f"can not start: {failure.value!r}"
+        # sys.stderr itself is the log's once the reactor runs.
+        print(f"twist kubeapi: {line}", file=sys.__stderr__, flush=True)
+        self._told = True
+        # The reactor swallows SystemExit, and twist knows no other exit code than 0.
+        self._reactor.addSystemEventTrigger("after", "shutdown", _exit_failed)
+        self._reactor.callWhenRunning(self._reactor.stop)
+
+
+def _exit_failed() -> None:
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            stream.flush()
+    os._exit(FAILED)

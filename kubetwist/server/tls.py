@@ -1,0 +1,71 @@
+"""TLS as the server speaks it: clients may show a certificate, and whose it is, is found out later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from OpenSSL import SSL, crypto
+
+from twisted.internet.interfaces import IOpenSSLContextFactory
+from twisted.internet.ssl import CertificateOptions, TLSVersion
+from zope.interface import implementer
+
+from .certificates import Pair
+from .errors import StartError
+
+_VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
+
+
+@implementer(IOpenSSLContextFactory)
+class ServerContext:
+    """
+    Makes the contexts of connections that come in.
+
+    A client certificate is asked for, and none is refused in the handshake, as in the reference: authenticators verify
+    it, and say 401 where a handshake could only break off.
+    """
+
+    def __init__(self, pair: Pair, lowest: str) -> None:
+        """
+        @param lowest: As in --tls-min-version.
+        @raise StartError: The certificate can not be used.
+        """
+        try:
+            certificate, *chain = [
+                crypto.load_certificate(crypto.FILETYPE_PEM, pem) for pem in split_pem(pair.certificate)
+            ]
+            options = CertificateOptions(
+                privateKey=crypto.load_privatekey(crypto.FILETYPE_PEM, pair.key),
+                certificate=certificate,
+                extraCertChain=chain,
+                raiseMinimumTo=_VERSIONS[lowest],
+                acceptableProtocols=[b"http/1.1"],
+            )
+            context = options.getContext()
+        except (ValueError, crypto.Error, SSL.Error) as error:
+            raise StartError(f"can not use the serving certificate: {error}") from error
+        context.set_verify(SSL.VERIFY_PEER, _accept)
+        # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
+        context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+        self._context = context
+
+    def getContext(self) -> Any:
+        """@see: L{IOpenSSLContextFactory}."""
+        return self._context
+
+
+def split_pem(content: bytes) -> list[bytes]:
+    """The certificates of a file."""
+    end = b"-----END CERTIFICATE-----"
+    found = []
+    for part in content.split(end)[:-1]:
+        begin = part.find(b"-----BEGIN CERTIFICATE-----")
+        if begin >= 0:
+            found.append(part[begin:] + end + b"\n")
+    if not found:
+        raise ValueError("there is no certificate in it")
+    return found
+
+
+def _accept(connection: Any, certificate: Any, error: int, depth: int, preverified: int) -> bool:
+    return True

@@ -1,0 +1,39 @@
+"""C{/version}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..api.errors import APIStatusError
+from ..resources.negotiation import negotiate_json
+from .site import KubeRequest
+from .version import version_document
+
+
+class VersionResource(Resource):
+    """Tells which release is served."""
+
+    isLeaf = True
+
+    def __init__(self, kubernetes_version: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._body = orjson.dumps(version_document(kubernetes_version), option=orjson.OPT_INDENT_2)
+
+    def render(self, request: KubeRequest) -> Any:
+        """Answer GET on the path itself."""
+        try:
+            if request.info.path.strip("/") != "version":
+                raise APIStatusError.path_not_found()
+            if request.method != b"GET":
+                raise APIStatusError.method_not_allowed()
+            negotiate_json(request.header(b"accept"))
+        except APIStatusError as error:
+            request.fail(error)
+        else:
+            request.respond(200, self._body, b"application/json")
+        return NOT_DONE_YET

@@ -1,0 +1,596 @@
+# mypy: allow-untyped-calls
+# (The assertions of trial have no annotations.)
+"""The tests that every provider of L{kubetwist.interfaces.IStorageBackend} passes, and the reactor they run it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from ..storage.errors import (
+    FutureRevision,
+    KeyExists,
+    KeyNotFound,
+    RevisionCompacted,
+    RevisionConflict,
+    StorageError,
+    StorageUnavailable,
+)
+from ..storage.values import StorageEvent, Write
+
+T = TypeVar("T")
+
+#: Seconds after which a thread that does not report is taken for dead; no test waits that long.
+DEAD = 60.0
+
+
+class StorageReactor(Clock):
+    """A clock that tests set, with a way in for the threads of a storage backend."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rightNow = 1_000_000.0
+        self._calls: SimpleQueue[tuple[Callable[..., object], Any, Any]] = SimpleQueue()
+
+    def callFromThread(self, call: Callable[..., object], /, *args: object, **kw: object) -> None:
+        """Have something called by L{run}."""
+        self._calls.put((call, args, kw))
+
+    def run(self, awaitable: Deferred[T] | Coroutine[Any, Any, T]) -> T:
+        """Do what threads ask for until there is a result, and return or raise that."""
+        results: list[Any] = []
+        deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
+        deferred.addBoth(results.append)
+        while not results:
+            self.turn()
+        (result,) = results
+        if isinstance(result, Failure):
+            result.raiseException()
+        found: T = result
+        return found
+
+    def turn(self) -> None:
+        """Wait for one call from a thread, and make it."""
+        call, args, kw = self._calls.get(timeout=DEAD)
+        call(*args, **kw)
+
+
+@implementer(IStorageObserver)
+class RecordingObserver:
+    """
+    Keeps all it is told.
+
+    @ivar then: Called after each batch of events.
+    """
+
+    def __init__(self, then: Callable[[Sequence[StorageEvent]], object] | None = None) -> None:
+        self.events: list[StorageEvent] = []
+        self.progress = 0
+        self.reasons: list[Exception] = []
+        self.then = then
+
+    def committed(self, events: Sequence[StorageEvent]) -> None:
+        """See L{IStorageObserver.committed}."""
+        self.events += events
+        if self.then is not None:
+            self.then(events)
+
+    def progressed(self, revision: int) -> None:
+        """See L{IStorageObserver.progressed}."""
+        self.progress = revision
+
+    def ended(self, reason: Exception) -> None:
+        """See L{IStorageObserver.ended}."""
+        self.reasons.append(reason)
+
+    def seen(self) -> list[tuple[str, bytes | None, int, int]]:
+        """Key, value, revision and previous revision of every event."""
+        return [(event.key, event.value, event.revision, event.previous) for event in self.events]
+
+
+_KEYS = tuple(f"/registry/{name}" for name in ("a/x", "a/y", "a-b/x", "b/x", "b/y/z"))
+_writes = st.lists(
+    st.tuples(
+        st.sampled_from(_KEYS),
+        st.one_of(st.none(), st.binary(max_size=4)),
+        st.sampled_from(["right", "wrong", "absent", "any"]),
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda write: write[0],
+)
+_steps = st.lists(st.one_of(_writes, st.just("compact")), max_size=12)
+
+
+def storage_tests(
+    make_storage: Callable[[SynchronousTestCase, StorageReactor], IStorageBackend],
+) -> type[SynchronousTestCase]:
+    """
+    Build the tests; subclass what this returns.
+
+    @param make_storage: Makes a store that is empty and not open; called several times in one test.
+    """
+
+    class StorageTests(SynchronousTestCase):
+        def setUp(self) -> None:
+            """Open a store."""
+            self.reactor = StorageReactor()
+            self.storage = self.opened()
+
+        def opened(self) -> IStorageBackend:
+            """A new store, open until the end of the test."""
+            storage = make_storage(self, self.reactor)
+            self.addCleanup(lambda: self.reactor.run(storage.close()))
+            self.reactor.run(storage.open())
+            return storage
+
+        def put(self, key: str, value: bytes = b"", expected: int | None = None, ttl: float | None = None) -> int:
+            """Write one key."""
+            return self.reactor.run(self.storage.commit([Write(key, value, expected, ttl)]))
+
+        def delete(self, key: str, expected: int | None = None) -> int:
+            """Delete one key."""
+            return self.reactor.run(self.storage.commit([Write(key, None, expected)]))
+
+        def refused(
+            self, kind: type[StorageError], key: str, value: bytes | None, expected: int | None
+        ) -> StorageError:
+            """Write what can not be written."""
+            before = self.storage.revision
+            with self.assertRaises(kind) as caught:
+                self.reactor.run(self.storage.commit([Write(key, value, expected)]))
+            self.assertEqual(self.storage.revision, before)
+            error: StorageError = caught.exception
+            return error
+
+        def page(self, prefix: str, **how: Any) -> list[tuple[str, bytes, int]]:
+            """What is stored below C{prefix}."""
+            page = self.reactor.run(self.storage.read_page(prefix, **how))
+            return [(item.key, item.value, item.revision) for item in page.items]
+
+        def watch(self, prefix: str, revision: int, observer: RecordingObserver) -> IStorageWatch:
+            """Watch C{prefix}."""
+            return self.reactor.run(self.storage.watch(prefix, revision, observer))
+
+        def test_interface(self) -> None:
+            """A store provides L{IStorageBackend}."""
+            verifyObject(IStorageBackend, self.storage)
+
+        def test_first_revision(self) -> None:
+            """Revisions 0 and 1 mean special things to clients, so no write gets them."""
+            self.assertEqual((self.storage.revision, self.storage.compacted), (1, 0))
+            self.assertEqual(self.put("/r/a"), 2)
+            self.assertEqual(self.storage.revision, 2)
+
+        def test_read(self) -> None:
+            """What was written is read, with the revision of the write."""
+            revision = self.put("/r/a", b"one")
+            found = self.reactor.run(self.storage.read("/r/a"))
+            self.assertEqual((found.key, found.value, found.revision), ("/r/a", b"one", revision))
+
+        def test_read_nothing(self) -> None:
+            """Reading a key that was never there, or is there no more, says so."""
+            self.put("/r/gone")
+            self.delete("/r/gone")
+            for key in ("/r/gone", "/r/never"):
+                with self.assertRaises(KeyNotFound):
+                    self.reactor.run(self.storage.read(key))
+
+        def test_create_twice(self) -> None:
+            """A second create at the same key fails and uses up no revision."""
+            revision = self.put("/r/a", b"first", 0)
+            error = self.refused(KeyExists, "/r/a", b"second", 0)
+            self.assertEqual(getattr(error, "revision", None), revision)
+            self.assertEqual(self.page("/r/"), [("/r/a", b"first", revision)])
+
+        def test_create_after_delete(self) -> None:
+            """A key that was deleted can be created again."""
+            self.put("/r/a", b"first", 0)
+            self.delete("/r/a")
+            self.assertEqual(self.page("/r/"), [])
+            revision = self.put("/r/a", b"second", 0)
+            self.assertEqual(self.page("/r/"), [("/r/a", b"second", revision)])
+
+        def test_compare_and_swap(self) -> None:
+            """A write that expects a revision is done only while that is the key's newest."""
+            first = self.put("/r/a", b"1", 0)
+            second = self.put("/r/a", b"2", first)
+            for value in (b"3", None):
+                error = self.refused(RevisionConflict, "/r/a", value, first)
+                self.assertEqual(getattr(error, "revision", None), second)
+            self.delete("/r/a", second)
+            self.assertEqual(self.page("/r/"), [])
+
+        def test_nothing_to_change(self) -> None:
+            """Where nothing is, there is nothing to delete or replace."""
+            self.refused(KeyNotFound, "/r/a", b"", 7)
+            for expected in (7, 0, None):
+                self.refused(KeyNotFound, "/r/a", None, expected)
+
+        def test_unconditional(self) -> None:
+            """A write that expects nothing overwrites whatever is there."""
+            self.put("/r/a", b"1")
+            revision = self.put("/r/a", b"2")
+            self.assertEqual(self.page("/r/"), [("/r/a", b"2", revision)])
+            self.delete("/r/a")
+            self.assertEqual(self.page("/r/"), [])
+
+        def test_transaction(self) -> None:
+            """The writes of a transaction share a revision, and none is done when one can not be."""
+            held = self.put("/r/held")
+            self.put("/r/old")
+            writes = [Write("/r/new", b"n", 0), Write("/r/old", None, None), Write("/r/held", b"h", held + 7)]
+            before = self.page("/r/")
+            with self.assertRaises(RevisionConflict):
+                self.reactor.run(self.storage.commit(writes))
+            self.assertEqual(self.page("/r/"), before)
+            writes[2].expected = held
+            revision = self.reactor.run(self.storage.commit(writes))
+            self.assertEqual(self.page("/r/"), [("/r/held", b"h", revision), ("/r/new", b"n", revision)])
+
+        def test_large_transaction(self) -> None:
+            """A transaction may have very many writes."""
+            writes = [Write(f"/r/{number:04}", b"%d" % number, 0) for number in range(1500)]
+            revision = self.reactor.run(self.storage.commit(writes))
+            self.assertEqual(self.page("/r/"), [(write.key, write.value, revision) for write in writes])
+
+        def test_senseless_transaction(self) -> None:
+            """A transaction without writes, or with two of one key, is the caller's mistake."""
+            for writes in ([], [Write("/r/a", b"", None), Write("/r/a", None, None)]):
+                with self.assertRaises(ValueError):
+                    self.storage.commit(writes)
+
+        def test_unencodable_key(self) -> None:
+            """A key that can not be written fails for itself; those written along with it do not."""
+            answer = self.storage.commit([Write("/r/a", b"", None)])
+            with self.assertRaises(ValueError):
+                self.storage.commit([Write("/r/\ud800", b"", None)])
+            self.reactor.run(answer)
+            self.assertEqual(len(self.page("/r/")), 1)
+
+        def test_pages(self) -> None:
+            """Pages come in the order of keys, are limited, and tell whether more follows."""
+            for name in ("c", "a", "d", "b"):
+                self.put(f"/r/{name}")
+            self.put("/ra/other")
+            self.put("/q/other")
+            page = self.reactor.run(self.storage.read_page("/r/", limit=3))
+            self.assertEqual(([item.key for item in page.items], page.more), (["/r/a", "/r/b", "/r/c"], True))
+            self.assertEqual(page.revision, self.storage.revision)
+            rest = self.reactor.run(self.storage.read_page("/r/", start="/r/c\0", limit=3, revision=page.revision))
+            self.assertEqual(([item.key for item in rest.items], rest.more), (["/r/d"], False))
+            everything = self.reactor.run(self.storage.read_page("/r/", limit=4))
+            self.assertEqual((len(everything.items), everything.more), (4, False))
+
+        def test_pages_of_one_revision(self) -> None:
+            """Later pages show the revision of the first one, whatever was written in between."""
+            revisions = [self.put(f"/r/{name}", b"old", 0) for name in "abcd"]
+            newest = self.storage.revision
+            self.delete("/r/c")
+            self.put("/r/d", b"new")
+            self.put("/r/e", b"new")
+            page = self.reactor.run(self.storage.read_page("/r/", start="/r/b\0", limit=2, revision=newest))
+            self.assertEqual(
+                [(item.key, item.value, item.revision) for item in page.items],
+                [("/r/c", b"old", revisions[2]), ("/r/d", b"old", revisions[3])],
+            )
+            self.assertEqual((page.revision, page.more), (newest, False))
+
+        def test_future(self) -> None:
+            """The future can not be read, watched or forgotten."""
+            for attempt in (
+                self.storage.read_page("/r/", revision=2),
+                self.storage.watch("/r/", 2, RecordingObserver()),
+                self.storage.compact(2),
+            ):
+                with self.assertRaises(FutureRevision):
+                    self.reactor.run(attempt)
+
+        def test_compaction(self) -> None:
+            """After compaction earlier states are forgotten, the state at its revision and later ones are not."""
+            self.put("/r/a", b"1")
+            old = self.put("/r/gone", b"1")
+            self.delete("/r/gone")
+            compacted = self.put("/r/a", b"2")
+            self.put("/r/a", b"3")
+            then, now = self.page("/r/", revision=compacted), self.page("/r/")
+            self.reactor.run(self.storage.compact(compacted))
+            self.assertEqual(self.storage.compacted, compacted)
+            for attempt in (
+                self.storage.read_page("/r/", revision=old),
+                self.storage.watch("/r/", compacted - 1, RecordingObserver()),
+            ):
+                with self.assertRaises(RevisionCompacted) as caught:
+                    self.reactor.run(attempt)
+                self.assertEqual(caught.exception.oldest, compacted)
+            self.assertEqual((self.page("/r/", revision=compacted), self.page("/r/")), (then, now))
+            self.assertEqual(then, [("/r/a", b"2", compacted)])
+            observer = RecordingObserver()
+            self.watch("/r/", compacted, observer)
+            self.assertEqual(observer.seen(), [("/r/a", b"3", compacted + 1, compacted)])
+
+        def test_compaction_never_goes_back(self) -> None:
+            """To compact what is compacted already changes nothing."""
+            for _ in range(3):
+                self.put("/r/a")
+            self.reactor.run(self.storage.compact(4))
+            self.reactor.run(self.storage.compact(2))
+            self.assertEqual(self.storage.compacted, 4)
+            self.assertEqual(len(self.page("/r/")), 1)
+
+        def test_watch(self) -> None:
+            """Observers see what happens below their prefix, in order, with what the writer attached."""
+            observer, attachment = RecordingObserver(), object()
+            self.watch("/r/", self.storage.revision, observer)
+            first = self.reactor.run(self.storage.commit([Write("/r/a", b"1", 0, attachment=attachment)]))
+            self.put("/ra/a", b"elsewhere")
+            second = self.put("/r/a", b"2")
+            third = self.delete("/r/a")
+            self.assertEqual(
+                observer.seen(),
+                [("/r/a", b"1", first, 0), ("/r/a", b"2", second, first), ("/r/a", None, third, second)],
+            )
+            self.assertIs(observer.events[0].attachment, attachment)
+            self.assertEqual(observer.progress, third)
+
+        def test_progress(self) -> None:
+            """Observers hear of progress elsewhere too: a list of theirs is as new as the store."""
+            observer = RecordingObserver()
+            self.watch("/r/", self.storage.revision, observer)
+            revision = self.put("/elsewhere/a")
+            self.assertEqual((observer.events, observer.progress), ([], revision))
+
+        def test_watch_before_answer(self) -> None:
+            """A write is answered after observers know of it."""
+            observer = RecordingObserver()
+            self.watch("/r/", self.storage.revision, observer)
+            seen: list[int] = []
+            answers = [self.storage.commit([Write(f"/r/{name}", b"", 0)]) for name in "abc"]
+
+            def answered(revision: int) -> int:
+                seen.append(len(observer.events))
+                return revision
+
+            for answer in answers:
+                answer.addCallback(answered)
+            revisions = [self.reactor.run(answer) for answer in answers]
+            self.assertEqual([event.revision for event in observer.events], revisions)
+            for revision, count in zip(revisions, seen, strict=True):
+                self.assertGreaterEqual(count, revisions.index(revision) + 1)
+
+        def test_conflict_after_its_cause(self) -> None:
+            """Who loses against a write in progress is told when that write is done and observers know it."""
+            observer = RecordingObserver()
+            self.watch("/r/", self.storage.revision, observer)
+            winner = self.storage.commit([Write("/r/a", b"1", 0)])
+            loser = self.storage.commit([Write("/r/a", b"2", 0)])
+            told: list[int] = []
+
+            def refused(failure: Failure) -> Failure:
+                told.append(len(observer.events))
+                return failure
+
+            loser.addErrback(refused)
+            with self.assertRaises(KeyExists):
+                self.reactor.run(loser)
+            self.assertEqual(told, [1])
+            self.successResultOf(winner)
+
+        def test_successive_writes(self) -> None:
+            """A write may build on one that is still in progress."""
+            creation = self.storage.commit([Write("/r/a", b"1", 0)])
+            deletion = self.storage.commit([Write("/r/a", None, 2)])
+            again = self.storage.commit([Write("/r/a", b"2", 0)])
+            self.assertEqual([self.reactor.run(one) for one in (creation, deletion, again)], [2, 3, 4])
+            self.assertEqual(self.page("/r/"), [("/r/a", b"2", 4)])
+
+        def test_read_beside_writes(self) -> None:
+            """Reads show what is committed, not what is about to be."""
+            revision = self.put("/r/a", b"1")
+            self.put("/r/b", b"1")
+            writes = [Write("/r/a", b"2", None), Write("/r/b", None, None), Write("/r/c", b"2", None)]
+            seen: list[Any] = []
+            pages = Deferred.fromCoroutine(self.storage.read_page("/r/"))
+            answer = self.storage.commit(writes)
+            for read in (pages, Deferred.fromCoroutine(self.storage.read_page("/r/"))):
+                page = self.reactor.run(read)
+                seen.append((page.revision, [(item.key, item.revision) for item in page.items]))
+            before = (revision + 1, [("/r/a", revision), ("/r/b", revision + 1)])
+            after = (revision + 2, [("/r/a", revision + 2), ("/r/c", revision + 2)])
+            self.assertEqual(seen[0], before)
+            self.assertIn(seen[1], (before, after))
+            self.reactor.run(answer)
+
+        def test_watch_from_the_past(self) -> None:
+            """A watch from an earlier revision begins with what happened since, once each."""
+            self.put("/r/a", b"1")
+            start = self.put("/q/a", b"1")
+            self.put("/r/a", b"2")
+            self.delete("/r/a")
+            observer = RecordingObserver()
+            beginning = Deferred.fromCoroutine(self.storage.watch("/r/", start, observer))
+            self.put("/r/b", b"3")
+            self.reactor.run(beginning)
+            self.put("/r/c", b"4")
+            self.assertEqual(
+                observer.seen(),
+                [("/r/a", b"2", 4, 2), ("/r/a", None, 5, 4), ("/r/b", b"3", 6, 0), ("/r/c", b"4", 7, 0)],
+            )
+            self.assertEqual(observer.progress, 7)
+
+        def test_stop(self) -> None:
+            """A watch that was stopped, even by its observer, delivers nothing more; stopping again does no harm."""
+            observer, other = RecordingObserver(), RecordingObserver()
+            watch = self.watch("/r/", self.storage.revision, observer)
+            self.watch("/r/", self.storage.revision, other)
+            observer.then = lambda events: watch.stop()
+            self.put("/r/a")
+            self.put("/r/b")
+            watch.stop()
+            self.assertEqual((len(observer.events), len(other.events), observer.reasons), (1, 2, []))
+
+        def test_writing_observer(self) -> None:
+            """An observer may write; all observers see both writes in the same order."""
+            answers: list[Deferred[int]] = []
+
+            def write(events: Sequence[StorageEvent]) -> None:
+                if events[0].key == "/r/a":
+                    answers.append(self.storage.commit([Write("/r/b", b"", 0)]))
+
+            observers = [RecordingObserver(write), RecordingObserver()]
+            for observer in observers:
+                self.watch("/r/", self.storage.revision, observer)
+            self.put("/r/a")
+            self.reactor.run(answers[0])
+            for observer in observers:
+                self.assertEqual([event.key for event in observer.events], ["/r/a", "/r/b"])
+
+        def test_failing_observer(self) -> None:
+            """An observer that fails loses its watch and is told; others and the writer notice nothing."""
+
+            def fail(events: Sequence[StorageEvent]) -> None:
+                raise ZeroDivisionError
+
+            failing, other = RecordingObserver(fail), RecordingObserver()
+            for observer in (failing, other):
+                self.watch("/r/", self.storage.revision, observer)
+            self.put("/r/a")
+            self.put("/r/b")
+            self.assertEqual((len(failing.events), len(other.events)), (1, 2))
+            self.assertIsInstance(failing.reasons[0], ZeroDivisionError)
+            self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+        def expire(self, seconds: float) -> None:
+            """Let time pass; then wait for a write, behind which deletions must be done."""
+            self.reactor.advance(seconds)
+            self.put("/after/a")
+
+        def test_ttl(self) -> None:
+            """A key with a time to live is deleted by a write like any other."""
+            observer = RecordingObserver()
+            self.watch("/r/", self.storage.revision, observer)
+            first = self.put("/r/a", b"1", ttl=10)
+            self.put("/r/b", b"1", ttl=20)
+            self.expire(9)
+            self.assertEqual(len(self.page("/r/")), 2)
+            self.expire(1)
+            self.assertEqual([key for key, _, _ in self.page("/r/")], ["/r/b"])
+            key, value, _, previous = observer.seen()[-1]
+            self.assertEqual((key, value, previous), ("/r/a", None, first))
+            self.expire(10)
+            self.assertEqual(self.page("/r/"), [])
+
+        def test_ttl_renewed(self) -> None:
+            """Each write of a key decides anew how long it lives."""
+            for name in ("renewed", "shortened", "unlimited", "deleted"):
+                self.put(f"/r/{name}", ttl=10)
+            self.reactor.advance(5)
+            self.put("/r/renewed", ttl=10)
+            self.put("/r/shortened", ttl=1)
+            self.put("/r/unlimited")
+            self.delete("/r/deleted")
+            self.put("/r/deleted")
+            self.expire(2)
+            self.assertNotIn("/r/shortened", [key for key, _, _ in self.page("/r/")])
+            self.expire(5)
+            self.assertEqual([key for key, _, _ in self.page("/r/")], ["/r/deleted", "/r/renewed", "/r/unlimited"])
+            self.expire(100)
+            self.assertEqual([key for key, _, _ in self.page("/r/")], ["/r/deleted", "/r/unlimited"])
+
+        def test_close(self) -> None:
+            """What was submitted before the end is done; what comes later is refused."""
+            answers = [self.storage.commit([Write(f"/r/{name}", b"", 0)]) for name in "abc"]
+            self.reactor.run(self.storage.close())
+            self.assertEqual([self.successResultOf(answer) for answer in answers], [2, 3, 4])
+            with self.assertRaises(StorageUnavailable):
+                self.put("/r/d")
+            with self.assertRaises(StorageUnavailable):
+                self.page("/r/")
+            self.reactor.run(self.storage.close())
+
+        def test_not_open(self) -> None:
+            """A store that was not opened refuses everything."""
+            storage = make_storage(self, self.reactor)
+            with self.assertRaises(StorageUnavailable):
+                self.reactor.run(storage.commit([Write("/r/a", b"", 0)]))
+            with self.assertRaises(StorageUnavailable):
+                self.reactor.run(storage.read("/r/a"))
+
+        @settings(max_examples=25, deadline=None)
+        @given(steps=_steps)
+        def test_model(self, steps: list[Any]) -> None:
+            """Whatever is written, a store does as a dictionary would, and remembers every state since compaction."""
+            self.storage = storage = make_storage(self, self.reactor)
+            self.reactor.run(storage.open())
+            observer = RecordingObserver()
+            self.watch("/registry/", storage.revision, observer)
+            state: dict[str, tuple[bytes, int]] = {}
+            past = {storage.revision: dict(state)}
+            events: list[tuple[str, bytes | None, int, int]] = []
+            for step in steps:
+                if step == "compact":
+                    revision = (storage.compacted + storage.revision + 1) // 2
+                    self.reactor.run(storage.compact(revision))
+                    past = {kept: then for kept, then in past.items() if kept >= storage.compacted}
+                    continue
+                writes = [
+                    Write(key, value, _expectation(how, state[key][1] if key in state else 0))
+                    for key, value, how in step
+                ]
+                refusal = _expected_refusal(writes, state)
+                if refusal is not None:
+                    with self.assertRaises(refusal):
+                        self.reactor.run(storage.commit(writes))
+                    continue
+                revision = self.reactor.run(storage.commit(writes))
+                self.assertEqual(revision, max(past, default=1) + 1)
+                for write in writes:
+                    previous = state[write.key][1] if write.key in state else 0
+                    events.append((write.key, write.value, revision, previous))
+                    if write.value is None:
+                        del state[write.key]
+                    else:
+                        state[write.key] = (write.value, revision)
+                past[revision] = dict(state)
+            for revision, then in past.items():
+                expected = [(key, *then[key]) for key in sorted(then)]
+                self.assertEqual(self.page("/registry/", revision=revision), expected)
+                self.assertEqual(
+                    self.page("/registry/a/", revision=revision, start="/registry/a/y", limit=1),
+                    [item for item in expected if item[0] == "/registry/a/y"],
+                )
+                late = RecordingObserver()
+                self.watch("/registry/", revision, late)
+                self.assertEqual(late.seen(), [event for event in events if event[2] > revision])
+            self.assertEqual(observer.seen(), events)
+            self.reactor.run(storage.close())
+
+    return StorageTests
+
+
+def _expectation(how: str, revision: int) -> int | None:
+    return {"right": revision, "wrong": revision + 1, "absent": 0, "any": None}[how]
+
+
+def _expected_refusal(writes: list[Write], state: dict[str, tuple[bytes, int]]) -> type[StorageError] | None:
+    for write in writes:
+        found = state[write.key][1] if write.key in state else 0
+        if found and write.expected == 0:
+            return KeyExists
+        if not found and (write.expected or write.value is None):
+            return KeyNotFound
+        if write.expected is not None and write.expected != found:
+            return RevisionConflict
+    return None

@@ -1,0 +1,384 @@
+"""Tests for L{kubetwist.api.listoptions} and L{kubetwist.api.continuetokens}."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.continuetokens import ContinueTokenError, decode_continue, encode_continue
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.listoptions import (
+    create_options,
+    delete_options_from_body,
+    delete_options_from_query,
+    get_options,
+    list_options,
+    parse_int64,
+    patch_options,
+    update_options,
+)
+
+from .strategies import documents
+
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+def query(text: str) -> dict[str, list[str]]:
+    """A query as the server hands it over."""
+    return parse_qs(text, keep_blank_values=True)
+
+
+class OptionsTests(SynchronousTestCase):
+    """What the options tests share."""
+
+    def assert_bad(self, message: str, call: Callable[..., Any], *arguments: Any) -> None:
+        """Check for a 400."""
+        error = self.assertRaises(APIStatusError, call, *arguments)
+        self.assertEqual((error.code, error.message), (400, message))
+
+    def assert_invalid(self, kind: str, texts: list[str], call: Callable[..., Any], *arguments: Any) -> None:
+        """Check for a 422 about options."""
+        error = self.assertRaises(APIStatusError, call, *arguments)
+        assert error.details is not None
+        self.assertEqual((error.code, error.reason, error.details["group"]), (422, "Invalid", "meta.k8s.io"))
+        self.assertEqual(error.details["kind"], kind)
+        causes = [f"{cause['field']}: {cause['message']}" for cause in error.details["causes"]]
+        self.assertEqual(causes, texts)
+
+
+class ListOptionsTests(OptionsTests):
+    """Options of lists and watches."""
+
+    def test_nothing_asked(self) -> None:
+        """Without parameters, or with unknown ones, everything is listed."""
+        for text in ("", "pretty=1&fieldManager=x"):
+            options = list_options(query(text))
+            self.assertEqual((options.labels, options.fields, options.limit, options.watch), (None, (), 0, False))
+
+    def test_values(self) -> None:
+        """Each parameter lands where it belongs; of repeated ones the first counts."""
+        options = list_options(
+            query(
+                "labelSelector=a%3Db&fieldSelector=metadata.name!%3Dc&limit=5&limit=6&continue=abc&timeoutSeconds=7"
+                "&resourceVersion=8&resourceVersion=bad"
+            )
+        )
+        assert options.labels is not None
+        self.assertEqual((options.labels({"a": "b"}), options.labels({})), (True, False))
+        self.assertEqual(options.fields, (("metadata.name", "c", False),))
+        self.assertEqual((options.limit, options.continue_token, options.timeout), (5, "abc", 7.0))
+        self.assertEqual((options.resource_version, options.label_selector), ("8", "a=b"))
+
+    def test_booleans(self) -> None:
+        """Whatever is not plainly false is true."""
+        for value, true in {"": True, "maybe": True, "1": True, "0": False, "False": False, "FALSE": False}.items():
+            self.assertEqual(list_options(query(f"watch={value}")).watch, true)
+
+    def test_numbers(self) -> None:
+        """Numbers that are none are refused in Go's words."""
+        for text, problem in {
+            "limit=ten": '"ten": invalid syntax',
+            "limit=": '"": invalid syntax',
+            "timeoutSeconds=1.5": '"1.5": invalid syntax',
+            "limit=9223372036854775808": '"9223372036854775808": value out of range',
+            f"limit={'9' * 5000}": f'"{"9" * 5000}": value out of range',
+        }.items():
+            self.assert_bad(f"strconv.ParseInt: parsing {problem}", list_options, query(text))
+        self.assertEqual(parse_int64("-9223372036854775808"), -(1 << 63))
+
+    def test_selectors(self) -> None:
+        """Selectors that are none are a bad request."""
+        self.assert_bad(
+            "unable to parse requirement: found '', expected: ',' or ')'",
+            list_options,
+            query("labelSelector=a in (b"),
+        )
+        self.assert_bad("invalid selector: 'a'; can't understand 'a'", list_options, query("fieldSelector=a"))
+
+    def test_list_versions(self) -> None:
+        """A list may ask for a match only with a version, and only for a match that there is."""
+        match = "resourceVersionMatch"
+        for text, causes in {
+            f"{match}=Exact": [f"{match}: Forbidden: {match} is forbidden unless resourceVersion is provided"],
+            f"{match}=Exact&resourceVersion=0": [
+                f'{match}: Forbidden: {match} "exact" is forbidden for resourceVersion "0"'
+            ],
+            f"{match}=Newest&resourceVersion=1&continue=x": [
+                f"{match}: Forbidden: {match} is forbidden when continue is provided",
+                f'{match}: Unsupported value: "Newest": supported values: "Exact", "NotOlderThan", ""',
+            ],
+            "sendInitialEvents=false": ["sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
+        }.items():
+            self.assert_invalid("ListOptions", causes, list_options, query(text))
+
+    def test_watch_versions(self) -> None:
+        """A watch asks for initial events and NotOlderThan together, or for neither."""
+        match = "resourceVersionMatch"
+        needs = f"{match}: Forbidden: sendInitialEvents requires setting {match} to NotOlderThan"
+        alone = f"{match}: Forbidden: {match} is forbidden for watch unless sendInitialEvents is provided"
+        for text, causes in {
+            "sendInitialEvents=true": [needs],
+            f"sendInitialEvents=true&{match}=Exact": [
+                needs,
+                f'{match}: Unsupported value: "Exact": supported values: "NotOlderThan"',
+            ],
+            f"{match}=NotOlderThan": [alone],
+            "continue=x": [f"{match}: Forbidden: {match} is forbidden when continue is provided"],
+        }.items():
+            self.assert_invalid("ListOptions", causes, list_options, query(f"watch=1&{text}"))
+        self.assertEqual(list_options(query("watch=1&continue=x&resourceVersion=5")).continue_token, "x")
+
+    def test_watch_from_nowhere(self) -> None:
+        """A watch from no version, or from 0, begins with what is there."""
+        for text in ("watch=1", "watch=1&resourceVersion=0"):
+            options = list_options(query(text))
+            self.assertEqual((options.send_initial_events, options.resource_version_match), (True, "NotOlderThan"))
+        self.assertIsNone(list_options(query("watch=1&resourceVersion=5")).send_initial_events)
+        self.assertTrue(list_options({}, watch=True).watch)
+
+    @given(
+        st.dictionaries(
+            st.sampled_from(["watch", "limit", "resourceVersion", "resourceVersionMatch", "continue", "labelSelector"])
+            | st.sampled_from(["fieldSelector", "timeoutSeconds", "sendInitialEvents", "dryRun", "force", "uid"])
+            | st.sampled_from(["propagationPolicy", "gracePeriodSeconds", "orphanDependents", "fieldManager"]),
+            st.lists(st.sampled_from(["", "0", "1", "true", "Exact", "a=b", "All", "Orphan"]) | st.text(), max_size=2),
+        )
+    )
+    def test_any_query(self, parameters: dict[str, list[str]]) -> None:
+        """A query makes options of every kind, or is refused with a Status."""
+        for make in (
+            list_options,
+            get_options,
+            create_options,
+            update_options,
+            delete_options_from_query,
+            lambda found: patch_options(found, MERGE),
+        ):
+            try:
+                make(parameters)
+            except APIStatusError as error:
+                self.assertIn(error.code, (400, 422))
+
+
+class WriteOptionsTests(OptionsTests):
+    """Options of writes."""
+
+    def test_defaults(self) -> None:
+        """Without parameters a write counts, and warns of unknown fields."""
+        for options in (create_options({}), update_options({}), patch_options({}, MERGE)):
+            self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (False, "", "Warn"))
+
+    def test_values(self) -> None:
+        """Each parameter lands where it belongs."""
+        options = create_options(query("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict"))
+        self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (True, "me", "Strict"))
+        self.assertEqual(create_options(query("fieldValidation=")).field_validation, "Warn")
+        self.assertTrue(patch_options(query("force=maybe&fieldManager=me"), APPLY).force)
+        self.assertEqual(get_options(query("resourceVersion=x")).resource_version, "x")
+
+    def test_invalid(self) -> None:
+        """Values that make no sense are all told of at once."""
+        self.assert_invalid(
+            "UpdateOptions",
+            [
+                'dryRun: Unsupported value: ["Some"]: supported values: "All"',
+                'fieldValidation: Unsupported value: "Maybe": supported values: "", "Ignore", "Strict", "Warn"',
+            ],
+            update_options,
+            query("fieldValidation=Maybe&dryRun=Some"),
+        )
+        self.assert_invalid(
+            "CreateOptions",
+            ['dryRun: Unsupported value: ["All","x"]: supported values: "All"'],
+            create_options,
+            query("dryRun=All&dryRun=x"),
+        )
+        self.assert_invalid(
+            "CreateOptions",
+            ['dryRun: Unsupported value: [""]: supported values: "All"'],
+            create_options,
+            query("dryRun="),
+        )
+
+    def test_field_manager(self) -> None:
+        """Managers have printable names of 128 bytes at most."""
+        self.assert_invalid(
+            "CreateOptions",
+            ["fieldManager: Too long: may not be more than 128 bytes"],
+            create_options,
+            {"fieldManager": ["é" * 65]},
+        )
+        self.assert_invalid(
+            "CreateOptions",
+            [
+                'fieldManager: Invalid value: "é\\n\\u200b": invalid character U+000A (at position 2)',
+                'fieldManager: Invalid value: "é\\n\\u200b": invalid character U+200B (at position 3)',
+            ],
+            create_options,
+            {"fieldManager": ["é\n\u200b"]},
+        )
+
+    def test_patches(self) -> None:
+        """Apply needs a manager, and only apply may force."""
+        self.assert_invalid(
+            "PatchOptions", ["fieldManager: Required value: is required for apply patch"], patch_options, {}, APPLY
+        )
+        self.assert_invalid(
+            "PatchOptions",
+            ["force: Forbidden: may not be specified for non-apply patch"],
+            patch_options,
+            query("force=0"),
+            MERGE,
+        )
+
+
+class DeleteOptionsTests(OptionsTests):
+    """Options of deletions."""
+
+    def test_query(self) -> None:
+        """Without a body the query tells how to delete."""
+        options = delete_options_from_query(
+            query("gracePeriodSeconds=-1&propagationPolicy=Orphan&dryRun=All&uid=u&resourceVersion=5")
+        )
+        self.assertEqual((options.grace_period_seconds, options.propagation_policy), (-1, "Orphan"))
+        self.assertEqual((options.dry_run, options.precondition_uid), (True, "u"))
+        self.assertEqual(options.precondition_resource_version, "5")
+        self.assertIsNone(delete_options_from_query(query("uid=")).precondition_uid)
+        self.assertIs(delete_options_from_query(query("orphanDependents=0")).orphan_dependents, False)
+
+    def test_body(self) -> None:
+        """The body may be of any version, and have fields that nobody knows."""
+        options = delete_options_from_body(
+            {
+                "apiVersion": "v9",
+                "kind": "DeleteOptions",
+                "gracePeriodSeconds": 0,
+                "preconditions": {"uid": "u"},
+                "orphanDependents": True,
+                "dryRun": ["All"],
+                "colour": "blue",
+            }
+        )
+        self.assertEqual((options.grace_period_seconds, options.precondition_uid), (0, "u"))
+        self.assertEqual((options.orphan_dependents, options.dry_run), (True, True))
+        for empty in ({}, None, {"kind": None, "apiVersion": "", "preconditions": None}):
+            self.assertEqual(delete_options_from_body(empty), delete_options_from_query({}))
+
+    def test_policies(self) -> None:
+        """There are three policies, and the old way to say one of them excludes the new."""
+        choice = 'supported values: "Foreground", "Background", "Orphan", "nil"'
+        self.assert_invalid(
+            "DeleteOptions",
+            [f'propagationPolicy: Unsupported value: "": {choice}'],
+            delete_options_from_query,
+            query("propagationPolicy="),
+        )
+        self.assert_invalid(
+            "DeleteOptions",
+            [
+                'propagationPolicy: Invalid value: "x": orphanDependents and deletionPropagation cannot be both set',
+                f'propagationPolicy: Unsupported value: "x": {choice}',
+                'dryRun: Unsupported value: ["None"]: supported values: "All"',
+            ],
+            delete_options_from_body,
+            {"propagationPolicy": "x", "orphanDependents": False, "dryRun": ["None"]},
+        )
+
+    def test_types(self) -> None:
+        """Wrong types are told of in Go's words."""
+        for body, found, field, go_type in (
+            ({"propagationPolicy": 3}, "number", "DeleteOptions.propagationPolicy", "v1.DeletionPropagation"),
+            ({"dryRun": "All"}, "string", "DeleteOptions.dryRun", "[]string"),
+            ({"dryRun": [1]}, "number", "DeleteOptions.dryRun", "string"),
+            ({"preconditions": {"uid": 5}}, "number", "Preconditions.preconditions.uid", "types.UID"),
+            ({"preconditions": []}, "array", "DeleteOptions.preconditions", "v1.Preconditions"),
+            ({"gracePeriodSeconds": 1.5}, "number 1.5", "DeleteOptions.gracePeriodSeconds", "int64"),
+            ({"gracePeriodSeconds": True}, "bool", "DeleteOptions.gracePeriodSeconds", "int64"),
+            ({"orphanDependents": "x"}, "string", "DeleteOptions.orphanDependents", "bool"),
+        ):
+            what = f"{found} into Go struct field {field} of type {go_type}"
+            self.assert_bad(f"json: cannot unmarshal {what}", delete_options_from_body, body)
+
+    def test_other_kinds(self) -> None:
+        """A body that is something else is refused."""
+        self.assert_bad(
+            'no kind "ConfigMap" is registered for version "v1" in scheme '
+            '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"',
+            delete_options_from_body,
+            {"apiVersion": "v1", "kind": "ConfigMap"},
+        )
+        error = self.assertRaises(APIStatusError, delete_options_from_body, [])
+        self.assertSubstring("couldn't get version/kind; json parse error: json: cannot unmarshal array", error.message)
+
+    @given(documents)
+    def test_any_body(self, body: Any) -> None:
+        """A body makes options, or is refused with a Status."""
+        for document in (body, {"preconditions": body}, {"dryRun": [body], "gracePeriodSeconds": body}):
+            try:
+                delete_options_from_body(document)
+            except APIStatusError as error:
+                self.assertIn(error.code, (400, 422))
+
+
+def token(content: Any) -> str:
+    """Any content as a token."""
+    return base64.urlsafe_b64encode(orjson.dumps(content)).rstrip(b"=").decode()
+
+
+class ContinueTokenTests(SynchronousTestCase):
+    """Continue tokens."""
+
+    def test_format(self) -> None:
+        """A token is the reference's: the last key, cut free of the prefix, and a zero byte."""
+        text = encode_continue("default/p3", 5, "default/")
+        content = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        self.assertEqual(content, {"v": "meta.k8s.io/v1", "rv": 5, "start": "p3\0"})
+        self.assertEqual(orjson.loads(base64.urlsafe_b64decode(encode_continue("a", 0) + "=="))["rv"], -1)
+
+    def test_errors(self) -> None:
+        """Tokens that are not ours are told of in the reference's words."""
+        for text, problem in {
+            "not-a-token": ": invalid character '\\u009e' looking for beginning of value",
+            "": ": unexpected end of JSON input",
+            "ab$c": ": illegal base64 data at input byte 2",
+            "abcde": ": illegal base64 data at input byte 4",
+            token({"v": "x"}): ": server does not recognize this encoded version x",
+            token({"v": "meta.k8s.io/v1", "start": "a"}): ": incorrect encoded start resourceVersion "
+            "(version meta.k8s.io/v1)",
+            token({"v": "meta.k8s.io/v1", "rv": 1}): ": encoded start key empty (version meta.k8s.io/v1)",
+            token([]): ": json: cannot unmarshal array into Go value of type storage.continueToken",
+            token({"rv": "1"}): ": json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
+        }.items():
+            error = self.assertRaises(ContinueTokenError, decode_continue, text)
+            self.assertEqual(str(error), "continue key is not valid" + problem)
+
+    def test_traversal(self) -> None:
+        """A token can not lead out of the prefix it is read for."""
+        for start in ("../secrets/a", "a/../../b", "./a", "a//b", "//a", "a/", "/..", "."):
+            text = token({"v": "meta.k8s.io/v1", "rv": 1, "start": start})
+            error = self.assertRaises(ContinueTokenError, decode_continue, text, "configmaps/")
+            self.assertEqual(str(error), f"continue key is not valid: {start}")
+
+    @given(st.from_regex(r"\A[a-z0-9.-]+(/[a-z0-9-]+)?\Z").filter(lambda key: "." not in key), st.integers(0, 1 << 62))
+    def test_round_trip(self, key: str, revision: int) -> None:
+        """What a token was made of is read from it."""
+        self.assertEqual(decode_continue(encode_continue("p/" + key, revision, "p/"), "p/"), (revision, "p/" + key))
+
+    @given(st.text() | documents.map(token) | documents.map(lambda value: token({"v": "meta.k8s.io/v1", "rv": value})))
+    def test_any_text(self, text: str) -> None:
+        """A text is a token within its prefix, or refused with a text."""
+        try:
+            _, key = decode_continue(text, "prefix/")
+        except ContinueTokenError as error:
+            self.assertTrue(str(error).startswith("continue key is not valid"))
+        else:
+            self.assertTrue(key.startswith("prefix/"))

@@ -1,0 +1,244 @@
+"""Tests for L{kubetwist.api.objectmeta}."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import Cause
+from kubetwist.api.names import is_dns1123_subdomain_problems
+from kubetwist.api.objectmeta import Rule, creation_causes, update_causes
+
+from .strategies import documents
+
+GOOD = {"name": "a", "namespace": "ns", "uid": "u", "generation": 2, "creationTimestamp": "2020-01-01T00:00:00Z"}
+
+
+def shown(causes: Sequence[Cause]) -> list[tuple[str, str]]:
+    """Fields and the beginnings of messages."""
+    return [(cause.field.removeprefix("metadata."), cause.message.partition(" (e.g.")[0]) for cause in causes]
+
+
+class CreationTests(SynchronousTestCase):
+    """Metadata of new objects."""
+
+    def check(self, metadata: dict[str, Any], *expected: tuple[str, str], namespaced: bool = True) -> None:
+        """Compare what is wrong with C{GOOD} and something more."""
+        causes = creation_causes({**GOOD, **metadata}, namespaced, is_dns1123_subdomain_problems)
+        self.assertEqual(shown(causes), list(expected))
+
+    def test_nothing_wrong(self) -> None:
+        """Good metadata has no problems."""
+        self.check(
+            {
+                "labels": {"a.b/c": "d", "e": ""},
+                "annotations": {"Upper.Case/Key": "any text"},
+                "finalizers": ["orphan", "kubernetes", "example.com/x"],
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "1", "controller": True}
+                ],
+                "managedFields": [{"operation": "Apply", "manager": "m", "fieldsType": "FieldsV1"}],
+            }
+        )
+
+    def test_names(self) -> None:
+        """The name, its prefix and the namespace come first."""
+        self.check(
+            {"name": "", "generateName": "X", "namespace": "a.b"},
+            (
+                "generateName",
+                'Invalid value: "X": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric '
+                "characters, '-' or '.', and must start and end with an alphanumeric character",
+            ),
+            ("name", "Required value: name or generateName is required"),
+            ("namespace", 'Invalid value: "a.b": must not contain dots'),
+        )
+        self.check({"namespace": ""}, ("namespace", "Required value"))
+        self.check({"namespace": "ns"}, ("namespace", "Forbidden: not allowed on this type"), namespaced=False)
+
+    def test_labels_and_annotations(self) -> None:
+        """Labels are told of before annotations, keys before values."""
+        self.check(
+            {"labels": {"/a": "b" * 64, "c": "d"}, "annotations": {"e/": "f"}},
+            ("labels", 'Invalid value: "/a": prefix part must be non-empty'),
+            ("labels", f'Invalid value: "{"b" * 64}": must be no more than 63 bytes'),
+            ("annotations", 'Invalid value: "e/": name part must be non-empty'),
+            (
+                "annotations",
+                'Invalid value: "e/": name part must consist of alphanumeric characters, '
+                "'-', '_' or '.', and must start and end with an alphanumeric character",
+            ),
+        )
+
+    def test_annotations_size(self) -> None:
+        """Annotations may have 256 KiB in all."""
+        self.check({"annotations": {"a": "x" * (256 * 1024 - 1)}})
+        self.check(
+            {"annotations": {"a": "x" * 200_000, "b": "é" * 40_000}},
+            ("annotations", "Too long: may not be more than 262144 bytes"),
+        )
+
+    def test_owners(self) -> None:
+        """Owners are named in full, only one of them controls, and none is an Event."""
+        self.check(
+            {"ownerReferences": [{"apiVersion": "a/b/c", "kind": "", "name": "", "uid": ""}]},
+            ("ownerReferences.apiVersion", 'Invalid value: "a/b/c": version must not be empty'),
+            ("ownerReferences.kind", 'Invalid value: "": must not be empty'),
+            ("ownerReferences.name", 'Invalid value: "": must not be empty'),
+            ("ownerReferences.uid", 'Invalid value: "": must not be empty'),
+        )
+        event = {"apiVersion": "v1", "kind": "Event", "name": "e", "uid": "1"}
+        self.check(
+            {"ownerReferences": [event]},
+            (
+                "ownerReferences",
+                'Invalid value: {"apiVersion":"v1","kind":"Event","name":"e","uid":"1"}: '
+                "/v1, Kind=Event is disallowed from being an owner",
+            ),
+        )
+        one = {"uid": "1", "name": "o", "kind": "K", "apiVersion": "v1", "controller": True}
+        self.check(
+            {"ownerReferences": [one, {**one, "uid": "2", "name": "p", "blockOwnerDeletion": False}]},
+            (
+                "ownerReferences",
+                'Invalid value: [{"apiVersion":"v1","kind":"K","name":"o","uid":"1","controller":true},'
+                '{"apiVersion":"v1","kind":"K","name":"p","uid":"2","controller":true,"blockOwnerDeletion":false}]: '
+                'Only one reference can have Controller set to true. Found "true" in references for K/o and K/p',
+            ),
+        )
+
+    def test_finalizers(self) -> None:
+        """Finalizers are names that are known, or somebody's; the kind's own rule comes last."""
+        self.check(
+            {"finalizers": ["nobodys", "/x", "orphan", "foregroundDeletion"]},
+            ("finalizers", 'Invalid value: "/x": prefix part must be non-empty'),
+            (
+                "finalizers",
+                'Invalid value: ["nobodys","/x","orphan","foregroundDeletion"]: '
+                "finalizer orphan and foregroundDeletion cannot be both set",
+            ),
+            (
+                "finalizers[0]",
+                'Invalid value: "nobodys": name is neither a standard finalizer name nor is it fully qualified',
+            ),
+        )
+        causes = creation_causes(
+            {**GOOD, "finalizers": ["nobodys"]}, True, is_dns1123_subdomain_problems, standard_finalizers=False
+        )
+        self.assertEqual(causes, [])
+
+    def test_managed_fields(self) -> None:
+        """Records of managers have operations, types and names that make sense."""
+        self.check(
+            {"managedFields": [{"operation": "Delete", "fieldsType": "X", "manager": "\n", "subresource": "s" * 257}]},
+            ("managedFields[0].operation", 'Invalid value: "Delete": must be `Apply` or `Update`'),
+            ("managedFields[0].fieldsType", 'Invalid value: "X": must be `FieldsV1`'),
+            ("managedFields[0].manager", 'Invalid value: "\\n": invalid character U+000A (at position 0)'),
+            ("managedFields[0].subresource", "Too long: may not be more than 256 bytes"),
+        )
+
+    def test_generation(self) -> None:
+        """Generations do not go below zero."""
+        self.check({"generation": -1}, ("generation", "Invalid value: -1: must be greater than or equal to 0"))
+
+    @given(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "labels": st.dictionaries(st.text(), st.text()),
+                "annotations": st.dictionaries(st.text(), st.text()),
+                "finalizers": st.lists(st.text()),
+                "ownerReferences": st.lists(
+                    st.dictionaries(st.sampled_from(["apiVersion", "kind", "name", "uid"]), st.text())
+                ),
+                "name": st.text(),
+                "generateName": st.text(),
+            },
+        )
+    )
+    def test_any_metadata(self, metadata: dict[str, Any]) -> None:
+        """Whatever is in the metadata, there is an answer, and it names the metadata."""
+        causes = creation_causes({**GOOD, **metadata}, True, is_dns1123_subdomain_problems)
+        causes += update_causes({**GOOD, **metadata}, GOOD, True, is_dns1123_subdomain_problems)
+        for cause in causes:
+            self.assertTrue(cause.field.startswith("metadata."))
+
+
+class UpdateTests(SynchronousTestCase):
+    """Metadata of updates."""
+
+    def counted(
+        self, new: dict[str, Any], old: dict[str, Any] | None = None, rules: Sequence[Rule] = ("compare",)
+    ) -> list[tuple[str, int]]:
+        """How often each field is told of, in the order of the first times."""
+        causes = update_causes(
+            {**GOOD, **new}, {**GOOD, **(old or {})}, True, is_dns1123_subdomain_problems, rules=rules
+        )
+        found: dict[str, int] = {}
+        for cause in causes:
+            found[cause.field] = found.get(cause.field, 0) + 1
+        return list(found.items())
+
+    def test_nothing_wrong(self) -> None:
+        """An update that changes nothing forbidden has no problems."""
+        self.assertEqual(self.counted({"labels": {"a": "b"}, "generation": 3}), [])
+
+    def test_repeats(self) -> None:
+        """Errors are told of once for every rule that looks at their field."""
+        labels = {"labels": {"-": ""}}
+        self.assertEqual(self.counted(labels, rules=()), [("metadata.labels", 2)])
+        self.assertEqual(self.counted(labels), [("metadata.labels", 3)])
+        self.assertEqual(self.counted(labels, rules=("compare", "whole")), [("metadata.labels", 4)])
+        finalizers = {"finalizers": ["nobodys"]}
+        self.assertEqual(self.counted(finalizers), [("metadata.finalizers[0]", 1)])
+        self.assertEqual(self.counted(finalizers, rules=("compare", "whole")), [("metadata.finalizers[0]", 2)])
+
+    def test_immutable(self) -> None:
+        """What identifies an object does not change, nor does how it is being deleted."""
+        self.assertEqual(
+            self.counted(
+                {"uid": "v", "deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 4},
+                rules=("compare", "whole"),
+            ),
+            [("metadata.uid", 2), ("metadata.deletionTimestamp", 2), ("metadata.deletionGracePeriodSeconds", 2)],
+        )
+        causes = update_causes({**GOOD, "uid": ""}, GOOD, True, is_dns1123_subdomain_problems, rules=())
+        self.assertEqual(shown(causes), [("uid", 'Invalid value: "": field is immutable')])
+
+    def test_generation(self) -> None:
+        """Generations do not shrink."""
+        self.assertEqual(self.counted({"generation": 1}), [("metadata.generation", 2)])
+
+    def test_no_new_finalizers(self) -> None:
+        """What is being deleted gets no more finalizers."""
+        old = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+        self.assertEqual(self.counted({**old, "finalizers": []}, old), [])
+        causes = update_causes(
+            {**GOOD, **old, "finalizers": ["x.y/z", "a.b/c", "d.e/f"]},
+            {**GOOD, **old},
+            True,
+            is_dns1123_subdomain_problems,
+            rules=(),
+        )
+        self.assertEqual(
+            shown(causes),
+            [
+                (
+                    "finalizers",
+                    "Forbidden: no new finalizers can be added if the object is being deleted, "
+                    'found new finalizers []string{"d.e/f", "x.y/z"}',
+                )
+            ],
+        )
+
+    @given(documents)
+    def test_values_are_shown(self, value: Any) -> None:
+        """Whatever a grace period was, and became, can be told."""
+        update_causes(
+            {**GOOD, "deletionGracePeriodSeconds": value}, GOOD, True, is_dns1123_subdomain_problems, rules=()
+        )

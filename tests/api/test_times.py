@@ -1,0 +1,146 @@
+"""Tests for L{kubetwist.api.times} and L{kubetwist.api.durations}."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.durations import format_duration, parse_duration, parse_nanoseconds
+from kubetwist.api.times import format_time, now, now_micro, parse_micro_time, parse_time, seconds_since_epoch
+
+moments = st.datetimes(
+    datetime(2, 1, 1),
+    datetime(9998, 12, 31),
+    timezones=st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes))),
+)
+
+
+class TimeTests(SynchronousTestCase):
+    """Times."""
+
+    def test_canonical(self) -> None:
+        """Times are stored in UTC and whole seconds; the zero time is stored as no time."""
+        for text, stored in {
+            "2020-01-02T03:04:05Z": "2020-01-02T03:04:05Z",
+            "2020-01-02T03:04:05.999Z": "2020-01-02T03:04:05Z",
+            "2020-01-02T03:04:05+02:00": "2020-01-02T01:04:05Z",
+            "2020-01-02T3:04:05Z": "2020-01-02T03:04:05Z",
+            "2020-02-29T23:59:59-00:01": "2020-03-01T00:00:59Z",
+            "0001-01-01T00:00:00Z": None,
+        }.items():
+            self.assertEqual(parse_time(text), stored)
+        self.assertEqual(parse_micro_time("2020-01-02T03:04:05.120000+01:00"), "2020-01-02T02:04:05.120000Z")
+
+    def test_errors(self) -> None:
+        """What is no time is told of in Go's words."""
+        layout = "2006-01-02T15:04:05Z07:00"
+        for text, message in {
+            "": f'parsing time "" as "{layout}": cannot parse "" as "2006"',
+            "yesterday": f'parsing time "yesterday" as "{layout}": cannot parse "yesterday" as "2006"',
+            "2020-01-02": f'parsing time "2020-01-02" as "{layout}": cannot parse "" as "T"',
+            "2020-01-02 03:04:05Z": f'parsing time "2020-01-02 03:04:05Z" as "{layout}": '
+            'cannot parse " 03:04:05Z" as "T"',
+            "2020-01-02T03:04:05": f'parsing time "2020-01-02T03:04:05" as "{layout}": cannot parse "" as "Z07:00"',
+            "2020-02-30T00:00:00Z": 'parsing time "2020-02-30T00:00:00Z": day out of range',
+            "2021-02-29T00:00:00Z": 'parsing time "2021-02-29T00:00:00Z": day out of range',
+            "2020-13-01T00:00:00Z": 'parsing time "2020-13-01T00:00:00Z": month out of range',
+            "2020-01-01T24:00:00Z": 'parsing time "2020-01-01T24:00:00Z": hour out of range',
+            "2020-01-01T00:00:00Zulu": 'parsing time "2020-01-01T00:00:00Zulu": extra text: "ulu"',
+            "9999-12-31T23:59:59-01:00": 'parsing time "9999-12-31T23:59:59-01:00": year out of range',
+        }.items():
+            self.assertEqual(str(self.assertRaises(ValueError, parse_time, text)), message)
+
+    def test_micro_time_needs_its_fraction(self) -> None:
+        """A MicroTime has six digits behind the point, no less and no more."""
+        layout = "2006-01-02T15:04:05.000000Z07:00"
+        for text, rest, part in (
+            ("2020-01-02T03:04:05Z", "Z", ".000000"),
+            ("2020-01-02T03:04:05.12Z", ".12Z", ".000000"),
+            ("2020-01-02T03:04:05.1234567Z", "7Z", "Z07:00"),
+        ):
+            error = self.assertRaises(ValueError, parse_micro_time, text)
+            self.assertEqual(str(error), f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{part}"')
+
+    def test_now(self) -> None:
+        """The time now is stored as it is."""
+        moment = now()
+        self.assertEqual(parse_time(moment), moment)
+        moment = now_micro()
+        self.assertEqual(parse_micro_time(moment), moment)
+        self.assertEqual(format_time(0), "1970-01-01T00:00:00Z")
+
+    @given(moments)
+    def test_any_moment(self, moment: datetime) -> None:
+        """Every moment is read as datetime reads it, and its stored form is stable."""
+        stored = parse_micro_time(moment.isoformat(timespec="microseconds"))
+        self.assertEqual(stored, moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0"))
+        assert stored is not None
+        self.assertEqual(parse_micro_time(stored), stored)
+        seconds = parse_time(moment.isoformat())
+        assert seconds is not None
+        self.assertEqual(seconds, stored[:19] + "Z")
+        self.assertEqual(format_time(seconds_since_epoch(seconds))[-15:], seconds[-15:])
+
+    @given(st.text(st.sampled_from("0123456789-:TZ.+")))
+    def test_any_text(self, text: str) -> None:
+        """A text is a time, or refused with a text."""
+        for parse in (parse_time, parse_micro_time):
+            try:
+                parse(text)
+            except ValueError as error:
+                self.assertTrue(str(error).startswith("parsing time "))
+
+
+class DurationTests(SynchronousTestCase):
+    """Durations."""
+
+    def test_parse(self) -> None:
+        """Durations are numbers with units, one after the other."""
+        for text, seconds in {"1h30m": 5400, "1.5s": 1.5, "20ms": 0.02, "0": 0, "-1m": -60, "+.5s": 0.5}.items():
+            self.assertEqual(parse_duration(text), seconds)
+
+    def test_errors(self) -> None:
+        """What is no duration is told of in Go's words."""
+        for text, message in {
+            "": 'time: invalid duration ""',
+            "-": 'time: invalid duration "-"',
+            ".s": 'time: invalid duration ".s"',
+            "1": 'time: missing unit in duration "1"',
+            "1x": 'time: unknown unit "x" in duration "1x"',
+            "9223372036854775808ns": 'time: invalid duration "9223372036854775808ns"',
+            "9" * 5000 + "s": f'time: invalid duration "{"9" * 5000}s"',
+        }.items():
+            self.assertEqual(str(self.assertRaises(ValueError, parse_duration, text)), message)
+
+    def test_format(self) -> None:
+        """Durations are written from the largest unit that they fill."""
+        for nanoseconds, text in {
+            0: "0s",
+            1: "1ns",
+            1500: "1.5µs",
+            20_000_000: "20ms",
+            1_500_000_000: "1.5s",
+            60_000_000_000: "1m0s",
+            5_400_000_000_000: "1h30m0s",
+            -1_000_000_000: "-1s",
+        }.items():
+            self.assertEqual(format_duration(nanoseconds), text)
+
+    @given(st.integers(-(1 << 63), (1 << 63) - 1))
+    def test_round_trip(self, nanoseconds: int) -> None:
+        """What is written is read as it was."""
+        if nanoseconds == -(1 << 63):
+            return
+        self.assertEqual(parse_nanoseconds(format_duration(nanoseconds)), nanoseconds)
+
+    @given(st.text(st.sampled_from("0123456789.+-nuµmsh")))
+    def test_any_text(self, text: str) -> None:
+        """A text is a duration, or refused with a text."""
+        try:
+            parse_nanoseconds(text)
+        except ValueError as error:
+            self.assertTrue(str(error).startswith("time: "))

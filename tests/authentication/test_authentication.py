@@ -1,0 +1,196 @@
+"""Tests for L{kubetwist.authentication}, but for certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication import anonymous, bearer, tokenfile
+from kubetwist.authentication.anonymous import Anonymous
+from kubetwist.authentication.bearer import UnclaimedTokens, bearer_token
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.tokenfile import BadTokenFile, TokenFile
+from kubetwist.authentication.union import AuthenticatorUnion
+from kubetwist.interfaces import IAuthenticator
+
+
+class Request:
+    """As much of a request as authenticators look at."""
+
+    def __init__(self, authorization: str | None = None) -> None:
+        self.fields = {} if authorization is None else {b"authorization": [authorization.encode("latin-1")]}
+        self.warnings: list[str] = []
+
+    def warn(self, text: str) -> None:
+        """Keep a warning."""
+        self.warnings.append(text)
+
+
+class Says:
+    """An authenticator that has one answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked = 0
+
+    def authenticate(self, request: Any) -> Any:
+        """Give it."""
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class BearerTests(SynchronousTestCase):
+    """Tests for L{bearer_token}."""
+
+    def test_tokens(self) -> None:
+        """A token stands behind C{Bearer}, in any case; more than that is ignored."""
+        for header, token in (
+            ("Bearer abc", b"abc"),
+            ("bearer abc", b"abc"),
+            ("BEARER abc ", b"abc"),
+            ("Bearer abc def", b"abc"),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("", None),
+            (None, None),
+        ):
+            request = Request(header)
+            self.assertEqual(bearer_token(request), token, header)
+            self.assertEqual(request.warnings, [])
+
+    def test_extra_space(self) -> None:
+        """A token behind two spaces is ignored, and the client is told."""
+        request = Request("Bearer  abc")
+        self.assertIsNone(bearer_token(request))
+        self.assertEqual(
+            request.warnings,
+            ["the provided Authorization header contains extra space before the bearer token, and is ignored"],
+        )
+
+    def test_unclaimed(self) -> None:
+        """A token that nobody knows is a bad credential; without one there is none."""
+        unclaimed = bearer.make_unclaimed({}, None)
+        verifyObject(IAuthenticator, unclaimed)
+        self.assertRaises(AuthenticationFailed, unclaimed.authenticate, Request("Bearer abc"))
+        self.assertIsNone(unclaimed.authenticate(Request()))  # type: ignore[func-returns-value]
+
+
+class TokenFileTests(SynchronousTestCase):
+    """Tests for L{TokenFile}."""
+
+    def read(self, content: str) -> TokenFile:
+        """Write a file, and read it."""
+        path = Path(self.mktemp())
+        path.write_text(content)
+        return TokenFile.read(path)
+
+    def test_users(self) -> None:
+        """A line has a token, a name, a uid and, in quotes, groups; all are authenticated users."""
+        tokens = self.read('t1,alice,u1,"developers,qa"\n\nt2,bob,u2\n')
+        verifyObject(IAuthenticator, tokens)
+        alice = tokens.authenticate(Request("Bearer t1"))
+        self.assertEqual(alice, UserInfo("alice", "u1", ("developers", "qa", "system:authenticated")))
+        self.assertEqual(tokens.authenticate(Request("Bearer t2")), UserInfo("bob", "u2", ("system:authenticated",)))
+
+    def test_others(self) -> None:
+        """Other tokens, or none, are not its business."""
+        tokens = self.read("t1,alice,u1\n")
+        self.assertIsNone(tokens.authenticate(Request("Bearer t")))
+        self.assertIsNone(tokens.authenticate(Request("Bearer t11")))
+        self.assertIsNone(tokens.authenticate(Request()))
+
+    def test_empty_token(self) -> None:
+        """A line without a token is nobody's."""
+        self.assertIsNone(self.read(",alice,u1\n").authenticate(Request("Bearer ")))
+
+    def test_bad_files(self) -> None:
+        """A file of another form is refused with what is wrong about it."""
+        error = self.assertRaises(BadTokenFile, self.read, "t1,alice\n")
+        self.assertIn("must have at least 3 columns (token, user name, user uid), found 2", str(error))
+        self.assertRaises(BadTokenFile, self.read, 't1,alice,u1,"open\n')
+        self.assertRaises(BadTokenFile, TokenFile.read, Path("/nowhere/at/all"))
+
+    def test_option(self) -> None:
+        """Without the flag there is none."""
+        self.assertIsNone(tokenfile.make({"token-auth-file": ""}, None))
+
+
+class AnonymousTests(SynchronousTestCase):
+    """Tests for L{Anonymous}."""
+
+    def test_user(self) -> None:
+        """Everyone is system:anonymous."""
+        made = anonymous.make({"anonymous-auth": True}, None)
+        assert made is not None
+        verifyObject(IAuthenticator, made)
+        self.assertEqual(made.authenticate(Request()), UserInfo("system:anonymous", "", ("system:unauthenticated",)))
+        self.assertIsNone(anonymous.make({"anonymous-auth": False}, None))
+
+
+class UnionTests(SynchronousTestCase):
+    """Tests for L{AuthenticatorUnion}."""
+
+    alice = UserInfo("alice", groups=("system:authenticated",))
+
+    def ask(self, *answers: Any, last: Any = None) -> Any:
+        """What several say together."""
+        union = AuthenticatorUnion([Says(answer) for answer in answers], last)
+        verifyObject(IAuthenticator, union)
+        result = union.authenticate(Request())
+        return self.successResultOf(result) if isinstance(result, Deferred) else result
+
+    def test_first_who_knows(self) -> None:
+        """The first who knows the user decides, and the others are not asked."""
+        other = Says(UserInfo("bob"))
+        union = AuthenticatorUnion([Says(None), Says(self.alice), other])
+        self.assertIs(union.authenticate(Request()), self.alice)
+        self.assertEqual(other.asked, 0)
+
+    def test_group(self) -> None:
+        """Whoever is known is an authenticated user."""
+        self.assertEqual(self.ask(UserInfo("alice", groups=("a",))).groups, ("a", "system:authenticated"))
+        self.assertEqual(self.ask(succeed(UserInfo("alice"))).groups, ("system:authenticated",))
+
+    def test_good_after_bad(self) -> None:
+        """Bad credentials do no harm where there are good ones, too."""
+        bad = AuthenticationFailed("bad")
+        self.assertIs(self.ask(bad, self.alice), self.alice)
+        self.assertEqual(self.ask(bad, succeed(None), fail(bad), self.alice), self.alice)
+
+    def test_bad_is_not_anonymous(self) -> None:
+        """A request with bad credentials is not one without any."""
+        bad = AuthenticationFailed("bad")
+        union = AuthenticatorUnion([Says(bad), Says(None)], Anonymous())
+        self.assertRaises(AuthenticationFailed, union.authenticate, Request())
+        union = AuthenticatorUnion([Says(fail(bad)), Says(None)], Anonymous())
+        self.failureResultOf(union.authenticate(Request()), AuthenticationFailed)
+
+    def test_nobody(self) -> None:
+        """A request without credentials is the last one's, if there is one."""
+        self.assertEqual(self.ask(None, last=Anonymous()).name, "system:anonymous")
+        self.assertEqual(self.ask(succeed(None), last=Anonymous()).groups, ("system:unauthenticated",))
+        self.assertIsNone(self.ask(None))
+
+    def test_unclaimed_token(self) -> None:
+        """A token that nobody knows is refused, not taken for anonymous."""
+        union = AuthenticatorUnion([Says(None), UnclaimedTokens()], Anonymous())
+        self.assertRaises(AuthenticationFailed, union.authenticate, Request("Bearer x"))
+
+    def test_user_of_token(self) -> None:
+        """A token can be looked up without a request; what nobody knows, and no token at all, is nobody's."""
+        path = Path(self.mktemp())
+        path.write_text("t1,alice,u1\n")
+        union = AuthenticatorUnion([TokenFile.read(path), UnclaimedTokens()], Anonymous())
+        self.assertEqual(union.user_of_token("t1"), UserInfo("alice", "u1", ("system:authenticated",)))
+        self.assertIsNone(union.user_of_token("t2"))
+        self.assertIsNone(union.user_of_token(""))
+        later = AuthenticatorUnion([Says(fail(AuthenticationFailed("bad")))])
+        self.assertIsNone(self.successResultOf(later.user_of_token("t1")))

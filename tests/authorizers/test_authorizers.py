@@ -1,0 +1,122 @@
+"""Tests for the authorizers that need no rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.resource import UserInfo
+from kubetwist.authorizers import always, authenticatedusers
+from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
+from kubetwist.interfaces import IAuthorizer
+
+ALICE = UserInfo("alice", groups=("system:authenticated",))
+MASTER = UserInfo("root", groups=("a", "system:masters"))
+ANONYMOUS = UserInfo("system:anonymous", groups=("system:unauthenticated",))
+
+
+def pods(user: UserInfo) -> AuthorizerAttributes:
+    """The question whether a user may list pods."""
+    return AuthorizerAttributes(user, "list", version="v1", resource="pods", path="/api/v1/pods")
+
+
+def path(user: UserInfo, name: str, verb: str = "get") -> AuthorizerAttributes:
+    """The question whether a user may see a path."""
+    return AuthorizerAttributes(user, verb, path=name, is_resource_request=False)
+
+
+class Says:
+    """An authorizer that has one answer."""
+
+    name = "Says"
+
+    def __init__(self, decision: Decision, reason: str = "", later: bool = False) -> None:
+        self.verdict = Verdict(decision, reason)
+        self.later = later
+        self.asked = 0
+
+    def authorize(self, attributes: Any) -> Any:
+        """Give it."""
+        self.asked += 1
+        return succeed(self.verdict) if self.later else self.verdict
+
+
+class AlwaysTests(SynchronousTestCase):
+    """Tests for L{always}."""
+
+    def test_allow(self) -> None:
+        """AlwaysAllow allows everything to everyone."""
+        allow = always.make_allow({}, None)
+        verifyObject(IAuthorizer, allow)
+        self.assertIs(allow.authorize(pods(ANONYMOUS)).decision, Decision.ALLOW)
+        self.assertEqual(allow.name, "AlwaysAllow")
+
+    def test_deny(self) -> None:
+        """AlwaysDeny has no opinion, and says why."""
+        deny = always.make_deny({}, None)
+        self.assertEqual(deny.authorize(pods(ALICE)), Verdict(Decision.NO_OPINION, "Everything is forbidden."))
+
+
+class AuthenticatedUsersTests(SynchronousTestCase):
+    """Tests for L{authenticatedusers}."""
+
+    def setUp(self) -> None:
+        """One of them."""
+        self.authorizer = authenticatedusers.make({}, None)
+        verifyObject(IAuthorizer, self.authorizer)
+
+    def allows(self, attributes: AuthorizerAttributes) -> bool:
+        """Whether it does."""
+        return self.authorizer.authorize(attributes).decision is Decision.ALLOW
+
+    def test_known(self) -> None:
+        """Whoever is known may do everything."""
+        self.assertTrue(self.allows(pods(ALICE)))
+        self.assertTrue(self.allows(path(ALICE, "/metrics", "post")))
+
+    def test_unknown(self) -> None:
+        """Whoever is not may read whether the server is well, and which it is, and nothing else."""
+        self.assertFalse(self.allows(pods(ANONYMOUS)))
+        for name in ("/healthz", "/livez", "/readyz", "/version", "/version/"):
+            self.assertTrue(self.allows(path(ANONYMOUS, name)), name)
+            self.assertFalse(self.allows(path(ANONYMOUS, name, "post")), name)
+        for name in ("/", "/api", "/healthz/etcd", "/metrics", "/readyz/", "/healthzz"):
+            self.assertFalse(self.allows(path(ANONYMOUS, name)), name)
+
+
+class UnionTests(SynchronousTestCase):
+    """Tests for L{AuthorizerUnion}."""
+
+    def ask(self, *authorizers: Any, user: UserInfo = ALICE) -> Any:
+        """What several say together."""
+        union = AuthorizerUnion(authorizers)
+        verifyObject(IAuthorizer, union)
+        verdict = union.authorize(pods(user))
+        return self.successResultOf(verdict) if isinstance(verdict, Deferred) else verdict
+
+    def test_first_opinion(self) -> None:
+        """The first with an opinion decides, whether it is given at once or later."""
+        for later in (False, True):
+            last = Says(Decision.ALLOW, later=later)
+            silent = Says(Decision.NO_OPINION, later=later)
+            deny = Says(Decision.DENY, "no", later)
+            self.assertIs(self.ask(silent, last).decision, Decision.ALLOW)
+            self.assertEqual(self.ask(silent, deny, last), Verdict(Decision.DENY, "no"))
+            self.assertEqual(last.asked, 1)
+
+    def test_silence(self) -> None:
+        """When nobody has an opinion, the reasons of all are told."""
+        for later in (False, True):
+            silent = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
+            self.assertEqual(self.ask(*silent), Verdict(Decision.NO_OPINION, "one\ntwo"))
+
+    def test_masters(self) -> None:
+        """Members of system:masters may do everything, whatever others would say."""
+        deny = Says(Decision.DENY)
+        self.assertIs(self.ask(PrivilegedGroup(), deny, user=MASTER).decision, Decision.ALLOW)
+        self.assertIs(self.ask(PrivilegedGroup(), deny, user=ALICE).decision, Decision.DENY)
+        self.assertEqual(deny.asked, 1)

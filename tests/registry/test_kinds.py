@@ -1,0 +1,246 @@
+"""Tests for L{kubetwist.registry.kinds}."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.kinds import (
+    KINDS,
+    ResourceInfo,
+    groups_in_order,
+    kinds_for,
+    parse_runtime_config,
+    storage_version_hash,
+    version_preference,
+    version_priority,
+)
+
+RELEASES = range(25, 38)
+
+
+@cache
+def definitions(minor: int) -> frozenset[tuple[str, str, str]]:
+    """The kinds that a release has types for."""
+    package = resources.files("kubernetes_validate") / "kubernetes-json-schema"
+    path = package / f"v1.{minor}.0-local" / "_definitions.json"
+    types = json.loads(path.read_bytes())["$defs"]
+    return frozenset(
+        (gvk["group"], gvk["version"], gvk["kind"])
+        for one in types.values()
+        for gvk in one.get("x-kubernetes-group-version-kind", ())
+    )
+
+
+def served(minor: int = 36, runtime_config: str = "") -> dict[tuple[str, str], ResourceInfo]:
+    """What a release serves, by group and resource."""
+    infos = kinds_for(definitions(minor), minor, parse_runtime_config(runtime_config))
+    return {(info.group, info.resource): info for info in infos}
+
+
+class KindsTests(SynchronousTestCase):
+    """Which resources there are, and what is known of them."""
+
+    def test_default_groups(self) -> None:
+        """The groups of 1.36 come in the reference's order, and those of alphas and betas not at all."""
+        groups = groups_in_order(info.group for info in served().values())
+        self.assertEqual(groups[:4], ["apiregistration.k8s.io", "", "apps", "events.k8s.io"])
+        self.assertEqual(
+            groups[-7:],
+            [
+                "apiextensions.k8s.io",
+                "scheduling.k8s.io",
+                "coordination.k8s.io",
+                "node.k8s.io",
+                "discovery.k8s.io",
+                "resource.k8s.io",
+                "flowcontrol.apiserver.k8s.io",
+            ],
+        )
+        self.assertNotIn("internal.apiserver.k8s.io", groups)
+
+    def test_only_stable_versions(self) -> None:
+        """By default 1.36 serves stable versions only; just HorizontalPodAutoscalers have two."""
+        several = {key: info.versions for key, info in served().items() if info.versions != ("v1",)}
+        self.assertEqual(several, {("autoscaling", "horizontalpodautoscalers"): ("v2", "v1")})
+
+    def test_every_release(self) -> None:
+        """Every release serves pods and deployments, each resource once and in a version that it has types for."""
+        for minor in RELEASES:
+            infos = kinds_for(definitions(minor), minor)
+            keys = [(info.group, info.resource) for info in infos]
+            self.assertEqual(len(keys), len(set(keys)))
+            self.assertIn(("", "pods"), keys)
+            self.assertIn(("apps", "deployments"), keys)
+            for info in infos:
+                for version in (*info.versions, *info.known_versions):
+                    self.assertIn((info.group, version, info.kind), definitions(minor))
+                self.assertIn(info.storage_version, info.known_versions)
+
+    def test_no_kind_is_missing(self) -> None:
+        """Every type that could be a resource is in the table, for every release."""
+        known = {(kind.group, kind.kind) for kind in KINDS}
+        parts = {
+            ("", "Status"),
+            ("", "APIGroup"),
+            ("", "APIVersions"),
+            ("autoscaling", "Scale"),
+            ("policy", "Eviction"),
+            ("authentication.k8s.io", "TokenRequest"),
+            ("resource.k8s.io", "Status"),
+        }
+        for minor in RELEASES:
+            kinds = {(group, kind) for group, _, kind in definitions(minor)}
+            unknown = {
+                (group, kind)
+                for group, kind in kinds - known - parts
+                if kind not in ("DeleteOptions", "WatchEvent") and not kind.endswith("List")
+            }
+            self.assertEqual(unknown, set(), f"in 1.{minor}")
+
+    def test_ages_of_versions(self) -> None:
+        """No release has types for a version that the table says came later."""
+        for minor in RELEASES:
+            for kind in KINDS:
+                for version, since in kind.versions:
+                    if since > minor:
+                        self.assertNotIn((kind.group, version, kind.kind), definitions(minor))
+
+    def test_storage_prefixes(self) -> None:
+        """Objects are where kube-apiserver keeps them in etcd, the odd places included, and never two kinds in one."""
+        infos = served(36, "api/all=true")
+        for (group, resource), prefix in {
+            ("", "pods"): "pods",
+            ("", "services"): "services/specs",
+            ("", "endpoints"): "services/endpoints",
+            ("", "nodes"): "minions",
+            ("", "replicationcontrollers"): "controllers",
+            ("networking.k8s.io", "ingresses"): "ingress",
+            ("events.k8s.io", "events"): "events",
+            ("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
+            ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
+        }.items():
+            self.assertEqual(infos[group, resource].key_prefix, prefix)
+        prefixes = [info.key_prefix for info in infos.values() if info.stored and info.group != "events.k8s.io"]
+        self.assertEqual(len(prefixes), len(set(prefixes)))
+
+    def test_storage_version_hash(self) -> None:
+        """Discovery's hashes are those of the reference, which tell of the stored version."""
+        self.assertEqual(storage_version_hash("", "v1", "Pod"), "xPOwRZ+Yhw8=")
+        infos = served()
+        for key, expected in {
+            ("", "events"): "r2yiGXH7wu8=",
+            ("events.k8s.io", "events"): "r2yiGXH7wu8=",
+            ("autoscaling", "horizontalpodautoscalers"): "qwQve8ut294=",
+            ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): "LYmCf+UMVdg=",
+            ("apiextensions.k8s.io", "customresourcedefinitions"): "jfWCUB31mvA=",
+            ("authorization.k8s.io", "subjectaccessreviews"): "",
+        }.items():
+            self.assertEqual(infos[key].storage_version_hash, expected)
+
+    def test_new_version_is_not_stored_yet(self) -> None:
+        """A version is stored one release after it came, as long as the one before is there."""
+        key = ("flowcontrol.apiserver.k8s.io", "flowschemas")
+        versions = [served(minor)[key].storage_version for minor in (25, 26, 27, 29, 30)]
+        self.assertEqual(versions, ["v1beta2", "v1beta2", "v1beta3", "v1beta3", "v1"])
+
+    def test_subresources(self) -> None:
+        """Subresources come in the order of discovery, with the kinds they take."""
+        pods = served()["", "pods"]
+        names = [subresource.name for subresource in pods.subresources]
+        self.assertEqual(names, sorted(names))
+        eviction = pods.subresource("eviction")
+        assert eviction is not None
+        self.assertEqual((eviction.kind, eviction.group, eviction.version), ("Eviction", "policy", "v1"))
+        self.assertIsNone(pods.subresource("scale"))
+
+    def test_subresources_by_release(self) -> None:
+        """Pods can be resized since 1.33, and NetworkPolicies had a status until 1.27."""
+        self.assertIsNone(served(32)["", "pods"].subresource("resize"))
+        self.assertIsNotNone(served(33)["", "pods"].subresource("resize"))
+        self.assertIsNotNone(served(27)["networking.k8s.io", "networkpolicies"].subresource("status"))
+        self.assertIsNone(served(28)["networking.k8s.io", "networkpolicies"].subresource("status"))
+
+
+class RuntimeConfigTests(SynchronousTestCase):
+    """What --runtime-config switches."""
+
+    def refusal(self, text: str) -> str:
+        """What is said about a bad value."""
+        return str(self.assertRaises(ValueError, served, 36, text))
+
+    def test_old_betas(self) -> None:
+        """Betas from before 1.24 are on until they go, and api/beta switches them off."""
+        key = ("storage.k8s.io", "csistoragecapacities")
+        self.assertEqual(served(26)[key].versions, ("v1", "v1beta1"))
+        self.assertEqual(served(26, "api/beta=false")[key].versions, ("v1",))
+
+    def test_all(self) -> None:
+        """api/all=true brings alphas and betas."""
+        infos = served(36, "api/all=true")
+        self.assertEqual(infos["networking.k8s.io", "servicecidrs"].versions, ("v1", "v1beta1"))
+        self.assertIn(("internal.apiserver.k8s.io", "storageversions"), infos)
+
+    def test_level_and_version(self) -> None:
+        """A version counts for more than the level it is of."""
+        infos = served(36, "api/all=false,apps/v1=true")
+        self.assertEqual({info.group for info in infos.values()}, {"apps"})
+
+    def test_single_resource(self) -> None:
+        """A resource can be switched on in a version that is off, and off in one that is on."""
+        infos = served(36, "certificates.k8s.io/v1beta1/clustertrustbundles=true,batch/v1/cronjobs=false")
+        self.assertEqual(infos["certificates.k8s.io", "clustertrustbundles"].versions, ("v1beta1",))
+        self.assertNotIn(("certificates.k8s.io", "podcertificaterequests"), infos)
+        self.assertNotIn(("batch", "cronjobs"), infos)
+        self.assertIn(("batch", "jobs"), infos)
+
+    def test_core_group(self) -> None:
+        """The core group has an empty name."""
+        self.assertNotIn(("", "pods"), served(36, "/v1=false"))
+
+    def test_missing_value_is_true(self) -> None:
+        """A version without a value is switched on."""
+        self.assertIn(
+            ("internal.apiserver.k8s.io", "storageversions"), served(36, "internal.apiserver.k8s.io/v1alpha1")
+        )
+
+    def test_refusals(self) -> None:
+        """What can not be meant is refused in the reference's words."""
+        for text, words in {
+            "api/all=false": "invalid runtime-config with only api/all=false",
+            "api/all=maybe": "invalid value api/all=maybe",
+            "v1=true": "runtime-config invalid key v1",
+            "a/b/c/d=true": "runtime-config invalid key a/b/c/d",
+            "nowhere.io/v1=true": "unknown api groups nowhere.io/v1",
+            "apps/v9=true": "group version apps/v9 that has not been registered",
+            "apps/v1=maybe": 'invalid value of apps/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
+            "apps/v1/Deployments=true": (
+                "invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, "
+                'not "Deployments"'
+            ),
+        }.items():
+            self.assertEqual(self.refusal(text), words)
+
+
+class VersionTests(SynchronousTestCase):
+    """The order of versions."""
+
+    def test_preference(self) -> None:
+        """Stable versions come before betas, those before alphas, larger numbers before smaller, others last."""
+        versions = ["foo10", "v1alpha1", "v1", "v10", "v2beta1", "v2", "v1beta2", "foo1"]
+        self.assertEqual(
+            sorted(versions, key=version_preference),
+            ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1alpha1", "foo1", "foo10"],
+        )
+
+    def test_priorities(self) -> None:
+        """The better version of a group has the higher priority."""
+        self.assertEqual(version_priority("autoscaling", "v2"), 30)
+        self.assertEqual(version_priority("apps", "v1"), 15)
+        self.assertEqual(version_priority("certificates.k8s.io", "v1beta1"), 9)
+        for kind in KINDS:
+            priorities = [version_priority(kind.group, version) for version, _ in kind.versions]
+            self.assertEqual(priorities, sorted(priorities, reverse=True), kind.resource)

@@ -1,0 +1,494 @@
+"""Tests for L{kubetwist.resources.openapi} and how its documents are made."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treq.testing import StubTreq
+from twisted.internet.defer import Deferred, execute
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersion, JSONObject
+from kubetwist.resources.installed import InstalledGroups
+from kubetwist.resources.layer import Layer
+from kubetwist.resources.openapi import Builder, OpenAPIV2, OpenAPIV3
+from kubetwist.resources.openapi_operations import Definitions, Release, resource_paths
+from kubetwist.resources.openapi_schemas import reachable, references, v2_schemas, v3_schemas
+
+from .installedfake import APPS, CORE, NotFound, custom, installed
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+class FakeDefinitions:
+    """A few types, as L{kubetwist.schema.definitions} gives them."""
+
+    broken = False
+
+    def openapi_schemas(self, ref_prefix: str) -> Mapping[str, JSONObject]:
+        """@see: L{kubetwist.resources.openapi_schemas.IDefinitions}."""
+        if self.broken:
+            raise RuntimeError("no types today")
+
+        def ref(name: str) -> JSONObject:
+            return {"$ref": ref_prefix + name}
+
+        def kinds(kind: str, *groups: str) -> list[dict[str, str]]:
+            return [{"group": group, "version": "v1", "kind": kind} for group in groups]
+
+        core, apps = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1."
+        return {
+            f"{core}Pod": {
+                "type": "object",
+                "properties": {
+                    "metadata": ref(f"{META}ObjectMeta") | {"description": "About it."},
+                    "spec": ref(f"{core}PodSpec"),
+                },
+                "x-kubernetes-group-version-kind": kinds("Pod", ""),
+            },
+            f"{core}PodList": {
+                "type": "object",
+                "required": ["items"],
+                "properties": {"items": {"type": "array", "items": ref(f"{core}Pod")}},
+                "x-kubernetes-group-version-kind": kinds("PodList", ""),
+            },
+            f"{core}PodSpec": {
+                "type": "object",
+                "required": ["name", "count", "target", "selector", "port"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "count": {"type": "integer"},
+                    "kept": {"type": "string", "default": "as is"},
+                    "target": ref(f"{core}PodSpec"),
+                    "optional": ref(f"{core}PodSpec"),
+                    "selector": ref(f"{META}LabelSelector"),
+                    "port": ref("io.k8s.apimachinery.pkg.util.intstr.IntOrString") | {"description": "Where."},
+                },
+            },
+            f"{apps}Deployment": {"type": "object", "x-kubernetes-group-version-kind": kinds("Deployment", "apps")},
+            "io.k8s.api.autoscaling.v1.Scale": {
+                "type": "object",
+                "x-kubernetes-group-version-kind": kinds("Scale", "autoscaling"),
+            },
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"description": "Both.", "type": "string"},
+            **{
+                META + name: {"type": "object"}
+                for name in ("ObjectMeta", "LabelSelector", "Status", "Patch", "APIVersions", "APIGroupList")
+            },
+            **{META + name: {"type": "object"} for name in ("APIGroup", "APIResourceList", "Unused")},
+            **{
+                META + name: {
+                    "type": "object",
+                    "x-kubernetes-group-version-kind": kinds(name, "", "apps", "batch", "policy"),
+                }
+                for name in ("DeleteOptions", "WatchEvent")
+            },
+            "io.k8s.apimachinery.pkg.version.Info": {"type": "object"},
+        }
+
+
+def paths_of(groups: InstalledGroups, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
+    """The operations of a version, by path and method."""
+    schemas = v3_schemas(FakeDefinitions())
+    names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
+    paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor))
+    return {path.path: {one.method: one for one in path.operations} for path in paths}
+
+
+class OperationsTests(SynchronousTestCase):
+    """Tests for L{resource_paths}."""
+
+    def test_paths(self) -> None:
+        """A resource in namespaces has the paths of its verbs, within a namespace and, to read, across all."""
+        found = {path: set(methods) for path, methods in paths_of(installed(), APPS).items()}
+        self.assertEqual(
+            found,
+            {
+                "/apis/apps/v1/": {"get"},
+                "/apis/apps/v1/deployments": {"get"},
+                "/apis/apps/v1/namespaces/{namespace}/deployments": {"get", "post", "delete"},
+                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}": {"get", "put", "patch", "delete"},
+                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale": {"get", "put", "patch"},
+                "/apis/apps/v1/watch/deployments": {"get"},
+                "/apis/apps/v1/watch/namespaces/{namespace}/deployments": {"get"},
+                "/apis/apps/v1/watch/namespaces/{namespace}/deployments/{name}": {"get"},
+            },
+        )
+
+    def test_cluster_scope(self) -> None:
+        """A resource outside of namespaces has no second path, and only the operations it has verbs for."""
+        found = {path: set(methods) for path, methods in paths_of(installed(), CORE).items() if "pods" not in path}
+        self.assertEqual(
+            found,
+            {
+                "/api/v1/": {"get"},
+                "/api/v1/namespaces": {"get", "post"},
+                "/api/v1/namespaces/{name}": {"get", "put", "patch", "delete"},
+                "/api/v1/watch/namespaces": {"get"},
+                "/api/v1/watch/namespaces/{name}": {"get"},
+            },
+        )
+
+    def test_names(self) -> None:
+        """Operations are named by verb, group, version, scope and kind, as generated clients name their methods."""
+        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
+        base = "/apis/apps/v1/namespaces/{namespace}/deployments"
+        pod = "/api/v1/namespaces/{namespace}/pods/{name}"
+        for operation, name in (
+            (apps["/apis/apps/v1/"]["get"], "getAppsV1APIResources"),
+            (apps["/apis/apps/v1/deployments"]["get"], "listAppsV1DeploymentForAllNamespaces"),
+            (apps[base]["post"], "createAppsV1NamespacedDeployment"),
+            (apps[base]["delete"], "deleteAppsV1CollectionNamespacedDeployment"),
+            (apps[f"{base}/{{name}}"]["get"], "readAppsV1NamespacedDeployment"),
+            (apps[f"{base}/{{name}}"]["put"], "replaceAppsV1NamespacedDeployment"),
+            (apps[f"{base}/{{name}}/scale"]["patch"], "patchAppsV1NamespacedDeploymentScale"),
+            (apps["/apis/apps/v1/watch/deployments"]["get"], "watchAppsV1DeploymentListForAllNamespaces"),
+            (core[f"{pod}/exec"]["post"], "connectCoreV1PostNamespacedPodExec"),
+            (core[f"{pod}/proxy/{{path}}"]["head"], "connectCoreV1HeadNamespacedPodProxyWithPath"),
+            (core["/api/v1/namespaces/{name}"]["delete"], "deleteCoreV1Namespace"),
+        ):
+            self.assertEqual(operation.name, name)
+
+    def test_tag(self) -> None:
+        """The tag is the group without its suffix, in one word, and the version."""
+        groups = InstalledGroups()
+        groups.add(custom("rbac.authorization.k8s.io", "v1"))
+        (root, *_) = paths_of(groups, GroupVersion("rbac.authorization.k8s.io", "v1")).values()
+        self.assertEqual(
+            (root["get"].tag, root["get"].name), ("rbacAuthorization_v1", "getRbacAuthorizationV1APIResources")
+        )
+
+    def test_types(self) -> None:
+        """Deleting answers with a Status unless the resource says otherwise; a scale is a Scale of another group."""
+        apps, core = paths_of(installed(), APPS), paths_of(installed(), CORE)
+        deployment = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+        self.assertEqual(apps[deployment]["delete"].answer, f"{META}Status")
+        self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"].answer, "io.k8s.api.core.v1.Pod")
+        self.assertEqual(apps[f"{deployment}/scale"]["put"].body, "io.k8s.api.autoscaling.v1.Scale")
+        self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}/log"]["get"].produces[0], "text/plain")
+
+    def test_field_validation(self) -> None:
+        """C{fieldValidation} is a parameter of writes, by which kubectl sees that the server validates."""
+        deployment = paths_of(installed(), APPS)["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]
+        for method, has in (("put", True), ("patch", True), ("get", False), ("delete", False)):
+            names = {one.name for one in deployment[method].parameters}
+            self.assertEqual("fieldValidation" in names, has)
+
+    def test_releases(self) -> None:
+        """Parameters that came later are not in the documents of older releases."""
+        path = "/apis/apps/v1/deployments"
+        for minor, has in ((36, True), (35, False)):
+            names = {one.name for one in paths_of(installed(), APPS, minor)[path]["get"].parameters}
+            self.assertEqual("shardSelector" in names, has)
+
+
+class SchemasTests(SynchronousTestCase):
+    """Tests for L{kubetwist.resources.openapi_schemas}."""
+
+    def test_defaults(self) -> None:
+        """What must be there has the zero of its type for a default; what is a pointer has none."""
+        spec = v3_schemas(FakeDefinitions())["io.k8s.api.core.v1.PodSpec"]["properties"]
+        defaults = {name: field["default"] for name, field in spec.items() if "default" in field}
+        self.assertEqual(defaults, {"name": "", "count": 0, "kept": "as is", "target": {}})
+
+    def test_references(self) -> None:
+        """In v3, nothing stands beside a reference; in v2 it does."""
+        name = "io.k8s.api.core.v1.Pod"
+        pod = v3_schemas(FakeDefinitions())[name]["properties"]
+        self.assertEqual(
+            pod["metadata"],
+            {
+                "description": "About it.",
+                "default": {},
+                "allOf": [{"$ref": f"#/components/schemas/{META}ObjectMeta"}],
+            },
+        )
+        self.assertEqual(
+            v2_schemas(FakeDefinitions())[name]["properties"]["metadata"],
+            {"description": "About it.", "$ref": f"#/definitions/{META}ObjectMeta"},
+        )
+
+    def test_unions(self) -> None:
+        """What may be a number or a text says so in v3, and is called a text in v2."""
+        name = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+        self.assertEqual(
+            v3_schemas(FakeDefinitions())[name],
+            {"description": "Both.", "format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+        )
+        self.assertEqual(v2_schemas(FakeDefinitions())[name]["type"], "string")
+
+    def test_reachable(self) -> None:
+        """A document has the types that it needs, also those that refer to themselves, and no others."""
+        schemas = v3_schemas(FakeDefinitions())
+        found = reachable(schemas, ["io.k8s.api.core.v1.PodList", "nowhere"], None)
+        self.assertIn("io.k8s.api.core.v1.PodSpec", found)
+        self.assertNotIn(f"{META}Unused", found)
+
+    def test_kinds_of_every_group(self) -> None:
+        """Kinds that every group has are shown as those of the document's group and of the core group."""
+        name = f"{META}DeleteOptions"
+        found = reachable(v3_schemas(FakeDefinitions()), [name], APPS)
+        self.assertEqual([kind["group"] for kind in found[name]["x-kubernetes-group-version-kind"]], ["", "apps"])
+
+    @settings(max_examples=50)
+    @given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3)))
+    def test_reachable_is_closed(self, graph: dict[str, list[str]]) -> None:
+        """Nothing that a document refers to is missing from it, if it is there at all."""
+        schemas = {name: {"items": [{"$ref": f"#/{to}"} for to in others]} for name, others in graph.items()}
+        found = reachable(schemas, ["a"], None)
+        for schema in found.values():
+            for name in references(schema):
+                self.assertTrue(name in found or name not in schemas)
+
+
+class OpenAPICase(SynchronousTestCase):
+    """Asks for OpenAPI documents over HTTP in memory."""
+
+    def setUp(self) -> None:
+        """Each test has a server of its own, which builds at once."""
+        self.groups = installed()
+        self.definitions = FakeDefinitions()
+        self.built = 0
+        self.serve(self.run_now)
+
+    def run_now(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """In place of a thread."""
+        self.built += 1
+        return execute(function, *arguments)
+
+    def serve(self, run: Any) -> None:
+        """Make the server."""
+        builder = Builder(self.definitions, "1.36")
+        layer = Layer("test", NotFound())
+        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, builder, run))
+        now = datetime(2026, 1, 2, tzinfo=UTC)
+        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, builder, run, lambda: now))
+        self.client = StubTreq(layer)
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:
+        """The code, the headers and the body of an answer."""
+        response = self.successResultOf(self.begin(path, method, **headers))
+        return response.code, response.headers, self.successResultOf(response.content())
+
+    def begin(self, path: str, method: str = "GET", **headers: str) -> Deferred[Any]:
+        """An answer that may take its time."""
+        # treq asks for gzip unless told otherwise.
+        sent = {"accept-encoding": "identity"} | {name.replace("_", "-"): value for name, value in headers.items()}
+        asked: Deferred[Any] = self.client.request(
+            method, f"http://kube.invalid{path}", headers=sent, allow_redirects=False
+        )
+        return asked
+
+    def get(self, path: str, **headers: str) -> Any:
+        """The JSON of an answer that is as it should be."""
+        code, _, body = self.ask(path, **headers)
+        self.assertEqual(code, 200, body)
+        return json.loads(body)
+
+
+class OpenAPIV3Tests(OpenAPICase):
+    """Tests for L{OpenAPIV3}."""
+
+    def test_index(self) -> None:
+        """The index lists the documents with URLs that change when they do."""
+        paths = self.get("/openapi/v3")["paths"]
+        self.assertEqual(
+            " ".join(paths),
+            "api api/v1 apis apis/apps apis/apps/v1 apis/autoscaling apis/autoscaling/v1 apis/autoscaling/v2 version",
+        )
+        url = paths["apis/apps/v1"]["serverRelativeURL"]
+        self.assertTrue(url.startswith("/openapi/v3/apis/apps/v1?hash="))
+        self.assertEqual(self.get(url)["info"], {"title": "Kubernetes", "version": "1.36"})
+
+    def test_document(self) -> None:
+        """A document has the paths of its version and the types they need."""
+        document = self.get("/openapi/v3/apis/apps/v1")
+        self.assertEqual(document["openapi"], "3.0.0")
+        scale = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]
+        self.assertEqual([one["name"] for one in scale["parameters"]], ["name", "namespace", "pretty"])
+        self.assertEqual(
+            scale["put"]["x-kubernetes-group-version-kind"], {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        )
+        self.assertEqual(
+            scale["put"]["requestBody"],
+            {
+                "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.api.autoscaling.v1.Scale"}}},
+                "required": True,
+            },
+        )
+        self.assertIn("application/apply-patch+yaml", scale["patch"]["requestBody"]["content"])
+        self.assertNotIn("io.k8s.api.core.v1.Pod", document["components"]["schemas"])
+        collection = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]
+        self.assertNotIn("required", collection["delete"]["requestBody"])
+        self.assertEqual(collection["get"]["x-kubernetes-action"], "list")
+
+    def test_caching(self) -> None:
+        """What is asked for by its hash may be kept for ever, and by an old hash it is elsewhere."""
+        url = self.get("/openapi/v3")["paths"]["api"]["serverRelativeURL"]
+        _, headers, _ = self.ask(url)
+        self.assertEqual(headers.getRawHeaders("cache-control"), ["public, immutable"])
+        self.assertEqual(headers.getRawHeaders("expires"), ["Sat, 02 Jan 2027 00:00:00 GMT"])
+        self.assertEqual(headers.getRawHeaders("vary"), ["Accept"])
+        code, headers, body = self.ask("/openapi/v3/api?hash=STALE")
+        self.assertEqual((code, headers.getRawHeaders("location"), body), (301, [url], b""))
+        self.assertFalse(self.ask("/openapi/v3/api")[1].hasHeader("expires"))
+
+    def test_not_modified(self) -> None:
+        """A client that has the document is told so."""
+        (etag,) = self.ask("/openapi/v3/api")[1].getRawHeaders("etag")
+        self.assertEqual(self.ask("/openapi/v3/api", if_none_match=etag)[0::2], (304, b""))
+        self.assertEqual(self.ask("/openapi/v3/api", if_none_match=f'"x", W/{etag}')[0], 304)
+        self.assertEqual(self.ask("/openapi/v3/api", if_none_match='"x"')[0], 200)
+
+    def test_not_found(self) -> None:
+        """There is nothing to say of a document that is not there, not even of what type nothing is."""
+        for path in ("/openapi/v3/apis/apps/v7", "/openapi/v3/", "/openapi/v3/apis/nope?hash=x"):
+            code, headers, body = self.ask(path)
+            self.assertEqual((code, body, headers.hasHeader("content-type")), (404, b"", False))
+
+    def test_not_acceptable(self) -> None:
+        """Documents come in JSON alone."""
+        for accept in ("text/html", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"):
+            self.assertEqual(self.ask("/openapi/v3/version", accept=accept)[0::2], (406, b""))
+        for accept in ("application/*", "*/*", "text/html, application/json;q=0.1"):
+            self.assertEqual(self.ask("/openapi/v3/version", accept=accept)[0], 200)
+        self.assertEqual(self.ask("/openapi/v3", accept="text/html")[0], 200)
+
+    def test_head(self) -> None:
+        """HEAD tells how long a document is."""
+        for path in ("/openapi/v3", "/openapi/v3/apis/apps/v1"):
+            _, _, body = self.ask(path)
+            code, headers, nothing = self.ask(path, "HEAD")
+            self.assertEqual((code, nothing), (200, b""))
+            self.assertEqual(headers.getRawHeaders("content-length"), [str(len(body))])
+
+    def test_gzip(self) -> None:
+        """Clients that take gzip get the document as it is kept."""
+        plain = self.ask("/openapi/v3/api/v1")[2]
+        code, headers, body = self.ask("/openapi/v3/api/v1", accept_encoding="gzip")
+        self.assertEqual(code, 200)
+        unpacked = zlib.decompress(body, 31) if body[:2] == b"\x1f\x8b" else body
+        self.assertEqual(unpacked, plain)
+        self.assertEqual(headers.getRawHeaders("vary"), ["Accept", "Accept-Encoding"])
+
+    def test_built_once(self) -> None:
+        """Documents are built when they are first asked for, and again only after a change."""
+        self.assertEqual(self.built, 0)
+        before = self.get("/openapi/v3")["paths"]
+        self.ask("/openapi/v3/api/v1")
+        self.assertEqual(self.built, 1)
+        self.groups.add(custom("apps", "v1"))
+        after = self.get("/openapi/v3")["paths"]
+        self.assertEqual(self.built, 2)
+        self.assertEqual([name for name in after if after[name] != before.get(name)], ["apis/apps/v1"])
+        self.groups.remove_group_version(APPS)
+        self.assertNotIn("apis/apps", self.get("/openapi/v3")["paths"])
+
+
+class WaitingTests(OpenAPICase):
+    """Tests for requests that come while documents are being built."""
+
+    def setUp(self) -> None:
+        """Building waits until the test says so."""
+        super().setUp()
+        self.work: list[Callable[[], None]] = []
+        self.serve(self.run_later)
+
+    def run_later(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """In place of a thread that takes long."""
+        done: Deferred[Any] = Deferred()
+        self.work.append(lambda: execute(function, *arguments).chainDeferred(done))
+        return done
+
+    def test_many_wait_for_one(self) -> None:
+        """Several requests wait for the same building."""
+        asked = [self.begin("/openapi/v3/api"), self.begin("/openapi/v3"), self.begin("/openapi/v3/nope")]
+        for one in asked:
+            self.assertNoResult(one)
+        (work,) = self.work
+        work()
+        self.client.flush()
+        self.assertEqual([self.successResultOf(one).code for one in asked], [200, 200, 404])
+
+    def test_gone(self) -> None:
+        """A client that does not wait for the end harms nobody."""
+        asked = self.begin("/openapi/v3/api")
+        asked.addErrback(lambda failure: None)
+        asked.cancel()
+        self.client.flush()
+        (work,) = self.work
+        work()
+        self.client.flush()
+        self.assertEqual(self.ask("/openapi/v3/api")[0], 200)
+
+    def test_failure(self) -> None:
+        """When documents can not be built this is logged, and the next request tries again."""
+        self.definitions.broken = True
+        asked = self.begin("/openapi/v3/api")
+        self.work.pop()()
+        self.client.flush()
+        self.assertEqual(self.successResultOf(asked).code, 503)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.definitions.broken = False
+        asked = self.begin("/openapi/v3/api")
+        self.work.pop()()
+        self.client.flush()
+        self.assertEqual(self.successResultOf(asked).code, 200)
+
+    def test_change_while_building(self) -> None:
+        """What changes while documents are built is in the ones after."""
+        asked = self.begin("/openapi/v3")
+        self.groups.remove_group_version(APPS)
+        self.work.pop()()
+        self.client.flush()
+        self.assertEqual(self.successResultOf(asked).code, 200)
+        asked = self.begin("/openapi/v3")
+        self.work.pop()()
+        self.client.flush()
+        body = json.loads(self.successResultOf(self.successResultOf(asked).content()))
+        self.assertNotIn("apis/apps", body["paths"])
+
+
+class OpenAPIV2Tests(OpenAPICase):
+    """Tests for L{OpenAPIV2}."""
+
+    def test_document(self) -> None:
+        """Everything is in one document, whose references all lead somewhere."""
+        document = self.get("/openapi/v2")
+        self.assertEqual(document["swagger"], "2.0")
+        self.assertIn("/apis/autoscaling/", document["paths"])
+        item = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+        self.assertEqual(item["get"]["operationId"], "readCoreV1NamespacedPod")
+        self.assertEqual(item["put"]["parameters"][0]["schema"], {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"})
+        shared = {name.rpartition("-")[0] for name in document["parameters"]}
+        self.assertTrue({"pretty", "namespace", "fieldValidation"} <= shared)
+        known = {f"#/parameters/{name}" for name in document["parameters"]}
+        for path in document["paths"].values():
+            for one in path.get("parameters", []):
+                self.assertIn(one["$ref"], known)
+
+    def test_headers(self) -> None:
+        """The answer depends on what the client accepts, and may be asked for again by its tag."""
+        _, headers, _ = self.ask("/openapi/v2")
+        self.assertEqual(headers.getRawHeaders("vary"), ["Accept-Encoding", "Accept"])
+        (etag,) = headers.getRawHeaders("etag")
+        self.assertEqual(self.ask("/openapi/v2", if_none_match=etag)[0], 304)
+
+    def test_not_acceptable(self) -> None:
+        """There is neither HTML nor protobuf."""
+        for accept in ("text/html", V2_PROTOBUF):
+            code, headers, body = self.ask("/openapi/v2", "HEAD", accept=accept)
+            self.assertEqual((code, body, headers.hasHeader("content-type")), (406, b"", False))
+        self.assertEqual(self.ask("/openapi/v2", accept=f"{V2_PROTOBUF},*/*")[0], 200)
+
+    def test_below(self) -> None:
+        """There is nothing below it."""
+        self.assertEqual(self.ask("/openapi/v2/x")[0::2], (404, b"404 page not found\n"))

@@ -1,0 +1,108 @@
+"""Tests for L{kubetwist.schema.definitions}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.schema.definitions import Definitions, UnknownRelease, available_versions
+
+from .release import definitions
+
+
+class ReleaseTests(SynchronousTestCase):
+    """Which releases there are, and what they have."""
+
+    def test_versions(self) -> None:
+        """Releases are told oldest first, by number and not by text."""
+        versions = available_versions()
+        minors = [int(version.partition(".")[2]) for version in versions]
+        self.assertEqual(minors, sorted(minors))
+        self.assertIn("1.25", versions)
+        self.assertIn("1.36", versions)
+
+    def test_unknown_version(self) -> None:
+        """A release that there are no types for is refused, with a list of those that there are."""
+        error = self.assertRaises(UnknownRelease, Definitions.load, "1.2")
+        self.assertIn("1.36", str(error))
+
+    def test_every_kind_of_every_version(self) -> None:
+        """Every kind of every release compiles, and its zero object decodes to itself."""
+        for version in available_versions():
+            release = Definitions.load(version)
+            for gvk in release.gvks():
+                kind = release.type_for(gvk)
+                zero = kind.zero()
+                problems: list[str] = []
+                self.assertEqual(kind.decode(zero, problems), zero, gvk)
+                self.assertEqual(problems, [])
+
+    def test_kinds_differ_by_release(self) -> None:
+        """A release has the versions of its time."""
+        beta = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1beta3", "FlowSchema")
+        self.assertTrue(Definitions.load("1.28").knows(beta))
+        self.assertFalse(definitions().knows(beta))
+        self.assertRaises(KeyError, definitions().type_for, beta)
+
+    def test_types_are_compiled_once(self) -> None:
+        """Asking again for a type gives the same one."""
+        pod = GroupVersionKind("", "v1", "Pod")
+        self.assertIs(definitions().type_for(pod), definitions().type_for(pod))
+        self.assertEqual(definitions().definition_of(pod), "io.k8s.api.core.v1.Pod")
+
+    def test_description(self) -> None:
+        """The text about a field is the release's; there is none about fields and types that it does not have."""
+        pod_ip = definitions().description("io.k8s.api.core.v1.PodStatus", "podIP")
+        self.assertIn("IP address allocated to the pod", pod_ip)
+        self.assertEqual(definitions().description("io.k8s.api.core.v1.PodStatus", "absent"), "")
+        self.assertEqual(definitions().description("io.k8s.api.core.v1.Absent", "podIP"), "")
+
+
+class OpenAPISchemaTests(SynchronousTestCase):
+    """Definitions as published."""
+
+    def schema(self, prefix: str, name: str) -> Any:
+        """One schema."""
+        return definitions().openapi_schemas(prefix)[name]
+
+    def test_what_the_data_added_is_undone(self) -> None:
+        """No schema allows null, or only one kind or apiVersion."""
+        pod = self.schema("#/definitions/", "io.k8s.api.core.v1.Pod")
+        self.assertEqual(pod["type"], "object")
+        self.assertEqual(pod["properties"]["kind"]["type"], "string")
+        self.assertNotIn("enum", pod["properties"]["kind"])
+        container = self.schema("#/definitions/", "io.k8s.api.core.v1.Container")
+        self.assertEqual(container["properties"]["args"]["items"], {"type": "string"})
+
+    def test_version_2_references(self) -> None:
+        """OpenAPI 2 refers in place and tells no defaults."""
+        pod = self.schema("#/definitions/", "io.k8s.api.core.v1.Pod")
+        spec = pod["properties"]["spec"]
+        self.assertEqual(spec["$ref"], "#/definitions/io.k8s.api.core.v1.PodSpec")
+        self.assertNotIn("default", spec)
+
+    def test_version_3_references(self) -> None:
+        """OpenAPI 3 puts references that have a description or default beside them into allOf."""
+        prefix = "#/components/schemas/"
+        spec = self.schema(prefix, "io.k8s.api.core.v1.Pod")["properties"]["spec"]
+        self.assertEqual(spec["allOf"], [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}])
+        self.assertEqual(spec["default"], {})
+        containers = self.schema(prefix, "io.k8s.api.core.v1.PodSpec")["properties"]["containers"]
+        self.assertEqual(containers["items"], {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"})
+
+    def test_version_3_defaults(self) -> None:
+        """OpenAPI 3 has a default where Go always writes the value, not where it writes none or null."""
+        container = self.schema("#/components/schemas/", "io.k8s.api.core.v1.Container")["properties"]
+        self.assertEqual(container["name"]["default"], "")
+        self.assertNotIn("default", container["image"])
+        self.assertNotIn("default", container["livenessProbe"])
+        created = self.schema("#/components/schemas/", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+        self.assertNotIn("default", created["properties"]["creationTimestamp"])
+
+    def test_unions(self) -> None:
+        """A quantity is a string to OpenAPI 2, and a string or number to OpenAPI 3."""
+        name = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+        self.assertEqual(self.schema("#/definitions/", name)["type"], "string")
+        self.assertIn({"type": "number"}, self.schema("#/components/schemas/", name)["oneOf"])

@@ -1,0 +1,33 @@
+"""Tests for L{kubetwist.schema.gotext}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.gotext import go_text, go_type
+
+
+class GoTextTests(SynchronousTestCase):
+    """Values as Go prints them."""
+
+    def test_values(self) -> None:
+        """Maps are sorted by key, strings are not quoted."""
+        value = {"b": [1, "x", None], "a": {"t": True}, "c": -0.5}
+        self.assertEqual(go_text(value), "map[a:map[t:true] b:[1 x <nil>] c:-0.5]")
+
+    def test_floats(self) -> None:
+        """Very large and very small numbers have exponents of two digits or more."""
+        for number, text in [
+            (100000.0, "100000"),
+            (1e21, "1e+21"),
+            (2.5e-7, "2.5e-07"),
+            (0.0001, "0.0001"),
+            (-1e300, "-1e+300"),
+        ]:
+            self.assertEqual(go_text(number), text)
+
+    def test_types(self) -> None:
+        """JSON values have these types when nothing says which."""
+        values = [{}, [], "", True, 1, 1.5, None]
+        types = ["map[string]interface {}", "[]interface {}", "string", "bool", "int64", "float64", "%!s(<nil>)"]
+        self.assertEqual([go_type(value) for value in values], types)

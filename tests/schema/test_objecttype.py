@@ -1,0 +1,260 @@
+"""Tests for L{kubetwist.schema.objecttype}: what becomes of objects that fit their type."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.objecttype import ObjectType
+
+from .release import type_of, values
+
+_KINDS = [
+    ("Pod", "v1"),
+    ("Service", "v1"),
+    ("Node", "v1"),
+    ("Secret", "v1"),
+    ("Event", "v1"),
+    ("Deployment", "apps/v1"),
+    ("Role", "rbac.authorization.k8s.io/v1"),
+    ("HorizontalPodAutoscaler", "autoscaling/v2"),
+    ("ResourceClaim", "resource.k8s.io/v1"),
+]
+
+
+def decoded(obj: Any, kind: str = "Pod", api_version: str = "v1") -> Any:
+    """An object without unknown fields, decoded."""
+    problems: list[str] = []
+    result = type_of(kind, api_version).decode(obj, problems)
+    assert not problems, problems
+    return result
+
+
+def container(**fields: Any) -> Any:
+    """The only container of a pod, decoded."""
+    return decoded({"spec": {"containers": [fields]}})["spec"]["containers"][0]
+
+
+class PresenceTests(SynchronousTestCase):
+    """Which fields are there afterwards."""
+
+    def test_nothing(self) -> None:
+        """What Go always writes is there even in an empty object."""
+        self.assertEqual(decoded({}), {"metadata": {}, "spec": {"containers": None}, "status": {}})
+        self.assertEqual(decoded({}, "Service"), {"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}})
+        self.assertEqual(decoded({}, "Role", "rbac.authorization.k8s.io/v1"), {"metadata": {}, "rules": None})
+        self.assertEqual(decoded({}, "ConfigMap"), {"metadata": {}})
+
+    def test_zero(self) -> None:
+        """The zero object of a kind is what an empty object becomes."""
+        for kind, api_version in _KINDS:
+            self.assertEqual(type_of(kind, api_version).zero(), decoded({}, kind, api_version))
+
+    def test_zero_objects_are_not_shared(self) -> None:
+        """Changing one decoded object changes no other."""
+        decoded({})["metadata"]["name"] = "x"
+        decoded({})["status"]["phase"] = "x"
+        self.assertEqual(decoded({})["metadata"], {})
+        self.assertEqual(decoded({})["status"], {})
+
+    def test_values_that_vanish(self) -> None:
+        """Empty strings, zeros, false, empty lists and maps vanish from values that may be left out."""
+        spec = {
+            "containers": [],
+            "nodeName": "",
+            "hostNetwork": False,
+            "priority": 0,
+            "volumes": [],
+            "nodeSelector": {},
+        }
+        self.assertEqual(decoded({"spec": spec})["spec"], {"containers": None, "priority": 0})
+
+    def test_pointers_stay(self) -> None:
+        """A pointer keeps what it is given, an empty struct too."""
+        self.assertEqual(
+            decoded({"spec": {"replicas": 0, "paused": False}}, "Deployment", "apps/v1")["spec"]["replicas"], 0
+        )
+        self.assertEqual(container(securityContext={}), {"name": "", "resources": {}, "securityContext": {}})
+
+    def test_values_that_are_never_left_out(self) -> None:
+        """Values that are always written appear with their zero value, in structs that were left out too."""
+        self.assertEqual(container(ports=[{}])["ports"], [{"containerPort": 0}])
+        self.assertEqual(
+            decoded({}, "Deployment", "apps/v1")["spec"],
+            {"selector": None, "strategy": {}, "template": {"metadata": {}, "spec": {"containers": None}}},
+        )
+        self.assertEqual(decoded({"status": {"conditions": [{}]}})["status"]["conditions"][0]["lastProbeTime"], None)
+
+    def test_null(self) -> None:
+        """A null field was not given; in a list or map it is the zero value."""
+        self.assertEqual(decoded({"metadata": None, "spec": None}), decoded({}))
+        self.assertEqual(container(command=["a", None])["command"], ["a", ""])
+        self.assertEqual(container(env=[None])["env"], [{"name": ""}])
+        self.assertEqual(container(resources={"limits": {"cpu": None}})["resources"], {"limits": {"cpu": "0"}})
+        self.assertEqual(decoded({"data": {"a": None}}, "ConfigMap")["data"], {"a": ""})
+        self.assertEqual(decoded({"data": {"a": None}}, "Secret")["data"], {"a": ""})
+
+    def test_creation_timestamp(self) -> None:
+        """A creationTimestamp of null or zero is left out."""
+        for zero in (None, "0001-01-01T00:00:00Z"):
+            self.assertEqual(decoded({"metadata": {"creationTimestamp": zero}})["metadata"], {})
+
+    def test_order(self) -> None:
+        """Fields keep the order in which they came; what was added follows."""
+        self.assertEqual(
+            list(decoded({"status": {}, "kind": "Pod", "spec": {}})), ["status", "kind", "spec", "metadata"]
+        )
+
+
+class ValueTests(SynchronousTestCase):
+    """How values are written afterwards."""
+
+    def test_quantities(self) -> None:
+        """Quantities are canonical, whether they came as strings or numbers."""
+        given_, expected = (
+            {"a": 0.5, "b": "1000m", "c": 2, "d": "1024Mi"},
+            {"a": "500m", "b": "1", "c": "2", "d": "1Gi"},
+        )
+        self.assertEqual(container(resources={"requests": given_})["resources"]["requests"], expected)
+
+    def test_times(self) -> None:
+        """A Time has whole seconds, a MicroTime six digits more; both are in UTC."""
+        metadata = decoded({"metadata": {"deletionTimestamp": "2026-01-02T03:04:05.9+02:00"}})["metadata"]
+        self.assertEqual(metadata, {"deletionTimestamp": "2026-01-02T01:04:05Z"})
+        lease = decoded({"spec": {"renewTime": "2026-01-02T03:04:05.123456+01:00"}}, "Lease", "coordination.k8s.io/v1")
+        self.assertEqual(lease["spec"], {"renewTime": "2026-01-02T02:04:05.123456Z"})
+
+    def test_bytes(self) -> None:
+        """Bytes are base64 again, read as leniently as Go reads it, or from a list of numbers."""
+        for given_, expected in [
+            ("YQ==", "YQ=="),
+            ("YW\nI=", "YWI="),
+            ("YR==", "YQ=="),
+            ("", ""),
+            ([97, None], "YQA="),
+        ]:
+            self.assertEqual(decoded({"data": {"k": given_}}, "Secret")["data"]["k"], expected)
+
+    def test_int_or_string(self) -> None:
+        """A port may be a number or a name."""
+        for port in ("http", 80):
+            self.assertEqual(
+                container(livenessProbe={"tcpSocket": {"port": port}})["livenessProbe"]["tcpSocket"]["port"], port
+            )
+
+    def test_any_json(self) -> None:
+        """A field that takes any JSON keeps it, nulls and empty values too."""
+        data = {"a": None, "b": [], "c": {"d": ""}}
+        revision = decoded({"data": data}, "ControllerRevision", "apps/v1")
+        self.assertEqual(revision["data"], data)
+        self.assertIsNot(revision["data"]["c"], data["c"])
+
+    def test_schemas_of_custom_resources(self) -> None:
+        """A JSON schema may contain others, or a list of them, or a boolean in their place."""
+        schema = {
+            "properties": {"a": {"items": {"type": "string"}, "default": [None]}},
+            "additionalProperties": False,
+            "items": [{"type": "integer"}],
+        }
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        crd = decoded({"spec": {"versions": [version]}}, "CustomResourceDefinition", "apiextensions.k8s.io/v1")
+        self.assertEqual(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], schema)
+
+    def test_whole_numbers(self) -> None:
+        """A floating point number without a fraction is written as an integer."""
+        schema = {"minimum": 1.0, "maximum": 1.5}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        crd = decoded({"spec": {"versions": [version]}}, "CustomResourceDefinition", "apiextensions.k8s.io/v1")
+        minimum = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["minimum"]
+        self.assertEqual((minimum, type(minimum)), (1, int))
+
+
+class UnknownFieldTests(SynchronousTestCase):
+    """Fields that a kind does not have."""
+
+    def problems(self, kind: ObjectType, obj: Any) -> list[str]:
+        """What is told about an object."""
+        problems: list[str] = []
+        kind.decode(obj, problems)
+        return problems
+
+    def test_paths(self) -> None:
+        """Unknown fields are told with their paths, in the order of the document, and dropped."""
+        spec = {"extra": 1, "containers": [{"name": "a"}, {"imagePolicy": "x", "ports": [{"port": 1}]}]}
+        problems: list[str] = []
+        pod = type_of("Pod").decode({"top": None, "spec": spec}, problems)
+        self.assertEqual(
+            problems,
+            [
+                'unknown field "top"',
+                'unknown field "spec.extra"',
+                'unknown field "spec.containers[1].imagePolicy"',
+                'unknown field "spec.containers[1].ports[0].port"',
+            ],
+        )
+        self.assertNotIn("top", pod)
+        self.assertEqual(pod["spec"]["containers"][1], {"name": "", "ports": [{"containerPort": 0}], "resources": {}})
+
+    def test_case(self) -> None:
+        """Names of fields are case-sensitive."""
+        self.assertEqual(self.problems(type_of("ConfigMap"), {"Data": {}}), ['unknown field "Data"'])
+
+    def test_within_maps(self) -> None:
+        """Keys of maps are part of the path."""
+        quota = {"spec": {"scopeSelector": {"matchExpressions": [{"a": 1}]}}}
+        expected = ['unknown field "spec.scopeSelector.matchExpressions[0].a"']
+        self.assertEqual(self.problems(type_of("ResourceQuota"), quota), expected)
+        devices = {"devices": [{"capacity": {"mem": {"x": 1}}}]}
+        slices = self.problems(type_of("ResourceSlice", "resource.k8s.io/v1"), {"spec": devices})
+        self.assertEqual(slices, ['unknown field "spec.devices[0].capacity.mem.x"'])
+
+    def test_limit(self) -> None:
+        """No more than a hundred are told."""
+        self.assertEqual(len(self.problems(type_of("ConfigMap"), {f"x{number}": 1 for number in range(500)})), 100)
+
+    def test_schemas_are_not_looked_into(self) -> None:
+        """Where a JSON schema stands in place of a boolean or a list, its unknown fields go unnoticed."""
+        schema = {"additionalProperties": {"bogus": 1}, "bogus": 2}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        crd = type_of("CustomResourceDefinition", "apiextensions.k8s.io/v1")
+        self.assertEqual(
+            self.problems(crd, {"spec": {"versions": [version]}}),
+            ['unknown field "spec.versions[0].schema.openAPIV3Schema.bogus"'],
+        )
+
+
+class PropertyTests(SynchronousTestCase):
+    """What is true of decoding any object."""
+
+    @settings(max_examples=150, deadline=None)
+    @given(data=st.data(), named=st.sampled_from(_KINDS))
+    def test_idempotent(self, data: st.DataObject, named: tuple[str, str]) -> None:
+        """Decoding what was decoded changes nothing, and neither changes its input."""
+        kind = type_of(*named)
+        obj = data.draw(values(kind.root))
+        before = copy.deepcopy(obj)
+        problems: list[str] = []
+        once = kind.decode(obj, problems)
+        self.assertEqual(obj, before)
+        self.assertEqual(kind.decode(once, problems), once)
+        self.assertEqual(problems, [])
+
+    @settings(max_examples=100, deadline=None)
+    @given(data=st.data(), named=st.sampled_from(_KINDS))
+    def test_unknown_fields_are_told(self, data: st.DataObject, named: tuple[str, str]) -> None:
+        """An unknown field is told wherever it stands, and leaves no trace."""
+        kind = type_of(*named)
+        obj = data.draw(values(kind.root))
+        without: list[str] = []
+        expected = kind.decode(obj, without)
+        metadata = obj.setdefault("metadata", {})
+        (obj if metadata is None else metadata)["bogusField"] = {"a": [1]}
+        problems: list[str] = []
+        self.assertEqual(kind.decode(obj, problems), expected)
+        self.assertEqual(len(problems), 1)
+        self.assertIn("bogusField", problems[0])

@@ -1,0 +1,305 @@
+"""Tests for L{kubetwist.server.datadir} and what it is made of."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server import certificates, datadir
+from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subject, alternative_names, serving_names
+from kubetwist.server.datadir import Credentials, DataDirectory
+from kubetwist.server.errors import StartError
+from kubetwist.server.files import write_file
+from kubetwist.tap import Options
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def mode(path: Path) -> int:
+    """Who may do what with a file."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class DataDirectoryTests(SynchronousTestCase):
+    """Tests for L{DataDirectory} and L{Credentials}."""
+
+    def setUp(self) -> None:
+        """A place where nothing is yet."""
+        self.path = Path(self.mktemp()).absolute() / "data"
+
+    def open(self) -> DataDirectory:
+        """Open it, and close it after the test."""
+        data = DataDirectory(self.path)
+        data.open()
+        self.addCleanup(data.close)
+        return data
+
+    def credentials(self, data: DataDirectory, *flags: str) -> Credentials:
+        """What the server shows, with some flags."""
+        options = Options()
+        options.parseOptions([f"--data-dir={self.path}", *flags])
+        return Credentials(data, options)
+
+    def start(self, *flags: str) -> Path:
+        """What a start does with the directory."""
+        data = self.open()
+        found = self.credentials(data, *flags).write_kubeconfig("https://127.0.0.1:6443")
+        data.close()
+        return found
+
+    def test_first_start(self) -> None:
+        """The first start makes everything, for nobody else to read."""
+        kubeconfig = self.start()
+        self.assertEqual(mode(self.path), 0o700)
+        self.assertEqual(mode(self.path / "pki"), 0o700)
+        self.assertEqual(mode(kubeconfig), 0o600)
+        for name in ("ca", "apiserver", "admin", "front-proxy-ca", "front-proxy-client", "sa"):
+            self.assertEqual(mode(self.path / "pki" / f"{name}.key"), 0o600, name)
+        self.assertEqual([name for name in contents(self.path) if "/." in name or name.startswith(".")], [])
+
+    def test_second_start(self) -> None:
+        """The second start changes nothing."""
+        self.start()
+        before = contents(self.path)
+        self.start()
+        self.assertEqual(contents(self.path), before)
+
+    def test_serving_certificate(self) -> None:
+        """The serving certificate is for every name that the server is reached by."""
+        self.start("--external-hostname=api.example.com", "--advertise-address=192.0.2.7")
+        certificate = x509.load_pem_x509_certificate((self.path / "pki" / "apiserver.crt").read_bytes())
+        names = set(alternative_names(certificate))
+        self.assertTrue(
+            {
+                "localhost",
+                "127.0.0.1",
+                "::1",
+                os.uname().nodename.lower(),
+                "kubernetes",
+                "kubernetes.default",
+                "kubernetes.default.svc",
+                "kubernetes.default.svc.cluster.local",
+                "10.0.0.1",
+                "api.example.com",
+                "192.0.2.7",
+            }
+            <= names,
+            names,
+        )
+
+    def test_admin(self) -> None:
+        """The kubeconfig has the admin's certificate in it, who is a member of system:masters."""
+        document = yaml.safe_load(self.start().read_bytes())
+        user = document["users"][0]["user"]
+        certificate = x509.load_pem_x509_certificate(base64.b64decode(user["client-certificate-data"]))
+        self.assertEqual(certificate.subject.rfc4514_string(), "CN=kubernetes-admin,O=system:masters")
+        cluster = document["clusters"][0]["cluster"]
+        self.assertEqual(cluster["server"], "https://127.0.0.1:6443")
+        self.assertEqual(
+            base64.b64decode(cluster["certificate-authority-data"]), (self.path / "pki" / "ca.crt").read_bytes()
+        )
+
+    def test_service_account_key(self) -> None:
+        """The keys for service account tokens belong together."""
+        private, public = self.open().service_account_keys()
+        key: Any = load_pem_private_key(private.read_bytes(), None)
+        self.assertEqual(key.public_key(), load_pem_public_key(public.read_bytes()))
+
+    def test_another_name(self) -> None:
+        """A serving certificate that lacks a name is issued anew, everything else stays."""
+        self.start()
+        before = contents(self.path)
+        self.start("--external-hostname=api.example.com")
+        after = contents(self.path)
+        changed = {name for name in after if after[name] != before.get(name)}
+        self.assertEqual(changed, {"pki/apiserver.crt", "pki/apiserver.key"})
+
+    def test_expiring(self) -> None:
+        """Certificates that are about to expire are issued anew."""
+        self.patch(certificates, "LIFE", timedelta(days=29))
+        self.start()
+        self.patch(certificates, "LIFE", timedelta(days=365))
+        before = contents(self.path)
+        self.start()
+        after = contents(self.path)
+        self.assertNotEqual(before["pki/apiserver.crt"], after["pki/apiserver.crt"])
+        self.assertNotEqual(before["pki/admin.crt"], after["pki/admin.crt"])
+        self.assertNotEqual(before["admin.kubeconfig"], after["admin.kubeconfig"])
+        self.assertEqual(before["pki/ca.crt"], after["pki/ca.crt"])
+
+    def test_lost_key(self) -> None:
+        """A certificate whose key is lost or another's is issued anew."""
+        self.start()
+        (self.path / "pki" / "admin.key").unlink()
+        self.start()
+        os.replace(self.path / "pki" / "admin.key", self.path / "pki" / "apiserver.key")
+        self.start()
+        pair = Pair(*((self.path / "pki" / f"apiserver.{end}").read_bytes() for end in ("crt", "key")))
+        pair.parsed()
+
+    def test_cert_dir(self) -> None:
+        """With --cert-dir the serving certificate is there, and is used if it is there already."""
+        folder = self.path.parent / "certs"
+        self.start(f"--cert-dir={folder}")
+        self.assertEqual(sorted(contents(folder)), ["apiserver.crt", "apiserver.key"])
+        self.assertFalse((self.path / "pki" / "apiserver.crt").exists())
+
+    def test_given_certificate(self) -> None:
+        """With --tls-cert-file that is shown, and the admin trusts it."""
+        pair = Authority.make("mine").issue(Subject("x", names=("localhost",), server=True))
+        self.path.parent.mkdir(parents=True)
+        names = [self.path.parent / name for name in ("x.crt", "x.key")]
+        for path, content in zip(names, (pair.certificate, pair.key), strict=True):
+            path.write_bytes(content)
+        flags = (f"--tls-cert-file={names[0]}", f"--tls-private-key-file={names[1]}")
+        credentials = self.credentials(self.open(), *flags)
+        self.assertEqual(credentials.serving, pair)
+        self.assertTrue(credentials.trust.endswith(pair.certificate))
+        names[1].write_bytes(Authority.make("other").pair.key)
+        error = self.assertRaises(StartError, self.credentials, DataDirectory(self.path), *flags)
+        self.assertIn("do not belong together", str(error))
+        names[1].unlink()
+        error = self.assertRaises(StartError, self.credentials, DataDirectory(self.path), *flags)
+        self.assertIn("No such file", str(error))
+
+    def test_interrupted(self) -> None:
+        """What a first start left behind that was cut off does not matter to the next."""
+        self.open().close()
+        half = self.path / ".pki.4711"
+        os.rename(self.path / "pki", half)
+        (half / "ca.key").unlink()
+        self.start()
+        self.assertFalse(half.exists())
+
+    def refused(self) -> str:
+        """In what words the directory is refused."""
+        error = self.assertRaises(StartError, self.start)
+        self.assertNotIn("\n", str(error))
+        self.assertIn(str(self.path), str(error))
+        return str(error)
+
+    def test_foreign(self) -> None:
+        """A directory with files of others in it is left alone."""
+        self.path.mkdir(parents=True)
+        (self.path / "precious").write_text("mine")
+        self.assertIn("is not a data directory of kubetwist", self.refused())
+        self.assertEqual(contents(self.path), {"precious": b"mine"})
+
+    def test_empty(self) -> None:
+        """An empty directory is taken, and closed to others."""
+        self.path.mkdir(parents=True, mode=0o755)
+        self.start()
+        self.assertEqual(mode(self.path), 0o700)
+
+    def test_a_file(self) -> None:
+        """A file is no directory."""
+        self.path.parent.mkdir(parents=True)
+        self.path.write_text("mine")
+        self.assertIn("can not use the data directory", self.refused())
+
+    def test_unwritable(self) -> None:
+        """A place where nothing can be written is told."""
+        self.path = Path("/proc/kubetwist-data")
+        self.assertIn("can not use the data directory", self.refused())
+
+    def test_newer(self) -> None:
+        """A directory of a newer release is left to that."""
+        self.start()
+        (self.path / datadir.MARKER).write_text('{"format": 99}')
+        self.assertIn("newer kubetwist", self.refused())
+
+    def test_damaged(self) -> None:
+        """Whatever is damaged or lost that can not be made again is named."""
+        for name in (datadir.MARKER, "pki/ca.crt", "pki/ca.key", "pki/sa.key", "pki/front-proxy-ca.key"):
+            for content in (None, b"garbage"):
+                if name in (datadir.MARKER, "pki/sa.key") and (content is None) == (name == datadir.MARKER):
+                    continue  # without its marker it is a foreign one; whether a key is one, is for its user to say
+                self.path = Path(self.mktemp()).absolute()
+                self.start()
+                if content is None:
+                    (self.path / name).unlink()
+                else:
+                    (self.path / name).write_bytes(content)
+                self.assertIn("is damaged", self.refused(), name)
+
+    def test_in_use(self) -> None:
+        """Two servers do not share a directory."""
+        data = self.open()
+        self.assertIn("is in use by another server", self.refused())
+        data.close()
+        self.start()
+
+
+class CertificateTests(SynchronousTestCase):
+    """Tests for L{kubetwist.server.certificates}."""
+
+    def test_issue(self) -> None:
+        """An authority knows what it has issued, for whom and for what."""
+        authority = Authority.make("ours")
+        subject = Subject("x", names=("localhost", "127.0.0.1"), server=True)
+        pair = authority.issue(subject)
+        self.assertTrue(authority.still_good(pair, subject))
+        self.assertTrue(authority.still_good(pair, Subject("x", names=("localhost",), server=True)))
+        self.assertFalse(authority.still_good(pair, Subject("y")))
+        self.assertFalse(authority.still_good(pair, Subject("x", names=("other",))))
+        self.assertFalse(Authority.make("ours").still_good(pair, subject))
+        self.assertFalse(authority.still_good(Pair(pair.certificate, b"garbage"), subject))
+
+    def test_not_longer_than_the_authority(self) -> None:
+        """Nothing outlives its issuer."""
+        self.patch(certificates, "AUTHORITY_LIFE", timedelta(days=3))
+        certificate, _ = Authority.make("short").issue(Subject("x")).parsed()
+        self.assertLess(certificate.not_valid_after_utc, datetime.now(UTC) + timedelta(days=4))
+
+    def test_mixed_up(self) -> None:
+        """An authority must have its own key."""
+        one, other = Authority.make("one").pair, Authority.make("other").pair
+        self.assertRaises(BadCertificate, Authority, Pair(one.certificate, other.key))
+
+    def test_serving_names(self) -> None:
+        """Addresses that stand for any are no names, and nothing is named twice."""
+        names = serving_names("Host", ("10.0.0.0/24", "fd00::/112"), ("0.0.0.0", "", "127.0.0.1"))
+        self.assertIn("host", names)
+        self.assertIn("fd00::1", names)
+        self.assertNotIn("0.0.0.0", names)
+        self.assertEqual(len(names), len(set(names)))
+
+
+class WriteFileTests(SynchronousTestCase):
+    """Tests for L{write_file}."""
+
+    def test_replaces(self) -> None:
+        """A file has its new content and mode, and nothing else is left."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        path = folder / "file"
+        write_file(path, b"one", 0o644)
+        write_file(path, b"two", 0o600)
+        self.assertEqual((contents(folder), mode(path)), ({"file": b"two"}, 0o600))
+
+    def test_fails(self) -> None:
+        """When the new content can not be put in place the old one is still there."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        path = folder / "file"
+        write_file(path, b"one")
+
+        def broken(*_: object) -> None:
+            raise OSError("no")
+
+        self.patch(os, "replace", broken)
+        self.assertRaises(OSError, write_file, path, b"two")
+        self.assertEqual(contents(folder), {"file": b"one"})

@@ -1,0 +1,85 @@
+"""Tests for L{kubetwist.server.plugins}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.plugin import getPlugins
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.resource import UserInfo
+from kubetwist.authorizers.always import make_deny
+from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizerFactory, IStorageBackendFactory
+from kubetwist.server.errors import StartError
+from kubetwist.server.plugins import AuthorizerFactory, make_authorizer, named
+
+ALICE = UserInfo("alice", groups=("system:authenticated",))
+MASTER = UserInfo("root", groups=("system:masters",))
+
+
+class InstalledTests(SynchronousTestCase):
+    """The drop-ins of this package."""
+
+    def test_names(self) -> None:
+        """The built-in ones are found as those of others are, each once."""
+        for interface, names in (
+            (IAuthenticatorFactory, {"ClientCertificates", "TokenFile", "UnclaimedTokens", "Anonymous"}),
+            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers"}),
+            (IStorageBackendFactory, {"sqlite", "memory"}),
+        ):
+            factories = named(getPlugins(interface), "test")
+            self.assertLessEqual(names, set(factories))
+            for factory in factories.values():
+                verifyObject(interface, factory)
+
+    def test_twice(self) -> None:
+        """Two plugins of the same name are refused."""
+        twice = [AuthorizerFactory("Mine", "a:b"), AuthorizerFactory("Mine", "c:d")]
+        error = self.assertRaises(StartError, named, twice, "authorizer")
+        self.assertEqual(str(error), "two authorizer plugins are called Mine")
+
+
+class AuthorizationModeTests(SynchronousTestCase):
+    """Tests for L{make_authorizer}."""
+
+    def allows(self, user: UserInfo, *modes: str, rules: bool = False) -> bool:
+        """Whether these modes let a user list pods; with C{rules} there is an RBAC, which allows nothing."""
+        installed: list[Any] = [
+            AuthorizerFactory("AlwaysAllow", "kubetwist.authorizers.always:make_allow"),
+            AuthorizerFactory("AlwaysDeny", "kubetwist.authorizers.always:make_deny"),
+            AuthorizerFactory("AuthenticatedUsers", "kubetwist.authorizers.authenticatedusers:make"),
+        ]
+        if rules:
+            installed.append(AuthorizerFactory("RBAC", f"{make_deny.__module__}:make_deny"))
+        authorizer = make_authorizer({"authorization-mode": modes}, None, installed)
+        question = AuthorizerAttributes(user, "list", version="v1", resource="pods", path="/api/v1/pods")
+        return authorizer.authorize(question).decision is Decision.ALLOW
+
+    def test_without_rules(self) -> None:
+        """Where there is no RBAC, known users may do everything in the modes that would need it."""
+        for modes in ((), ("Node", "RBAC"), ("RBAC",), ("Webhook",), ("ABAC",)):
+            self.assertTrue(self.allows(ALICE, *modes))
+            self.assertFalse(self.allows(UserInfo("system:anonymous"), *modes))
+
+    def test_with_rules(self) -> None:
+        """Where there is, nothing stands in for a mode that is missing."""
+        for modes in ((), ("Node", "RBAC"), ("RBAC",), ("Node",)):
+            self.assertFalse(self.allows(ALICE, *modes, rules=True), modes)
+        self.assertRaises(StartError, self.allows, ALICE, "Webhook", rules=True)
+
+    def test_order(self) -> None:
+        """A mode with an opinion counts before those behind it."""
+        self.assertTrue(self.allows(ALICE, "AlwaysDeny", "AlwaysAllow"))
+        self.assertFalse(self.allows(ALICE, "AlwaysDeny"))
+
+    def test_masters(self) -> None:
+        """Members of system:masters may do everything in every mode."""
+        for modes in ((), ("AlwaysDeny",), ("RBAC",)):
+            self.assertTrue(self.allows(MASTER, *modes, rules=True))
+
+    def test_refusals(self) -> None:
+        """Modes that there are none of, and those that are named twice, are refused."""
+        self.assertRaises(StartError, self.allows, ALICE, "Nobody")
+        self.assertRaises(StartError, self.allows, ALICE, "AlwaysAllow", "AlwaysAllow")

@@ -1,0 +1,142 @@
+"""Tests for C{twist kubeapi} as a process: exit codes, what it prints, signals, the service manager."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+#: Seconds until a process is taken to hang.
+PATIENCE = 60
+
+
+class ProcessTests(SynchronousTestCase):
+    """The server, started as a user starts it."""
+
+    def setUp(self) -> None:
+        """A folder, short enough for a socket's name to fit in."""
+        temporary = tempfile.TemporaryDirectory(prefix="kubetwist-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def spawn(self, *flags: str, **more: Any) -> subprocess.Popen[bytes]:
+        """Start one that is killed after the test."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "twisted", "kubeapi", *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | more,
+            cwd=self.folder,
+        )
+
+        def end() -> None:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        return process
+
+    def ready(self, *flags: str) -> subprocess.Popen[bytes]:
+        """Start one, and wait until it tells the service manager that it is ready."""
+        path = self.folder / "notify"
+        path.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+            notified.bind(str(path))
+            notified.settimeout(PATIENCE)
+            process = self.spawn("--secure-port=0", *flags, NOTIFY_SOCKET=str(path))
+            self.assertEqual(notified.recv(100), b"READY=1")
+        return process
+
+    def assert_refused(self, message: str, *flags: str) -> None:
+        """Expect one line on stderr and an exit code that tells of a failure."""
+        process = self.spawn(*flags)
+        _, printed = process.communicate(timeout=PATIENCE)
+        self.assertIn(message, printed.decode())
+        self.assertEqual(len(printed.splitlines()), 1, printed)
+        self.assertTrue(printed.startswith(b"twist kubeapi: "))
+        self.assertGreater(process.returncode, 0)
+
+    def test_bad_options(self) -> None:
+        """A mistake on the command line is told in one line."""
+        self.assert_refused("unknown flag: --nope", "--nope")
+        self.assert_refused('invalid argument "x" for "--secure-port"', "--secure-port=x")
+
+    def test_bad_data_directory(self) -> None:
+        """So is a directory that is another's."""
+        (self.folder / "precious").write_text("mine")
+        self.assert_refused("is not a data directory of kubetwist", "--data-dir=.")
+        self.assert_refused("can not use the data directory", "--data-dir=/proc/kubetwist")
+
+    def test_corrupt_store(self) -> None:
+        """And a store that is damaged."""
+        process = self.ready()
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE)
+        for path in (self.folder / "kubetwist-data").glob("store.sqlite*"):
+            path.unlink()
+        (self.folder / "kubetwist-data" / "store.sqlite").write_bytes(b"garbage" * 1000)
+        self.assert_refused("can not use the store", "--secure-port=0")
+
+    def test_port_in_use(self) -> None:
+        """And a port that another has."""
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            self.assert_refused(f"can not listen on 127.0.0.1 port {port}", f"--secure-port={port}")
+
+    def test_help(self) -> None:
+        """The help is printed, and that is no failure."""
+        process = self.spawn("--help")
+        printed, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(b"--secure-port int", printed)
+
+    def test_life(self) -> None:
+        """A server says where its kubeconfig is, and ends well when it is told to, and the same again."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.ready()
+            process.send_signal(number)
+            printed, _ = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0)
+            path = self.folder / "kubetwist-data" / "admin.kubeconfig"
+            (line,) = [line for line in printed.decode().splitlines() if "kubeconfig" in line]
+            self.assertTrue(line.endswith(f"the admin's kubeconfig is {path}"), line)
+
+    def test_second_signal(self) -> None:
+        """A second signal ends a server at once that would still wait."""
+        process = self.ready("--shutdown-delay-duration=10m")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)  # both at once would be one
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 1)
+
+    def test_open_watch(self) -> None:
+        """A watch that is open ends as it should when the server stops, and does not keep it waiting."""
+        process = self.ready("--authorization-mode=AlwaysAllow")
+        kubeconfig = (self.folder / "kubetwist-data" / "admin.kubeconfig").read_text()
+        port = int(kubeconfig.partition("https://127.0.0.1:")[2].split()[0])
+        context = ssl.create_default_context(cafile=self.folder / "kubetwist-data" / "pki" / "ca.crt")
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
+            secure = context.wrap_socket(plain, server_hostname="localhost")
+            secure.sendall(b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+            received = secure.recv(65536)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            while piece := secure.recv(65536):
+                received += piece
+            self.assertTrue(received.endswith(b"\r\n0\r\n\r\n"), received[-100:])
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertLess(time.monotonic() - begun, 5)

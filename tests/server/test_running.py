@@ -1,0 +1,401 @@
+"""Tests for L{kubetwist.server.running}: a whole server on a free port, with one API of ours on it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor as the_reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol, wrapClientTLS
+from twisted.internet.protocol import Protocol
+from twisted.internet.ssl import Certificate, PrivateCertificate, optionsForClientTLS, trustRootFromCertificates
+from twisted.internet.task import deferLater
+from twisted.trial.unittest import TestCase
+
+from kubetwist.server.certificates import Authority, Pair, Subject
+from kubetwist.server.errors import StartError
+from kubetwist.server.notify import notify
+from kubetwist.server.service import KubeAPIService
+from kubetwist.server.site import KubeRequest
+from kubetwist.tap import Options
+
+from .harness import Answer, Leaf, parse_answers
+
+reactor: Any = the_reactor
+
+
+class Talk(Protocol):
+    """A connection over which a test says what it likes."""
+
+    def __init__(self) -> None:
+        self.received = b""
+        self.ended: Deferred[None] = Deferred()
+        self._waiting: list[tuple[Callable[[bytes], bool], Deferred[bytes]]] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        """Keep it, and tell who waits for it."""
+        self.received += data
+        for waits in list(self._waiting):
+            if waits[0](self.received):
+                self._waiting.remove(waits)
+                waits[1].callback(self.received)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        """Tell that it is over."""
+        self.ended.callback(None)
+
+    def until(self, enough: Callable[[bytes], bool]) -> Deferred[bytes]:
+        """Fires with everything that was received when that is enough."""
+        found: Deferred[bytes] = Deferred()
+        if enough(self.received):
+            found.callback(self.received)
+        else:
+            self._waiting.append((enough, found))
+        return found
+
+
+class ServerCase(TestCase):
+    """A server with C{/api} on it, answered by C{handle}."""
+
+    timeout = 20
+
+    def setUp(self) -> None:
+        """A folder of its own."""
+        self.folder = Path(tempfile.mkdtemp(dir=os.getcwd()))
+        self.waiting: list[KubeRequest] = []
+        self.calls: list[str] = []
+        self.service: Any = None
+
+    def handle(self, request: KubeRequest) -> None:
+        """Say who asks, or wait."""
+        if request.path.endswith(b"/wait"):
+            self.waiting.append(request)
+        elif request.path.endswith(b"/watch"):
+            request.write(b"event\n")
+            request.long_running(lambda: (request.write(b"end\n"), request.finish()))
+        else:
+            assert request.user is not None
+            groups = ",".join(request.user.groups)
+            request.respond(200, f"{request.user.name} {groups}".encode(), b"text/plain")
+
+    def install(self, config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
+        """Put one API and one hook of each sort on the chain."""
+        self.config = config
+        kube.layer.claim_below("/api", Leaf(self.handle))
+        kube.add_before_listening("cache", lambda: self.calls.append("cache"))
+        kube.add_post_start_hook("mine", lambda: self.calls.append("hook"))
+        kube.add_pre_shutdown_hook("mine", lambda: self.calls.append("pre-shutdown"))
+        kube.add_at_end("mine", lambda: self.calls.append("end"))
+
+    def make(self, *flags: str) -> Any:
+        """A server with some flags, not started."""
+        options = Options()
+        options.parseOptions([f"--data-dir={self.folder}/data", "--secure-port=0", "--storage-backend=memory", *flags])
+        return KubeAPIService(options, reactor, self.install)
+
+    async def start(self, *flags: str) -> Any:
+        """Start a server that is stopped after the test."""
+        service = self.service = self.make(*flags)
+        self.addCleanup(service.stopService)
+        service.startService()
+        await service.ready
+        return service.server
+
+    @property
+    def pki(self) -> Path:
+        """Where its keys are."""
+        return self.folder / "data" / "pki"
+
+    async def connect(self, certificate: Pair | None = None) -> Talk:
+        """A TLS connection that trusts the server's authority."""
+        port = int(self.service.server.url.rpartition(":")[2])
+        authority = Certificate.loadPEM((self.pki / "ca.crt").read_bytes())
+        shown = None if certificate is None else PrivateCertificate.loadPEM(certificate.key + certificate.certificate)
+        options = optionsForClientTLS("localhost", trustRootFromCertificates([authority]), shown)
+        endpoint = wrapClientTLS(options, TCP4ClientEndpoint(reactor, "127.0.0.1", port))
+        talk: Talk = await connectProtocol(endpoint, Talk())
+
+        def close() -> Deferred[None]:
+            if talk.transport is not None and talk.transport.connected:
+                talk.transport.abortConnection()
+            return talk.ended
+
+        self.addCleanup(close)
+        return talk
+
+    async def ask(self, path: str, certificate: Pair | None = None, **headers: str) -> Answer:
+        """One request on a connection of its own."""
+        talk = await self.connect(certificate)
+        return await self.ask_on(talk, path, **headers)
+
+    async def ask_on(self, talk: Talk, path: str, **headers: str) -> Answer:
+        """One request on a connection that is there."""
+        fields = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        talk.received = b""
+        talk.transport.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode())
+        (answer,) = parse_answers(await talk.until(is_whole))
+        return answer
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether an answer has arrived."""
+    head, separator, body = data.partition(b"\r\n\r\n")
+    if not separator:
+        return False
+    length = head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]
+    return body.endswith(b"0\r\n\r\n") if not length else len(body) >= int(length)
+
+
+class StartTests(ServerCase):
+    """Starting, and who is let in."""
+
+    async def test_ready(self) -> None:
+        """A server that is started says so, and has done everything in its order."""
+        await self.start()
+        self.assertEqual(self.calls, ["cache", "hook"])
+        answer = await self.ask("/readyz?verbose")
+        self.assertEqual(answer.code, 200)
+        self.assertIn(b"[+]poststarthook/mine ok\n", answer.body)
+        self.assertTrue(answer.body.endswith(b"[+]shutdown ok\nreadyz check passed\n"))
+        self.assertEqual((await self.ask("/livez")).body, b"ok")
+        self.assertEqual((await self.ask("/healthz/etcd")).code, 403)
+
+    async def test_version(self) -> None:
+        """/version answers GET, in JSON."""
+        await self.start("--kubernetes-version=1.30", "--authorization-mode=AlwaysAllow")
+        answer = await self.ask("/version")
+        self.assertIn(b'"gitVersion": "v1.30.0"', answer.body)
+        self.assertEqual((await self.ask("/version", Accept="application/yaml")).code, 406)
+        self.assertEqual((await self.ask("/version/x")).code, 404)
+
+    async def test_not_found(self) -> None:
+        """A path that nobody serves is not found, for those who may look there."""
+        await self.start("--authorization-mode=AlwaysAllow")
+        answer = await self.ask("/nowhere")
+        self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
+
+    async def test_certificates(self) -> None:
+        """A client certificate of ours names its user, and is asked for once per connection."""
+        await self.start()
+        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        talk = await self.connect(admin)
+        for _ in range(2):
+            answer = await self.ask_on(talk, "/api/v1/x/y")
+            self.assertEqual(answer.body, b"kubernetes-admin system:masters,system:authenticated")
+
+    async def test_other_certificates(self) -> None:
+        """Certificates of others, and those that are not for clients, are 401, unless there is a good token, too."""
+        tokens = self.folder / "tokens.csv"
+        tokens.write_text("secret,alice,u\n")
+        await self.start(f"--token-auth-file={tokens}")
+        foreign = Authority.make("kubetwist-ca").issue(Subject("eve", organization="system:masters"))
+        ours = Authority(Pair((self.pki / "ca.crt").read_bytes(), (self.pki / "ca.key").read_bytes()))
+        server = ours.issue(Subject("eve", organization="system:masters", server=True))
+        for pair in (foreign, server):
+            self.assertEqual((await self.ask("/api/v1/x/y", pair)).code, 401)
+            answer = await self.ask("/api/v1/x/y", pair, Authorization="Bearer secret")
+            self.assertEqual(answer.body, b"alice system:authenticated")
+
+    async def test_client_ca_file(self) -> None:
+        """Certificates of the authorities in --client-ca-file are good, and so are ours still."""
+        authority = Authority.make("another")
+        path = self.folder / "clients.crt"
+        path.write_bytes(authority.pair.certificate)
+        await self.start(f"--client-ca-file={path}")
+        answer = await self.ask("/api/v1/x/y", authority.issue(Subject("carol", organization="team")))
+        self.assertEqual(answer.body, b"carol team,system:authenticated")
+        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
+
+    async def test_anonymous(self) -> None:
+        """Whoever shows nothing may see that the server is well, and no more; a bad token is not nothing."""
+        await self.start()
+        self.assertEqual((await self.ask("/readyz")).code, 200)
+        self.assertEqual((await self.ask("/api/v1/x/y")).code, 403)
+        self.assertEqual((await self.ask("/readyz", Authorization="Bearer nope")).code, 401)
+
+    async def test_no_anonymous(self) -> None:
+        """Without anonymous users there is nothing for whoever shows nothing."""
+        await self.start("--anonymous-auth=false")
+        self.assertEqual((await self.ask("/readyz")).code, 401)
+
+    async def test_always_deny(self) -> None:
+        """AlwaysDeny is for everyone but system:masters."""
+        await self.start("--authorization-mode=AlwaysDeny")
+        answer = await self.ask("/readyz")
+        self.assertIn(b'cannot get path \\"/readyz\\": Everything is forbidden.', answer.body)
+        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
+
+    async def refused(self, *flags: str) -> str:
+        """In what words a start is refused; after it nothing is left that runs."""
+        service = self.make(*flags)
+        service.startService()
+        try:
+            await service.ready
+        except StartError as error:
+            self.assertNotIn("\n", str(error))
+            return str(error)
+        finally:
+            await service.stopService()
+        self.fail("it started")
+
+    async def test_refusals(self) -> None:
+        """What keeps a server from starting is told in one line."""
+        bad = self.folder / "bad"
+        bad.write_text("garbage")
+        for flag, message in (
+            (f"--data-dir={self.folder}", "is not a data directory of kubetwist"),
+            (f"--token-auth-file={bad}", "must have at least 3 columns"),
+            (f"--client-ca-file={bad}", "can not use the client authorities"),
+            ("--storage-backend=paper", "--storage-backend must be one of memory, sqlite"),
+            ("--authorization-mode=Nobody", "--authorization-mode must name some of"),
+            ("--authorization-mode=AlwaysAllow,AlwaysAllow", "names AlwaysAllow twice"),
+            ("--bind-address=192.0.2.1", "can not listen on 192.0.2.1 port 0"),
+        ):
+            self.assertIn(message, await self.refused(flag))
+
+    async def test_port_in_use(self) -> None:
+        """A port that another has is told, and the other is not disturbed."""
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            self.assertIn(f"can not listen on 127.0.0.1 port {port}: ", await self.refused(f"--secure-port={port}"))
+        await self.start()
+
+    async def test_failing_hook(self) -> None:
+        """A start hook that fails ends the start, and what was started is stopped."""
+        install = self.install
+
+        def failing(*arguments: Any) -> None:
+            install(*arguments)
+
+            def fails() -> None:
+                raise StartError("no luck")
+
+            arguments[1].add_post_start_hook("bad", fails)
+
+        self.install = failing  # type: ignore[method-assign]
+        self.assertEqual(await self.refused(), "no luck")
+        self.assertEqual(self.calls, ["cache", "hook", "end"])
+
+    async def test_second_start(self) -> None:
+        """A second server on the same data is the same server to its clients."""
+        await self.start()
+        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        await self.service.stopService()
+        await self.start()
+        self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
+
+
+class StopTests(ServerCase):
+    """Stopping in good order."""
+
+    async def test_order(self) -> None:
+        """Stopping calls the hooks, and stopping again does nothing."""
+        server = await self.start()
+        await self.service.stopService()
+        await self.service.stopService()
+        self.assertEqual(self.calls, ["cache", "hook", "pre-shutdown", "end"])
+        self.assertTrue(server.stopping)
+
+    async def test_delay(self) -> None:
+        """While the stop is delayed the server answers, but says that it is not ready."""
+        await self.start("--shutdown-delay-duration=300ms", "--authorization-mode=AlwaysAllow")
+        talk = await self.connect()
+        stopped = self.service.stopService()
+        answer = await self.ask_on(talk, "/readyz")
+        self.assertEqual(answer.code, 500)
+        self.assertIn(b"[-]shutdown failed: reason withheld\n", answer.body)
+        self.assertEqual((await self.ask("/livez")).code, 200)
+        await stopped
+
+    async def test_requests_and_watches(self) -> None:
+        """Requests that are open are answered, watches end as they should, and nobody can connect any more."""
+        await self.start("--authorization-mode=AlwaysAllow")
+        watch, waiting, idle = [await self.connect() for _ in range(3)]
+        watch.transport.write(b"GET /api/v1/x/watch HTTP/1.1\r\nHost: x\r\n\r\n")
+        await watch.until(lambda data: b"event\n" in data)
+        waiting.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        while not self.waiting:
+            await deferLater(reactor, 0.01)
+        url = self.service.server.url
+        stopped = self.service.stopService()
+        (ended,) = parse_answers(await watch.until(lambda data: data.endswith(b"0\r\n\r\n")))
+        self.assertEqual(ended.body, b"event\nend\n")
+        await idle.ended
+        with socket.socket() as late:
+            self.assertNotEqual(late.connect_ex(("127.0.0.1", int(url.rpartition(":")[2]))), 0)
+        self.assertNoResult(stopped)
+        self.waiting[0].respond(200, b"done", b"text/plain")
+        (answer,) = parse_answers(await waiting.until(is_whole))
+        self.assertEqual((answer.body, answer.header("connection")), (b"done", "close"))
+        await stopped
+        self.assertEqual(self.calls[-1], "end")
+
+    async def test_never_answered(self) -> None:
+        """A request that nobody answers keeps the server from stopping for its time only."""
+        await self.start("--authorization-mode=AlwaysAllow", "--request-timeout=200ms")
+        talk = await self.connect()
+        talk.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        while not self.waiting:
+            await deferLater(reactor, 0.01)
+        await self.service.stopService()
+        await talk.ended
+
+    async def test_large_answer(self) -> None:
+        """An answer that is under way when the server stops arrives whole."""
+        size = 8 << 20
+
+        def handle(request: KubeRequest) -> None:
+            request.respond(200, b"x" * size, b"text/plain")
+
+        self.handle = handle  # type: ignore[method-assign]
+        await self.start("--authorization-mode=AlwaysAllow")
+        talk = await self.connect()
+        talk.transport.write(b"GET /api/v1/x HTTP/1.1\r\nHost: x\r\n\r\n")
+        await talk.until(bool)
+        await self.service.stopService()
+        await talk.ended
+        self.assertEqual(len(talk.received.partition(b"\r\n\r\n")[2]), size)
+
+
+class NotifyTests(TestCase):
+    """Tests for L{notify}."""
+
+    def listen(self, address: str) -> socket.socket:
+        """A socket of a service manager."""
+        notified = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(notified.close)
+        notified.bind(address)
+        notified.settimeout(5)
+        return notified
+
+    def test_path(self) -> None:
+        """The service manager is told at a socket in the file system."""
+        folder = tempfile.mkdtemp()
+        notified = self.listen(f"{folder}/notify")
+        self.patch(os, "environ", {"NOTIFY_SOCKET": f"{folder}/notify"})
+        notify("READY=1")
+        self.assertEqual(notified.recv(100), b"READY=1")
+
+    def test_abstract(self) -> None:
+        """Or at one that has only a name."""
+        name = f"kubetwist-test-{os.getpid()}"
+        notified = self.listen(f"\0{name}")
+        self.patch(os, "environ", {"NOTIFY_SOCKET": f"@{name}"})
+        notify("READY=1")
+        self.assertEqual(notified.recv(100), b"READY=1")
+
+    def test_nobody(self) -> None:
+        """Without a service manager, or when it does not listen, nothing happens."""
+        self.patch(os, "environ", {})
+        notify("READY=1")
+        self.patch(os, "environ", {"NOTIFY_SOCKET": "/nowhere/notify"})
+        notify("READY=1")

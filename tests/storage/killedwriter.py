@@ -1,0 +1,76 @@
+"""
+The process that F{test_kill.py} kills: writes to a store and tells which writes were acknowledged.
+
+Usage: python killedwriter.py PATH WRITES WRITERS SEED
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import react
+
+from kubetwist.storage.errors import StorageError
+from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.values import Write
+
+
+def value(random: random.Random) -> bytes:
+    """A value that tells whether it is whole: its checksum stands in front."""
+    content = random.randbytes(random.choice((0, 10, 1300, 1300, 1300, 9000)))
+    return hashlib.sha256(content).digest() + content
+
+
+def is_whole(value: bytes) -> bool:
+    """Whether a value is all that was written."""
+    return hashlib.sha256(value[32:]).digest() == value[:32]
+
+
+def tell(line: str) -> None:
+    """Hand a line to the kernel before going on: what the parent did not get told was not told."""
+    os.write(1, f"{line}\n".encode())
+
+
+async def write(reactor: object, path: str, writes: int, writers: int, seed: int) -> None:
+    """Write with many writers at once, each to keys of its own, sometimes two at a time; compact meanwhile."""
+    storage = SQLiteStorage(path, reactor)  # type: ignore[arg-type]
+    await storage.open()
+    tell(f"open {storage.revision}")
+
+    async def writer(number: int) -> None:
+        dice = random.Random(f"{seed} {number}")
+        for _ in range(writes // writers):
+            key = f"/r/{number}/{dice.randrange(5)}"
+            dies = dice.random() < 0.2
+            batch = [Write(key, None if dies else value(dice), None)]
+            if dice.random() < 0.1 and not dies:
+                batch.append(Write(f"{key}-twin", batch[0].value, None))
+            try:
+                revision = await storage.commit(batch)
+            except StorageError:
+                continue  # Nothing there to delete.
+            for one in batch:
+                checksum = "-" if one.value is None else one.value[:32].hex()
+                tell(f"done {revision} {one.key} {checksum}")
+
+    async def compaction() -> None:
+        # What nobody was told of yet must not be forgotten: that is one write of each writer at most.
+        while working:
+            await storage.compact(max(storage.revision - 2 * writers - 10, storage.compacted))
+            await storage.commit([Write("/pause/a", b"", None)])
+
+    working = True
+    forgetting = Deferred.fromCoroutine(compaction())
+    await gatherResults([Deferred.fromCoroutine(writer(number)) for number in range(writers)])
+    working = False
+    await forgetting
+    await storage.close()
+    tell("finished")
+
+
+if __name__ == "__main__":
+    react(write, (sys.argv[1], *map(int, sys.argv[2:])))

@@ -1,0 +1,87 @@
+"""Tests for L{kubetwist.storage.compaction}."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.compaction import Compactor
+from kubetwist.storage.errors import StorageUnavailable
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.values import Write
+
+
+class CompactorTests(SynchronousTestCase):
+    """Tests for L{Compactor}."""
+
+    def setUp(self) -> None:
+        """Make a compactor for a store in memory."""
+        self.clock = Clock()
+        self.storage = MemoryStorage(self.clock)
+        self.successResultOf(self.storage.open())
+        self.compactor = Compactor(self.storage, self.clock, 300)
+
+    def write(self, count: int) -> int:
+        """Write a few times."""
+        return [self.successResultOf(self.storage.commit([Write("/r/a", b"", None)])) for _ in range(count)][-1]
+
+    def test_intervals(self) -> None:
+        """Every state stays readable for one interval, and not for much longer than two."""
+        first = self.write(3)
+        self.compactor.start()
+        self.clock.advance(299)
+        second = self.write(3)
+        self.clock.advance(1)
+        self.assertEqual(self.storage.compacted, first)
+        self.write(3)
+        self.clock.advance(300)
+        self.assertEqual(self.storage.compacted, second)
+
+    def test_off(self) -> None:
+        """An interval of 0 switches compaction off."""
+        Compactor(self.storage, self.clock, 0).start()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_stop(self) -> None:
+        """A compactor that was stopped compacts no more."""
+        self.write(3)
+        self.compactor.start()
+        self.compactor.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_slow(self) -> None:
+        """The next compaction begins an interval after the one before is done; stopping meanwhile is no problem."""
+        running: Deferred[None] = Deferred()
+
+        async def compact(revision: int) -> None:
+            await running
+
+        self.patch(self.storage, "compact", compact)
+        self.compactor.start()
+        self.clock.advance(300)
+        self.clock.advance(3000)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        running.callback(None)
+        self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+        self.compactor.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_failure(self) -> None:
+        """A compaction that fails is tried again an interval later."""
+        revision = self.write(3)
+        compact = self.storage.compact
+        failures = [ZeroDivisionError(), StorageUnavailable("disk full")]
+
+        async def failing(revision: int) -> None:
+            if failures:
+                raise failures.pop()
+            await compact(revision)
+
+        self.patch(self.storage, "compact", failing)
+        self.compactor.start()
+        self.clock.pump([300, 300])
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        self.assertEqual(self.storage.compacted, 0)
+        self.clock.advance(300)
+        self.assertEqual(self.storage.compacted, revision)

@@ -1,0 +1,6 @@
+from kubetwist.server.plugins import AuthenticatorFactory
+
+client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist.authentication.certificates:make")
+token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make")
+unclaimed_tokens = AuthenticatorFactory("UnclaimedTokens", 900, "kubetwist.authentication.bearer:make_unclaimed")
+anonymous = AuthenticatorFactory("Anonymous", 1000, "kubetwist.authentication.anonymous:make")

@@ -1,0 +1,6 @@
+from kubetwist.server.plugins import AuthorizerFactory
+
+always_allow = AuthorizerFactory("AlwaysAllow", "kubetwist.authorizers.always:make_allow")
+always_deny = AuthorizerFactory("AlwaysDeny", "kubetwist.authorizers.always:make_deny")
+authenticated_users = AuthorizerFactory("AuthenticatedUsers", "kubetwist.authorizers.authenticatedusers:make")
+rbac = AuthorizerFactory("RBAC", "kubetwist.authorizers.rbac:make")

@@ -1,0 +1,3 @@
+from twisted.application.service import ServiceMaker
+
+kubeapi = ServiceMaker("kubetwist", "kubetwist.tap", "The Kubernetes API server.", "kubeapi")
