@@ -284,7 +284,7 @@ class IAdmissionPluginFactory(Interface):
 class IAuthenticator(Interface):
     """Finds out who sends a request."""
 
-    def authenticate(request: Any) -> UserInfo | None | Deferred[UserInfo | None]:
+    def authenticate(request: Any) -> UserInfo | Deferred[UserInfo | None] | None:
         """
         The user, or L{None} when nothing in the request is this authenticator's business.
 

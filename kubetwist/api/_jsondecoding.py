@@ -1,9 +1,9 @@
 """
 JSON to values, with the reference's leniencies and error texts.
 
-Good JSON costs one pass of a fast parser. Only what that refuses, or what has duplicate keys, is read again by a slower
-one: Go is lenient where it is not (bytes that are no UTF-8, halves of surrogate pairs), merges duplicate objects, and
-words its complaints about the rest as users know them.
+Good JSON costs one pass each of a fast parser and encoder. What the parser refuses, or has duplicate keys, is read by a
+slower one: Go is lenient where it is not (bytes that are no UTF-8, halves of surrogate pairs), merges duplicate
+objects, and words its complaints about the rest as users know them.
 """
 
 from __future__ import annotations

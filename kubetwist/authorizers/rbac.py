@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 from attrs import define, field, frozen
+
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict

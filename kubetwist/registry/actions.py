@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from zope.interface import implementer
 
 from ..api.decoding import BodyError
@@ -61,7 +62,7 @@ class PodBinding:
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 
-        rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: (), main=True)
+        rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: ())
         await self._pods.update(scope, name, bound, UpdateOptions(dry_run=options.dry_run), rules, patching=True)
         return success(201)
 
@@ -81,7 +82,7 @@ class PodBinding:
             pod["metadata"].setdefault("annotations", {}).update(meta["annotations"])
         status = pod.setdefault("status", {})
         conditions = [one for one in status.get("conditions") or [] if one.get("type") != "PodScheduled"]
-        now = deletion.timestamp(datetime.now(timezone.utc))
+        now = deletion.timestamp(datetime.now(UTC))
         conditions.append({"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
         status["conditions"] = conditions
 
@@ -182,7 +183,7 @@ def spend(budget: JSONObject, pod: str) -> None:
         why = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
         raise budget_error(refused, why, 0)
     status["disruptionsAllowed"] = allowed - 1
-    status.setdefault("disruptedPods", {})[pod] = deletion.timestamp(datetime.now(timezone.utc))
+    status.setdefault("disruptedPods", {})[pod] = deletion.timestamp(datetime.now(UTC))
 
 
 def budget_error(message: str, why: str, retry: int) -> APIStatusError:

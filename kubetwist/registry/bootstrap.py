@@ -8,7 +8,7 @@ facts of kube-apiserver, which clients rely on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
@@ -222,7 +222,7 @@ def _copy(value: Any) -> Any:
 
 
 def _condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
-    now = deletion.timestamp(datetime.now(timezone.utc))
+    now = deletion.timestamp(datetime.now(UTC))
     return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError, Cause, invalid

@@ -7,7 +7,7 @@ kubernetes/apiserver, C{pkg/registry/rest/delete.go} and C{pkg/registry/generic/
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ..api.errors import APIStatusError
@@ -26,7 +26,7 @@ def timestamp(moment: datetime) -> str:
 
 def read_timestamp(text: str) -> datetime:
     """The moment that an object carries."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
 def check_preconditions(options: DeleteOptions, meta: JSONObject, kind: GroupKind, name: str) -> None:

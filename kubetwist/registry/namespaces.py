@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
+from zope.interface import implementer_only
+
 from ..api.errors import Cause
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
+from ..interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher, IWatcher
 from ..storage.record import Record
 from . import deletion
 from .scope import RequestScope
@@ -18,6 +21,7 @@ from .store import Store, set_finalizers
 from .updates import UpdateRules
 
 
+@implementer_only(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter)
 class NamespaceStore(Store):
     """C{spec.finalizers} hold a deleted namespace until C{finalize} takes the last of them away."""
 
@@ -32,7 +36,7 @@ class NamespaceStore(Store):
         if "deletionTimestamp" not in old["metadata"]:
             obj = orjson.loads(record.item)
             meta = obj["metadata"]
-            meta["deletionTimestamp"] = deletion.timestamp(datetime.now(timezone.utc))
+            meta["deletionTimestamp"] = deletion.timestamp(datetime.now(UTC))
             finalizers = deletion.garbage_collection_finalizers(self.strategy, meta, options)
             if finalizers is not None:
                 set_finalizers(meta, finalizers)

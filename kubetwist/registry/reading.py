@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from attrs import frozen
 
-from ..api.errors import APIStatusError
 from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
+from ..api.errors import APIStatusError
 from ..api.options import GetOptions, ListOptions
 from ..storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
 from ..storage.record import Record

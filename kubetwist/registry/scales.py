@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes, AdmissionContext
@@ -37,6 +38,7 @@ from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import Listing, WatchCache
 from . import deletion, reading
+from .owners import drop_repeated_owners
 from .scope import RequestScope
 from .strategy import Strategy
 from .updates import Updates
@@ -168,6 +170,7 @@ class Store(Updates):
         """See L{ICreator.create}."""
         meta = obj["metadata"]
         self.check_namespace(scope, meta)
+        drop_repeated_owners(scope, meta)
         base = meta.get("generateName") if not meta.get("name") else None
         for attempt in range(NAME_ATTEMPTS):
             if base:
@@ -177,7 +180,7 @@ class Store(Updates):
             except KeyExists as error:
                 if base and attempt < NAME_ATTEMPTS - 1:
                     continue
-                raise self.taken(error, meta["name"]) from None
+                raise self.taken(error, meta) from None
         raise AssertionError("the last attempt either returns or raises")
 
     async def create_once(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
@@ -197,7 +200,7 @@ class Store(Updates):
         else:
             meta["generation"] = 1
         meta["uid"] = str(uuid.uuid4())
-        meta["creationTimestamp"] = deletion.timestamp(datetime.now(timezone.utc))
+        meta["creationTimestamp"] = deletion.timestamp(datetime.now(UTC))
         self.strategy.prepare_for_create(obj)
         causes = self.creation_causes(obj)
         if causes:
@@ -234,10 +237,14 @@ class Store(Updates):
         causes += self.strategy.validate(obj)
         return causes
 
-    def taken(self, error: KeyExists, name: str) -> APIStatusError:
+    def taken(self, error: KeyExists, meta: JSONObject) -> APIStatusError:
         """The 409 for a name that is taken; it tells when its holder is on the way out."""
+        taken = APIStatusError.already_exists(self.group_resource, meta["name"])
+        if meta.get("generateName"):
+            taken.message += ", the server was not able to generate a unique name for the object"
+            taken.details = {**(taken.details or {}), "retryAfterSeconds": 1}
+            taken.retry_after = 1
         record = self.cache.get(error.key.removeprefix(self._prefix))
-        taken = APIStatusError.already_exists(self.group_resource, name)
         if record is not None and "deletionTimestamp" in orjson.loads(record.item)["metadata"]:
             taken.message = f"object is being deleted: {taken.message}"
         return taken
@@ -324,7 +331,7 @@ class Store(Updates):
         await self.admission.validate(attributes)
         obj = orjson.loads(record.item)
         meta = obj["metadata"]
-        now = datetime.now(timezone.utc)
+        now = datetime.now(UTC)
         graceful, pending, left = deletion.begin_grace(self.strategy, obj, options, now)
         if pending:
             return record, False
@@ -334,7 +341,7 @@ class Store(Updates):
         waits = bool(meta.get("finalizers"))
         if waits and not graceful:
             deletion.mark_deleting(meta, now)
-        if graceful or waits or finalizers is not None:
+        if graceful or waits:
             record = await self.put_back(key, obj, old, record, options.dry_run)
             if waits or (graceful and left):
                 return record, False
@@ -356,7 +363,13 @@ class Store(Updates):
         """An object is gone; for kinds that hold something for it."""
 
     async def delete_collection(self, scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
-        """See L{ICollectionDeleter.delete_collection}."""
+        """
+        See L{ICollectionDeleter.delete_collection}.
+
+        A resourceVersion means exactly that one, since the reference lists in pages here.
+        """
+        if selection.resource_version not in ("", "0") and not selection.resource_version_match:
+            selection.resource_version_match = "Exact"
         listing = await maybe_wait(self.list(scope, selection))
         for record in listing.records:
             inner = RequestScope(record.namespace, scope.user, scope.warn, scope.user_agent)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
+
 from twisted.internet.defer import Deferred, gatherResults
 
 from ..admission.chain import AdmissionChain

@@ -15,6 +15,7 @@ from ..api.resource import GroupKind, JSONObject
 from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from ..storage.record import Record
 from . import deletion
+from .owners import drop_repeated_owners
 from .scope import RequestScope
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Updates:
                     continue
             old = orjson.loads(record.item)
             obj = change(orjson.loads(record.item))
+            drop_repeated_owners(scope, obj["metadata"], patched=patching)
             named_version = self.check_version(obj, record, patching)
             try:
                 return await self.update_once(scope, key, record, obj, old, options, rules), False
@@ -127,7 +129,7 @@ class Updates:
             before,
             self.info.namespaced,
             self.strategy.name_problems,
-            rules=self.strategy.metadata_update_rules,
+            rules=self.strategy.metadata_update_rules if rules.main else ("compare",),
         )
         causes += rules.validate(obj, old)
         if causes:

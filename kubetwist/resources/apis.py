@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define
+
 from twisted.internet.interfaces import IReactorTime
 
 from ..admission.chain import build_chain

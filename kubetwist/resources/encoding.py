@@ -177,7 +177,9 @@ class PartialEncoder(JSONEncoder):
         return self.head + orjson.dumps({"metadata": result.get("metadata", {})})[1:]
 
     def listing(self, listing: Listing, token: str) -> Body:
-        """A list; its items do repeat their kind."""
+        """A list; its items do repeat their kind, and no items are a null, as the reference has it."""
+        if not listing.records:
+            return Body([self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":null}'])
         start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['
         items = [self.head + self.item(record)[1:] for record in listing.records]
         return list_body(start, items, b"]}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
+
 from klein import Klein
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface

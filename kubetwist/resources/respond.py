@@ -6,6 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from twisted.internet.interfaces import IPullProducer
 from zope.interface import implementer
 

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import orjson
+
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
 from zope.interface import implementer
 

@@ -118,7 +118,7 @@ class Writes:
         scope = endpoint.scope(request, namespace)
         result, gone = await endpoint.storage.delete(scope, name, options)
         code = 202 if not gone and options.orphan_dependents is False else 200
-        if endpoint.strategy is not None and endpoint.strategy.delete_returns_object or not gone:
+        if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
             request.respond(code, shown.one(result), shown.content_type)
         else:
             respond_status(request, code, self.success(result))

@@ -1,6 +1,6 @@
 """Tests for L{kubetwist.registry.deletion}."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,7 +10,7 @@ from kubetwist.api.resource import GroupKind
 from kubetwist.registry import deletion
 from kubetwist.registry.strategy import Strategy
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class Graceful(Strategy):

@@ -1,0 +1,13 @@
+from kubetwist.admission.factory import AdmissionPluginFactory
+
+
+def _built_in(name: str) -> AdmissionPluginFactory:
+    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.{name.lower()}:{name}")
+
+
+namespace_lifecycle = _built_in("NamespaceLifecycle")
+service_account = _built_in("ServiceAccount")
+taint_nodes_by_condition = _built_in("TaintNodesByCondition")
+priority = _built_in("Priority")
+default_toleration_seconds = _built_in("DefaultTolerationSeconds")
+storage_object_in_use_protection = _built_in("StorageObjectInUseProtection")
