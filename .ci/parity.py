@@ -9,7 +9,6 @@ Usage: parity.py [--raise] [FOLDER with parity.py; default ../shared/parity besi
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from kubetwist.testing import SubprocessServer
 
 HERE = Path(__file__).resolve().parent
 FLOOR = HERE / "parity-floor"
+#: Seconds for all of it; a server that does not answer takes 20 for each of thousands of steps.
+TIMEOUT = 1200
 LEVELS = ("code", "shape", "exact")
 AREA = re.compile(r"^(\w+) +(\d+) +([\d.]+)% +([\d.]+)% +([\d.]+)%$", re.M)
 TOTAL = re.compile(r"^parity: .*?\(([\d.]+)%\).*?\(([\d.]+)%\).*?\(([\d.]+)%\)$", re.M)
@@ -68,12 +69,16 @@ def main() -> int:
         "--allow-privileged=true",
         token_auth_file=folder / "tokens.csv",
     ) as server:
-        done = subprocess.run(
-            [sys.executable, str(folder / "parity.py"), "check", "--server", server.url],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, str(folder / "parity.py"), "check", "--server", server.url],
+                stdout=subprocess.PIPE,
+                text=True,
+                timeout=TIMEOUT,
+            )
+        except subprocess.TimeoutExpired:
+            print(f"parity: not through after {TIMEOUT} s; the server printed\n{server.output()[-4000:]}")
+            return 1
     print(done.stdout, end="")
     reached = measure(done.stdout)
     if done.returncode or "total" not in reached:

@@ -15,7 +15,7 @@ from zope.interface import Attribute, Interface
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
-    from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions
+    from .api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
     from .api.resource import JSONObject, UserInfo
     from .storage.values import Page, StorageEvent, StoredValue, Write
 
@@ -171,13 +171,28 @@ class IUpdater(Interface):
     """Objects can be replaced."""
 
     async def update(
-        scope: Any, name: str, change: Callable[[JSONObject], JSONObject], options: UpdateOptions | PatchOptions
+        scope: Any,
+        name: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+        *,
+        patching: bool = False,
     ) -> Any:
         """
         Replace an object by what C{change} makes of its current state.
 
-        @param change: Called with the newest state (again after a conflict, so it must be repeatable).
+        @param change: Called with a copy of the newest state, again after a conflict, so it must be repeatable; with
+            L{None} when there is nothing and PUT may create this kind.
+        @param patching: The change starts from the current state: naming no resourceVersion is no mistake then, and
+            there is nothing to create.
         @return: The new state and whether the object was created by this call.
+        """
+
+    def check_uid(scope: Any, obj: JSONObject, old: JSONObject) -> None:
+        """
+        Compare the uid that a PUT names in C{obj} with that of the stored C{old}.
+
+        @raise APIStatusError: It is another (409).
         """
 
 

@@ -26,7 +26,7 @@ class GroupVersion(NamedTuple):
 
         @raise ValueError: It has more than one slash.
         """
-        group, slash, version = api_version.rpartition("/")
+        group, _, version = api_version.rpartition("/")
         if "/" in group:
             raise ValueError(f"unexpected GroupVersion string: {api_version}")
         return cls(group, version)
@@ -61,10 +61,12 @@ class GroupVersionResource(NamedTuple):
 
     @property
     def group_version(self) -> GroupVersion:
+        """Its group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_resource(self) -> GroupResource:
+        """Without its version."""
         return GroupResource(self.group, self.resource)
 
 
@@ -77,14 +79,17 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def group_version(self) -> GroupVersion:
+        """Its group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_kind(self) -> GroupKind:
+        """Without its version."""
         return GroupKind(self.group, self.kind)
 
     @property
     def api_version(self) -> str:
+        """As objects' C{apiVersion} says it."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 

@@ -1,8 +1,8 @@
 """
 Role-based access control: roles grant, bindings say to whom; nothing is ever denied, only not granted.
 
-Rules are C{rbac.authorization.k8s.io/v1}'s, read from the watch caches. Bindings are indexed by their subjects, so that a
-decision looks only at those that concern the user, and decisions are remembered until any role or binding changes.
+Rules are C{rbac.authorization.k8s.io/v1}'s, read from the watch caches. Bindings are indexed by their subjects, so that
+a decision looks only at those that concern the user, and decisions are remembered until any role or binding changes.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
         return False
     resources = rule.get("resources") or ()
     asked = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
-    if asked not in resources and "*" not in resources:
-        if not question.subresource or f"*/{question.subresource}" not in resources:
-            return False
+    of_any = f"*/{question.subresource}" if question.subresource else "*"
+    if asked not in resources and "*" not in resources and of_any not in resources:
+        return False
     names = rule.get("resourceNames") or ()
     return not names or question.name in names
 

@@ -11,6 +11,7 @@ from zope.interface import implementer
 
 from ..api.decoding import BodyError
 from ..api.errors import APIStatusError, Cause, aggregate, not_supported, required
+from ..api.listoptions import delete_options_from_body
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.selectors import label_selector_from_object
@@ -121,8 +122,6 @@ class PodEviction:
         return success(201)
 
     def _delete_options(self, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
-        from ..api.listoptions import delete_options_from_body
-
         try:
             found = delete_options_from_body(obj.get("deleteOptions") or {})
         except BodyError as error:

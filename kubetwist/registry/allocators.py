@@ -151,14 +151,14 @@ def _pick(low: int, high: int, used: set[int]) -> int | None:
     if low > high:
         return None
     for _ in range(16):
-        number = random.randint(low, high)
+        number: int = random.randint(low, high)
         if number not in used:
             return number
-    start = random.randint(low, high)
+    start: int = random.randint(low, high)
     if high - low < len(used) + 1_000_000:
-        for number in (*range(start, high + 1), *range(low, start)):
-            if number not in used:
-                return number
+        for candidate in (*range(start, high + 1), *range(low, start)):
+            if candidate not in used:
+                return candidate
     return None
 
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import frozen
 
 from ..api.errors import APIStatusError
-from ..api.options import CreateOptions
+from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupVersion, JSONObject
 from . import deletion
 from .kinds import group_priority, version_priority
 from .scope import RequestScope
+from .updates import UpdateRules
 
 if TYPE_CHECKING:
     from .store import Store
@@ -51,8 +52,6 @@ async def ensure(store: Store, obj: JSONObject) -> None:
 
 async def set_status(store: Store, scope: RequestScope, name: str, status: JSONObject) -> None:
     """Write an object's status as the server itself may."""
-    from ..api.options import UpdateOptions
-    from .updates import UpdateRules
 
     def changed(obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a status is no object"
@@ -81,7 +80,8 @@ async def priority_classes(stores: Stores) -> None:
         (
             "system-cluster-critical",
             2000000000,
-            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if "
+            "necessary.",
         ),
     ):
         await ensure(store, {"metadata": {"name": name}, "value": value, "description": text})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..api.decoding import BodyError, Decoded
-from ..api.errors import APIStatusError, Cause
-from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
+from ..api.errors import APIStatusError, Cause, shown
+from ..api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ..schema.objecttype import DecodeError, ObjectType
 from ..schema.protobuf import WireError, read_envelope
 from .conversion import convert
@@ -110,7 +110,9 @@ class Codec:
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
         kind, api_version = value.get("kind"), value.get("apiVersion")
-        if kind != self.gvk.kind or api_version != self.gvk.api_version:
+        if converted and kind is None and api_version is None:
+            pass  # A map is taken for what it should be.
+        elif kind != self.gvk.kind or api_version != self.gvk.api_version:
             raise ValueError(self._mismatch(str(kind or ""), str(api_version or "")))
         try:
             obj = self.type.decode(value, problems)
@@ -152,8 +154,9 @@ class Codec:
     def _identity(self, value: Any, raw: bytes) -> tuple[str, str]:
         if not isinstance(value, dict):
             why = (
-                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value of "
-                'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value "
+                'of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+                'Kind string "json:\\"kind,omitempty\\"" }'
             )
             raise self.unrecognized(why, raw)
         found = []
@@ -245,9 +248,5 @@ def report_problems(
 
 def patch_failure(value: str, why: str) -> APIStatusError:
     """The 422 for a patch whose result is no object; C{value} is what the reference quotes of it."""
-    from ..api.errors import shown
-    from ..api.resource import GroupKind
-
     cause = Cause("FieldValueInvalid", f"Invalid value: {shown(value)}: {why}", "patch")
-    error = APIStatusError.invalid(GroupKind("", ""), "", [cause])
-    return error
+    return APIStatusError.invalid(GroupKind("", ""), "", [cause])

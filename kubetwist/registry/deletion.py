@@ -107,6 +107,14 @@ def garbage_collection_finalizers(strategy: Strategy, meta: JSONObject, options:
     return wanted if set(wanted) != set(present) else None
 
 
+def set_finalizers(meta: JSONObject, finalizers: list[str]) -> None:
+    """Put C{finalizers} in, or leave the field out when there are none, as the reference writes it."""
+    if finalizers:
+        meta["finalizers"] = finalizers
+    else:
+        meta.pop("finalizers", None)
+
+
 def _orphans(strategy: Strategy, finalizers: list[str], options: DeleteOptions) -> bool:
     if options.orphan_dependents is not None:
         return options.orphan_dependents

@@ -17,7 +17,7 @@ from ..interfaces import ICreator, IGetter, IGracefulDeleter, ILister, IPatcher,
 from ..storage.record import Record
 from . import deletion
 from .scope import RequestScope
-from .store import Store, set_finalizers
+from .store import Store
 from .updates import UpdateRules
 
 
@@ -39,7 +39,7 @@ class NamespaceStore(Store):
             meta["deletionTimestamp"] = deletion.timestamp(datetime.now(UTC))
             finalizers = deletion.garbage_collection_finalizers(self.strategy, meta, options)
             if finalizers is not None:
-                set_finalizers(meta, finalizers)
+                deletion.set_finalizers(meta, finalizers)
             obj.setdefault("status", {})["phase"] = "Terminating"
             return await self.put_back(key, obj, old, record, options.dry_run), False
         if held(old):

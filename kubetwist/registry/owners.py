@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from ..api.resource import JSONObject
 from .scope import RequestScope
 
@@ -15,17 +17,17 @@ def drop_repeated_owners(scope: RequestScope, meta: JSONObject, *, patched: bool
     owners = meta.get("ownerReferences")
     if not owners or len(owners) < 2:
         return
-    kept: list[JSONObject] = []
+    # By their JSON, as comparing each with each would let a large body hold up the reactor.
+    kept: dict[bytes, JSONObject] = {}
     repeated = []
     for owner in owners:
-        if owner in kept:
+        if kept.setdefault(orjson.dumps(owner, option=orjson.OPT_SORT_KEYS), owner) is not owner:
             repeated.append(owner.get("uid", ""))
-        else:
-            kept.append(owner)
     if repeated:
-        meta["ownerReferences"] = kept
+        meta["ownerReferences"] = list(kept.values())
+        when = " after mutating admission happens" if patched else ""
         scope.warn(
-            f".metadata.ownerReferences contains duplicate entries{' after mutating admission happens' if patched else ''}; "
-            "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your "
-            f"requests; duplicate UID(s) observed: {', '.join(repeated)}"
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
+            "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            f"{', '.join(repeated)}"
         )

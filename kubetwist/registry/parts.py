@@ -11,6 +11,7 @@ from ..api.options import GetOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..interfaces import IPatcher, IUpdater
 from .scope import RequestScope
+from .strategies.pods import PodStrategy
 from .updates import UpdateRules
 
 if TYPE_CHECKING:
@@ -75,39 +76,18 @@ def approval_rules(store: Store) -> UpdateRules:
 
 def ephemeral_containers_rules(store: Store) -> UpdateRules:
     """What C{pods/ephemeralcontainers} may write: containers added for debugging."""
-
-    def prepare(obj: JSONObject, old: JSONObject) -> None:
-        containers = (obj.get("spec") or {}).get("ephemeralContainers")
-        keep_but(obj, old, "spec")
-        spec = {**(old.get("spec") or {})}
-        spec.pop("ephemeralContainers", None)
-        if containers:
-            spec["ephemeralContainers"] = containers
-        obj["spec"] = spec
-
-    return UpdateRules("ephemeralcontainers", prepare, store.strategy.validate_update, main=True)
+    strategy = store.strategy
+    assert isinstance(strategy, PodStrategy)
+    return UpdateRules(
+        "ephemeralcontainers", strategy.prepare_for_ephemeral_update, strategy.validate_ephemeral_update, main=True
+    )
 
 
 def resize_rules(store: Store) -> UpdateRules:
     """What C{pods/resize} may write: the resources of containers."""
-
-    def prepare(obj: JSONObject, old: JSONObject) -> None:
-        wanted = obj.get("spec") or {}
-        keep_but(obj, old, "spec")
-        spec = {**(old.get("spec") or {})}
-        for field in ("containers", "initContainers"):
-            if field in spec:
-                spec[field] = [_resized(container, wanted.get(field) or []) for container in spec[field]]
-        obj["spec"] = spec
-
-    return UpdateRules("resize", prepare, store.strategy.validate_status_update, main=True)
-
-
-def _resized(container: JSONObject, wanted: list[JSONObject]) -> JSONObject:
-    for other in wanted:
-        if other.get("name") == container.get("name"):
-            return {**container, "resources": other.get("resources") or {}}
-    return container
+    strategy = store.strategy
+    assert isinstance(strategy, PodStrategy)
+    return UpdateRules("resize", strategy.prepare_for_resize, strategy.validate_resize, main=True)
 
 
 def keep_but(obj: JSONObject, old: JSONObject, field: str) -> None:

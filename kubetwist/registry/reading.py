@@ -148,7 +148,7 @@ async def _fresh(store: Store, revision: int) -> None:
             raise too_large(error) from None
 
 
-def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Any:
+def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Listing | Coroutine[Any, Any, Listing]:
     """A listing, or an awaitable of one when the asked revision is not there yet."""
     try:
         revision = parse_revision(options.resource_version)

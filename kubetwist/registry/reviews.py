@@ -12,6 +12,7 @@ from ..api.errors import APIStatusError, Cause, invalid, required
 from ..api.options import CreateOptions, GetOptions, ListOptions
 from ..api.resource import GroupResource, JSONObject, UserInfo
 from ..interfaces import ICreator, IGetter, ILister
+from ..storage.record import Record
 from ..storage.watchcache import Listing
 from .actions import Bindings
 from .kinds import ResourceInfo
@@ -179,8 +180,6 @@ class ComponentStatuses:
 
     def list(self, scope: RequestScope, options: ListOptions) -> Any:
         """See L{ILister.list}."""
-        from ..storage.record import Record
-
         item = b'{"metadata":{"name":"etcd-0"},"conditions":[{"type":"Healthy","status":"True","message":"ok"}]}'
         return Listing([Record("etcd-0", 0, item, {}, {})], 0, "", None)
 

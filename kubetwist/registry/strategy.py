@@ -49,7 +49,7 @@ class Strategy:
         return is_dns1123_subdomain_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
-        """Fill in, in C{obj}, what the kind's version fills in; idempotent, and applied to every body and patch result."""
+        """Fill in, in C{obj}, what the kind's version fills in; idempotent, applied to every body and patch result."""
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Change C{obj}: drop what clients may not set on create (status), set what creation sets."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .actions import action_storage
+from .connections import connection_storage
 from .kinds import ResourceInfo, SubresourceInfo
 from .namespaces import finalize_rules
 from .parts import Part, WritablePart, approval_rules, ephemeral_containers_rules, resize_rules, status_rules
+from .reviews import review_storage
 from .scales import ScaleStore
 
 if TYPE_CHECKING:
@@ -37,16 +40,10 @@ def subresource_storage(info: ResourceInfo, subresource: SubresourceInfo, stores
     if subresource.view == "scale":
         return ScaleStore(store)
     if subresource.view == "action":
-        from .actions import action_storage
-
         return action_storage(info, subresource, stores, context)
-    from .connections import connection_storage
-
     return connection_storage(info, subresource, stores, context)
 
 
 def virtual_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
     """The storage object of a resource that has no objects: reviews, bindings, component statuses."""
-    from .reviews import review_storage
-
     return review_storage(info, stores, context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from attrs import frozen
@@ -15,11 +15,9 @@ from ..api.resource import GroupKind, JSONObject
 from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from ..storage.record import Record
 from . import deletion
+from .creation import Creation
 from .owners import drop_repeated_owners
 from .scope import RequestScope
-
-if TYPE_CHECKING:
-    from .store import Store
 
 #: How often an update that named no resourceVersion is repeated when others write in between.
 ATTEMPTS = 50
@@ -44,11 +42,11 @@ class UpdateRules:
     creates: bool = False
 
 
-class Updates:
+class Updates(Creation):
     """What L{kubetwist.registry.store.Store} does for PUT and PATCH."""
 
     async def update(
-        self: Store,  # type: ignore[misc]
+        self,
         scope: RequestScope,
         name: str,
         change: Callable[[JSONObject | None], JSONObject],
@@ -90,7 +88,7 @@ class Updates:
         raise APIStatusError.modified(self.group_resource, name)
 
     async def create_by_update(
-        self: Store,  # type: ignore[misc]
+        self,
         scope: RequestScope,
         key: str,
         change: Callable[[JSONObject | None], JSONObject],
@@ -103,10 +101,10 @@ class Updates:
         if meta.get("uid"):
             raise self.other_uid(key, meta, {})
         meta.pop("resourceVersion", None)
-        return await self.create_once(scope, obj, options)  # type: ignore[arg-type]
+        return await self.create_once(scope, obj, options)
 
     async def update_once(
-        self: Store,  # type: ignore[misc]
+        self,
         scope: RequestScope,
         key: str,
         record: Record,
@@ -171,7 +169,7 @@ class Updates:
     def updated(self, obj: JSONObject, old: JSONObject) -> None:
         """An update is written; for kinds that hold something for their objects."""
 
-    def check_version(self: Store, obj: JSONObject, record: Record, patching: bool) -> bool:  # type: ignore[misc]
+    def check_version(self, obj: JSONObject, record: Record, patching: bool) -> bool:
         """
         Compare the resourceVersion that an update names with the newest.
 
@@ -190,7 +188,7 @@ class Updates:
             raise APIStatusError.invalid(kind, record.name, [cause])
         return False
 
-    def check_uid(self: Store, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:  # type: ignore[misc]
+    def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """
         Compare the uid that a PUT names with the one that is there.
 
@@ -201,7 +199,7 @@ class Updates:
         if uid and uid != old["metadata"].get("uid"):
             raise self.other_uid(self.key(scope.namespace, old["metadata"]["name"]), meta, old["metadata"])
 
-    def other_uid(self: Store, key: str, meta: JSONObject, before: JSONObject) -> APIStatusError:  # type: ignore[misc]
+    def other_uid(self, key: str, meta: JSONObject, before: JSONObject) -> APIStatusError:
         """The 409 for a uid that is not the object's."""
         why = (
             f"StorageError: invalid object, Code: 4, Key: {self._prefix}{key}, ResourceVersion: 0, "

@@ -149,9 +149,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         )
         return [*paths, *checks]
 
-    install_documents(
-        aggregator.layer, installed, definitions, config.reactor, lambda: config.address, other_paths
-    )
+    install_documents(aggregator.layer, installed, definitions, config.reactor, lambda: config.address, other_paths)
     install_group_ends(extensions.layer, installed)
     compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
     aggregator.add_before_listening("watch caches", apis.start)

@@ -159,7 +159,7 @@ class MergedGroups:
     @ivar layers: Who is asked first stands first; a group and version is answered by one server alone.
     """
 
-    layers: Sequence[InstalledGroups] = field(converter=tuple)
+    layers: Sequence[InstalledGroups] = field()
 
     @property
     def generation(self) -> int:

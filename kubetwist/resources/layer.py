@@ -17,7 +17,7 @@ class Layer(Resource):
     """
 
     def __init__(self, name: str, delegate: IResource) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.name = name
         self.delegate = delegate
         self._exact: dict[tuple[bytes, ...], IResource] = {}
@@ -65,7 +65,7 @@ class Layer(Resource):
                 if not IResource.providedBy(found):
                     assert callable(found)
                     found = below[key] = found()
-                return found  # type: ignore[return-value]
+                return found
         return None
 
 

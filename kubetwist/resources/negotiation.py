@@ -331,7 +331,8 @@ _MEDIA_TYPE: Final = re.compile(
     rf'\s*({_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|"(?:[^"\\]|\\.)*")\s*)*;?\s*'
 )
 _FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
-_BODY_MEDIA: Final = {None: "json", b"": "json", **{media.encode(): form for media, form in _FORMS.items()}}
+_BODY_MEDIA: Final[dict[bytes | None, str]] = {media.encode(): form for media, form in _FORMS.items()}
+_BODY_MEDIA[None] = _BODY_MEDIA[b""] = "json"
 
 
 def body_media(content_type: bytes | None) -> str:

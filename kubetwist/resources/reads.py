@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.interfaces import IReactorTime
@@ -10,10 +9,10 @@ from twisted.internet.interfaces import IReactorTime
 from ..api.errors import APIStatusError
 from ..api.listoptions import get_options, list_options
 from ..api.options import GetOptions, ListOptions
-from ..api.resource import GroupResource
 from ..api.selectors import parse_field_selector
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
+from .encoding import pretty
 from .endpoint import Endpoint
 from .respond import respond_body
 from .views import view
@@ -79,7 +78,7 @@ class Reads:
     def _respond_list(self, request: KubeRequest, scope: Any, shown: Any, listing: Any) -> None:
         body = shown.encoder.listing(listing, continue_token(listing, scope, self.endpoint.info.namespaced))
         if shown.pretty:
-            request.respond(200, shown_pretty(body.joined()), shown.content_type)
+            request.respond(200, pretty(body.joined()), shown.content_type)
         else:
             respond_body(request, 200, body, shown.content_type)
 
@@ -129,19 +128,3 @@ class Reads:
         stream.open()
         stream.started(handle)
         request.long_running(lambda: stream.end(None))
-
-    def watch_handler(self) -> Callable[..., Any]:
-        """L{watch} for the old paths, where it is not the query that asks for it."""
-        return self.watch
-
-
-def shown_pretty(document: bytes) -> bytes:
-    """A JSON document, indented."""
-    from .encoding import pretty
-
-    return pretty(document)
-
-
-def group_resource(endpoint: Endpoint) -> GroupResource:
-    """The endpoint's resource, as errors name it."""
-    return GroupResource(endpoint.info.group, endpoint.info.resource)

@@ -43,12 +43,12 @@ class RoutedResource(Resource):
     _log = Logger()
 
     def __init__(self, app: Klein) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._app = app
         self._map = app.url_map.bind("kubetwist")
         self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
 
-    def render(self, request: KubeRequest) -> Any:  # type: ignore[override]
+    def render(self, request: KubeRequest) -> Any:
         """Answer, now or later."""
         path = request.info.path
         match = self._matches.get((request.method, path))
@@ -102,8 +102,9 @@ class RoutedResource(Resource):
     def _failed(self, failure: Failure, request: KubeRequest) -> None:
         if failure.check(CancelledError):
             return
-        if failure.check(APIStatusError):
-            respond_error(request, failure.value)
+        error = failure.value
+        if isinstance(error, APIStatusError):
+            respond_error(request, error)
         else:
             self._bug(failure, request)
 

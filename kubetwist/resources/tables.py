@@ -17,7 +17,7 @@ from ..api.resource import JSONObject
 from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
 from ..storage.record import Record
 from ..storage.watchcache import Listing
-from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta
+from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta, without_kind
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -156,8 +156,6 @@ class TableEncoder:
 
 def made_up_record(obj: JSONObject) -> Record:
     """A record for an object that is not stored: a dry run's, a subresource's."""
-    from .encoding import without_kind
-
     meta = obj.get("metadata") or {}
     key = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
     return Record(key, int(meta.get("resourceVersion") or 0), without_kind(obj), {}, {})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from ..api.decoding import BodyError, decode_json, decode_yaml
 from ..api.errors import APIStatusError
 from ..api.listoptions import (
@@ -125,8 +127,6 @@ class Writes:
 
     def success(self, record: Record) -> dict[str, Any]:
         """The Status that tells of a deletion."""
-        import orjson
-
         info = self.endpoint.info
         details: dict[str, Any] = {"name": record.name}
         if info.group:

@@ -7,7 +7,7 @@ Its files add C{null} to the types of optional fields and C{enum} to kind and ap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import KeysView
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,7 +93,7 @@ class Definitions:
             encoded[name] = orjson.dumps(schema)
         return cls(minor, encoded, kinds)
 
-    def gvks(self) -> Iterable[GroupVersionKind]:
+    def gvks(self) -> KeysView[GroupVersionKind]:
         """All kinds, with those (C{DeleteOptions}, C{WatchEvent}) that every group has."""
         return self._kinds.keys()
 

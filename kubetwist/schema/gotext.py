@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from ..api.goquote import quoted
+
 
 def go_text(value: Any) -> str:
     """A value as C{%v} prints it: C{map[a:1 b:[x y]]}."""
@@ -45,3 +47,16 @@ def _float(value: float) -> str:
     first, rest = str(digits[0]), "".join(map(str, digits[1:]))
     mantissa = f"{first}.{rest}" if rest else first
     return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def go_syntax(value: Any) -> str:
+    """A value as C{%#v} prints it: C{map[string]interface {}{"a":1}}."""
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, dict):
+        return f"{go_type(value)}{{{', '.join(f'{quoted(key)}:{go_syntax(value[key])}' for key in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"{go_type(value)}{{{', '.join(map(go_syntax, value))}}}"
+    return go_text(value)

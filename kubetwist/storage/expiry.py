@@ -20,7 +20,7 @@ class Timer(Protocol):
     def seconds(self) -> float:
         """The wall time."""
 
-    def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> IDelayedCall:
+    def callLater(self, delay: float, call: Callable[..., object], /, *args: object) -> IDelayedCall:
         """Call something later."""
 
 

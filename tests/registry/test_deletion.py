@@ -50,7 +50,11 @@ class BeginGraceTests(SynchronousTestCase):
 
     def test_grace_only_shrinks(self) -> None:
         """A later DELETE can not give an object more time."""
-        for options in (DeleteOptions(), DeleteOptions(grace_period_seconds=30), DeleteOptions(grace_period_seconds=60)):
+        for options in (
+            DeleteOptions(),
+            DeleteOptions(grace_period_seconds=30),
+            DeleteOptions(grace_period_seconds=60),
+        ):
             obj = self.ending()
             self.assertEqual(deletion.begin_grace(Graceful(), obj, options, NOW), (False, True, None))
             self.assertEqual(obj, self.ending())

@@ -67,6 +67,11 @@ class DeploymentStrategy(WorkloadStrategy):
         if spec.get("progressDeadlineSeconds") is None:
             spec["progressDeadlineSeconds"] = 600
 
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Annotations count, too: those of a rollout are copied to its replica sets."""
+        annotations = obj["metadata"].get("annotations") != old["metadata"].get("annotations")
+        return annotations or super().generation_changes(obj, old)
+
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
         return workloads.validate_deployment(obj)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import config
@@ -13,6 +14,8 @@ from ..validation import config
 
 class ConfigMapStrategy(Strategy):
     """v1 ConfigMap."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Keys and size."""
@@ -25,6 +28,8 @@ class ConfigMapStrategy(Strategy):
 
 class SecretStrategy(Strategy):
     """v1 Secret."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
     def default(self, obj: JSONObject) -> None:
         """C{stringData} is for writing only; C{data} holds the same in base64."""
@@ -54,12 +59,14 @@ class SecretStrategy(Strategy):
 class ServiceAccountStrategy(Strategy):
     """v1 ServiceAccount."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     delete_returns_object = True
 
 
 class LimitRangeStrategy(Strategy):
     """v1 LimitRange."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:

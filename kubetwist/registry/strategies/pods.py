@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
 from ..qos import qos_class
@@ -24,19 +25,19 @@ FINISHED: Final = ("Succeeded", "Failed")
 class PodStrategy(Strategy):
     """v1 Pod."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_generation = True
     has_status = True
     status_protects = ("ownerReferences",)
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """The spec, and an IP for each of the lists of them."""
+        """The spec, and the list of addresses that belongs to the first of them."""
         default_pod(obj)
         status = obj.get("status")
         if status:
-            for one, many in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
-                if status.get(one) and not status.get(many):
-                    status[many] = [{"ip": status[one]}]
+            if status.get("podIP") and not status.get("podIPs"):
+                status["podIPs"] = [{"ip": status["podIP"]}]
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """What the spec says in one place and means in another is written out."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_label_problems
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import services
@@ -19,6 +20,7 @@ from ..validation import services
 class ServiceStrategy(Strategy):
     """v1 Service."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True

@@ -257,7 +257,8 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     spec, before = obj["spec"], old["spec"]
     kind, was = spec.get("type"), before.get("type")
     new, held = _addresses(spec), _addresses(before)
-    if kind != "ExternalName" and was != "ExternalName" and held:
+    agree = not new or new[0] == (spec.get("clusterIP") or "")
+    if kind != "ExternalName" and was != "ExternalName" and held and agree:
         if not new:
             causes.append(invalid("spec.clusterIPs[0]", new, "primary clusterIP can not be unset"))
         elif new[0] != held[0]:
@@ -326,6 +327,7 @@ def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
         ):
             spec.pop("ipFamilies", None)
             spec.pop("ipFamilyPolicy", None)
+        _drop_unchanged(spec, before, "internalTrafficPolicy")
     if leaves("NodePort", "LoadBalancer"):
         now = [port.get("nodePort") for port in spec.get("ports") or ()]
         if set(filter(None, now)) == {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}:

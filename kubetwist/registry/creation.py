@@ -1,0 +1,110 @@
+"""The creating half of the generic store's writes: POST, and PUT where nothing is."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from ..api import objectmeta
+from ..api.errors import APIStatusError, Cause
+from ..api.names import generate_name
+from ..api.options import CreateOptions, WriteOptions
+from ..api.resource import JSONObject
+from ..storage.errors import KeyExists
+from . import deletion
+from .objects import StoredObjects
+from .owners import drop_repeated_owners
+from .scope import RequestScope
+
+#: How often a name made from generateName may turn out to be taken.
+NAME_ATTEMPTS = 8
+
+
+class Creation(StoredObjects):
+    """What L{kubetwist.registry.store.Store} does for POST."""
+
+    async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{ICreator.create}."""
+        meta = obj["metadata"]
+        self.check_namespace(scope, meta)
+        drop_repeated_owners(scope, meta)
+        base = meta.get("generateName") if not meta.get("name") else None
+        for attempt in range(NAME_ATTEMPTS):
+            if base:
+                meta["name"] = generate_name(base)
+            try:
+                return await self.create_once(scope, obj, options)
+            except KeyExists as error:
+                if base and attempt < NAME_ATTEMPTS - 1:
+                    continue
+                raise self.taken(error, meta) from None
+        raise AssertionError("the last attempt either returns or raises")
+
+    async def create_once(self, scope: RequestScope, obj: JSONObject, options: WriteOptions) -> Any:
+        """
+        Take an object with a name through all the steps of creation.
+
+        @raise KeyExists: The name is taken.
+        """
+        meta = obj["metadata"]
+        attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options.dry_run)
+        await self.admission.admit(attributes)
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            meta.pop(name, None)
+        version = meta.pop("resourceVersion", "")
+        if not self.strategy.has_generation:
+            meta.pop("generation", None)
+        else:
+            meta["generation"] = 1
+        meta["uid"] = str(uuid.uuid4())
+        meta["creationTimestamp"] = deletion.timestamp(datetime.now(UTC))
+        self.strategy.prepare_for_create(obj)
+        causes = self.creation_causes(obj)
+        if causes:
+            raise self.invalid(meta.get("name", ""), causes)
+        for text in self.strategy.warnings(obj, None):
+            scope.warn(text)
+        await self.admission.validate(attributes)
+        if version not in ("", "0"):
+            raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
+        key = self.key(meta.get("namespace", ""), meta["name"])
+        if options.dry_run:
+            if self.cache.get(key) is not None:
+                raise KeyExists(key)
+            return obj
+        draft = self.draft(obj)
+        await self.before_create(obj)
+        try:
+            revision = await self.commit(key, draft, 0)
+        except BaseException:
+            self.create_failed(obj)
+            raise
+        return self.written(key, revision, draft)
+
+    async def before_create(self, obj: JSONObject) -> None:
+        """A last step before an object is written, for kinds whose creation touches others."""
+
+    def create_failed(self, obj: JSONObject) -> None:
+        """Undo L{before_create}."""
+
+    def creation_causes(self, obj: JSONObject) -> list[Cause]:
+        """All that is wrong with a new object."""
+        meta = obj["metadata"]
+        causes = objectmeta.creation_causes(meta, self.info.namespaced, self.strategy.name_problems)
+        causes += self.strategy.validate(obj)
+        return causes
+
+    def taken(self, error: KeyExists, meta: JSONObject) -> APIStatusError:
+        """The 409 for a name that is taken; it tells when its holder is on the way out."""
+        taken = APIStatusError.already_exists(self.group_resource, meta["name"])
+        if meta.get("generateName"):
+            taken.message += ", the server was not able to generate a unique name for the object"
+            taken.details = {**(taken.details or {}), "retryAfterSeconds": 1}
+            taken.retry_after = 1
+        record = self.cache.get(error.key.removeprefix(self._prefix))
+        if record is not None and "deletionTimestamp" in orjson.loads(record.item)["metadata"]:
+            taken.message = f"object is being deleted: {taken.message}"
+        return taken

@@ -1,0 +1,177 @@
+"""The ground of the generic store: keys and bytes of one resource's objects, its errors, what admission sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ..admission.attributes import AdmissionAttributes, AdmissionContext
+from ..api.errors import APIStatusError, Cause
+from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
+from ..interfaces import IStorageBackend
+from ..storage.record import Draft, Record
+from ..storage.values import Write
+from ..storage.watchcache import WatchCache
+from .scope import RequestScope
+from .strategy import Strategy
+
+if TYPE_CHECKING:
+    from ..admission.chain import AdmissionChain
+    from .kinds import ResourceInfo
+
+
+class StoredObjects:
+    """
+    The objects of one resource; what L{kubetwist.registry.store.Store} does with them stands on this.
+
+    Objects go in and come out in the stored version; L{kubetwist.registry.codec.Codec} does the rest.
+
+    @ivar info: The resource.
+    @ivar cache: All its objects.
+    @ivar ttl: Seconds that objects live; L{None} for ever.
+    """
+
+    def __init__(
+        self,
+        info: ResourceInfo,
+        strategy: Strategy,
+        backend: IStorageBackend,
+        cache: WatchCache,
+        admission: AdmissionChain,
+        context: AdmissionContext,
+        *,
+        selectable: tuple[tuple[str, Callable[[JSONObject], str]], ...] = (),
+        ttl: float | None = None,
+        prefix: str = "/registry/",
+    ) -> None:
+        self.info = info
+        self.strategy = strategy
+        self.backend = backend
+        self.cache = cache
+        self.admission = admission
+        self.context = context
+        self.ttl = ttl
+        self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
+        self.group_resource = GroupResource(info.group, info.resource)
+        self.group_kind = GroupKind(info.group, info.kind)
+        self._selectable = selectable
+        self._prefix = f"{prefix}{info.key_prefix}/"
+        #: What precedes the metadata in stored values.
+        self._value_start = b'{"kind":%b,"apiVersion":%b,' % (
+            orjson.dumps(info.kind),
+            orjson.dumps(self.gvk.api_version),
+        )
+
+    def key(self, namespace: str, name: str) -> str:
+        """Where an object's record is in the cache, and its value below the resource's prefix."""
+        return f"{namespace}/{name}" if self.info.namespaced else name
+
+    def draft(self, obj: JSONObject) -> Draft:
+        """An object ready to be written; C{obj} is not kept."""
+        meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
+        ordered: JSONObject = {"metadata": meta}
+        for name, value in obj.items():
+            if name not in ("metadata", "kind", "apiVersion"):
+                ordered[name] = value
+        fields = {name: getter(obj) for name, getter in self._selectable}
+        return Draft(orjson.dumps(ordered), meta.get("labels") or {}, fields)
+
+    def record(self, key: str, value: bytes, revision: int) -> Record:
+        """A stored value as the cache keeps it: the codec of L{WatchCache}."""
+        obj = orjson.loads(value)
+        meta = obj.setdefault("metadata", {})
+        if meta.get("namespace") is None and self.info.namespaced:
+            meta["namespace"] = key.partition("/")[0]
+        return Record.from_draft(key, revision, self.draft(obj))
+
+    def value(self, draft: Draft) -> bytes:
+        """What is stored: the draft's body behind kind and apiVersion."""
+        return self._value_start + draft.body[1:]
+
+    def lookup(self, namespace: str, name: str) -> JSONObject | None:
+        """A copy of an object as it is now; L{None} when there is none."""
+        record = self.cache.get(self.key(namespace, name))
+        return None if record is None else orjson.loads(record.item)
+
+    def not_found(self, name: str) -> APIStatusError:
+        """The 404 for an object of this resource."""
+        return APIStatusError.not_found(self.group_resource, name)
+
+    def existing(self, scope: RequestScope, name: str) -> Record:
+        """
+        The record of an object.
+
+        @raise APIStatusError: There is none (404).
+        """
+        record = self.cache.get(self.key(scope.namespace, name))
+        if record is None:
+            raise self.not_found(name)
+        return record
+
+    async def commit(self, key: str, draft: Draft | None, expected: int) -> int:
+        """Write one object, or delete it; the errors are storage's."""
+        value = None if draft is None else self.value(draft)
+        write = Write(self._prefix + key, value, expected, self.ttl, draft)
+        return await self.backend.commit([write])
+
+    def deleted(self, obj: JSONObject) -> None:
+        """An object is gone; for kinds that hold something for it."""
+
+    def written(self, key: str, revision: int, draft: Draft) -> Record:
+        """The record of what was just committed: the cache's own while it is the newest."""
+        record = self.cache.get(key)
+        if record is not None and record.revision == revision:
+            return record
+        return Record.from_draft(key, revision, draft)
+
+    def check_namespace(self, scope: RequestScope, meta: JSONObject) -> None:
+        """Put the request's namespace in the object, or refuse another one that is there."""
+        if not self.info.namespaced:
+            if meta.get("namespace"):
+                raise self.other_namespace()
+            return
+        said = meta.get("namespace")
+        if not said:
+            meta["namespace"] = scope.namespace
+        elif said != scope.namespace:
+            raise self.other_namespace()
+
+    def other_namespace(self) -> APIStatusError:
+        """The 400 for an object that belongs elsewhere."""
+        return APIStatusError.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+    def invalid(self, name: str, causes: list[Cause]) -> APIStatusError:
+        """The 422 for an object that breaks its kind's rules."""
+        return APIStatusError.invalid(self.group_kind, name, causes)
+
+    def attributes(
+        self,
+        operation: str,
+        scope: RequestScope,
+        name: str,
+        obj: JSONObject | None,
+        old: JSONObject | None,
+        dry_run: bool,
+        subresource: str = "",
+    ) -> AdmissionAttributes:
+        """What admission sees of a write."""
+        info = self.info
+        return AdmissionAttributes(
+            operation,
+            info.group,
+            info.storage_version,
+            info.resource,
+            subresource,
+            info.kind,
+            scope.namespace,
+            name,
+            obj,
+            old,
+            scope.user,
+            dry_run,
+            self.context,
+        )

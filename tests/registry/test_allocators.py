@@ -1,0 +1,177 @@
+"""Tests for L{kubetwist.registry.allocators}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.registry.allocators import (
+    AllocationError,
+    ClusterIPAllocator,
+    NodePortAllocator,
+    ServiceAllocator,
+)
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    """A service as it is when numbers are given out."""
+    return {
+        "metadata": {"name": "s"},
+        "spec": {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}], **spec},
+    }
+
+
+class ClusterIPTests(SynchronousTestCase):
+    """Tests for L{ClusterIPAllocator}."""
+
+    def test_all_once(self) -> None:
+        """Every usable address of a range is given out once, then the range is full."""
+        allocator = ClusterIPAllocator("10.0.0.0/28")
+        found = {allocator.allocate_next() for _ in range(14)}
+        self.assertEqual(found, {f"10.0.0.{number}" for number in range(1, 15)})
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        allocator.release("10.0.0.3")
+        self.assertEqual(allocator.allocate_next(), "10.0.0.3")
+
+    def test_chosen(self) -> None:
+        """An address can be chosen when it is free and in the range."""
+        allocator = ClusterIPAllocator("10.0.0.0/24")
+        allocator.allocate("10.0.0.7")
+        for address in ("10.0.0.7", "10.0.1.7", "10.0.0.0", "10.0.0.255", "fd00::1"):
+            self.assertRaises(AllocationError, allocator.allocate, address)
+
+    def test_upper_part_first(self) -> None:
+        """Addresses nobody chose leave the lower part of the range to those who choose."""
+        allocator = ClusterIPAllocator("10.0.0.0/24")
+        self.assertTrue(all(int(allocator.allocate_next().rpartition(".")[2]) > 16 for _ in range(50)))
+
+    def test_ipv6(self) -> None:
+        """Ranges of version 6 work alike."""
+        allocator = ClusterIPAllocator("fd00::/112")
+        address = allocator.allocate_next()
+        self.assertTrue(address.startswith("fd00::"))
+        self.assertTrue(allocator.has(address))
+
+
+class ServiceAllocatorTests(SynchronousTestCase):
+    """Tests for L{ServiceAllocator}."""
+
+    def test_plain(self) -> None:
+        """A service gets an address of the default family, and says which."""
+        obj = service()
+        ServiceAllocator().allocate(obj, None)
+        spec = obj["spec"]
+        self.assertEqual((spec["ipFamilies"], spec["ipFamilyPolicy"]), (["IPv4"], "SingleStack"))
+        self.assertEqual(spec["clusterIPs"], [spec["clusterIP"]])
+
+    def test_headless(self) -> None:
+        """A service without an address takes none; without a selector it is of both families."""
+        allocator = ServiceAllocator()
+        obj = service(clusterIP="None", clusterIPs=["None"], selector={"a": "b"})
+        self.assertEqual(allocator.allocate(obj, None).ips, [])
+        self.assertEqual(obj["spec"]["ipFamilies"], ["IPv4"])
+        free = service(clusterIP="None", clusterIPs=["None"])
+        allocator.allocate(free, None)
+        self.assertEqual(
+            (free["spec"]["ipFamilies"], free["spec"]["ipFamilyPolicy"]), (["IPv4", "IPv6"], "RequireDualStack")
+        )
+
+    def test_external_name(self) -> None:
+        """A name has neither families nor addresses."""
+        obj = service(type="ExternalName")
+        ServiceAllocator().allocate(obj, None)
+        self.assertNotIn("clusterIP", obj["spec"])
+        self.assertNotIn("ipFamilies", obj["spec"])
+
+    def test_taken(self) -> None:
+        """Two services can not have the same address or node port; the second one takes nothing."""
+        allocator = ServiceAllocator()
+        allocator.allocate(service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), None)
+        obj = service(type="NodePort", clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"])
+        error = self.assertRaises(APIStatusError, allocator.allocate, obj, None)
+        self.assertEqual(error.code, 422)
+        self.assertIn("provided IP is already allocated", error.message)
+        ports = [{"port": 80, "protocol": "TCP", "nodePort": 30001}]
+        allocator.allocate(service(type="NodePort", ports=ports), None)
+        clash = service(type="NodePort", clusterIP="10.0.0.9", clusterIPs=["10.0.0.9"], ports=[dict(ports[0])])
+        self.assertRaises(APIStatusError, allocator.allocate, clash, None)
+        self.assertFalse(allocator.ips["IPv4"].has("10.0.0.9"))
+
+    def test_cancel(self) -> None:
+        """A write that fails gives back what it took."""
+        allocator = ServiceAllocator()
+        obj = service(type="NodePort")
+        reservation = allocator.allocate(obj, None)
+        number = obj["spec"]["ports"][0]["nodePort"]
+        self.assertTrue(allocator.ports.has(number))
+        allocator.cancel(reservation)
+        self.assertFalse(allocator.ports.has(number) or allocator.ips["IPv4"].has(obj["spec"]["clusterIP"]))
+
+    def test_type_change(self) -> None:
+        """What a service lets go is free once the write is done, and not before."""
+        allocator = ServiceAllocator()
+        old = service(type="NodePort")
+        allocator.allocate(old, None)
+        number, address = old["spec"]["ports"][0]["nodePort"], old["spec"]["clusterIP"]
+        new = service(clusterIP=address, clusterIPs=[address])
+        reservation = allocator.allocate(new, old)
+        self.assertTrue(allocator.ports.has(number))
+        allocator.commit(reservation)
+        self.assertFalse(allocator.ports.has(number))
+        self.assertTrue(allocator.ips["IPv4"].has(address))
+
+    def test_two_protocols(self) -> None:
+        """One number serves the same port in several protocols."""
+        ports = [{"name": one, "port": 53, "protocol": one.upper()} for one in ("tcp", "udp")]
+        obj = service(type="NodePort", ports=ports)
+        ServiceAllocator().allocate(obj, None)
+        self.assertEqual(obj["spec"]["ports"][0]["nodePort"], obj["spec"]["ports"][1]["nodePort"])
+
+    def test_health_check(self) -> None:
+        """A balancer that wants nodes with pods only can ask them."""
+        allocator = ServiceAllocator()
+        obj = service(type="LoadBalancer", externalTrafficPolicy="Local", allocateLoadBalancerNodePorts=False)
+        allocator.allocate(obj, None)
+        self.assertTrue(allocator.ports.has(obj["spec"]["healthCheckNodePort"]))
+        self.assertNotIn("nodePort", obj["spec"]["ports"][0])
+
+    def test_dual_stack(self) -> None:
+        """A cluster of two families gives addresses of both to who wants them."""
+        allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        obj = service(ipFamilyPolicy="PreferDualStack")
+        allocator.allocate(obj, None)
+        self.assertEqual(obj["spec"]["ipFamilies"], ["IPv4", "IPv6"])
+        self.assertIn(":", obj["spec"]["clusterIPs"][1])
+        error = self.assertRaises(
+            APIStatusError, ServiceAllocator().allocate, service(ipFamilyPolicy="RequireDualStack"), None
+        )
+        self.assertIn("this cluster is not configured for dual-stack services", error.message)
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.lists(st.sampled_from(["create", "cancel", "delete"]), max_size=30))
+    def test_no_leak(self, steps: list[str]) -> None:
+        """After any creates, failures and deletes, exactly the numbers of the services there are are in use."""
+        allocator = ServiceAllocator(["10.0.0.0/26"], NodePortAllocator(30000, 30040))
+        there: list[dict[str, Any]] = []
+        for step in steps:
+            if step == "delete" and there:
+                allocator.release(there.pop())
+                continue
+            obj = service(type="NodePort")
+            reservation = allocator.allocate(obj, None)
+            if step == "cancel":
+                allocator.cancel(reservation)
+            else:
+                allocator.commit(reservation)
+                there.append(obj)
+        addresses = {one["spec"]["clusterIP"] for one in there}
+        self.assertEqual(len(addresses), len(there))
+        usable = [f"10.0.0.{number}" for number in range(1, 63)]
+        self.assertEqual({one for one in usable if allocator.ips["IPv4"].has(one)}, addresses)
+        ports = {one["spec"]["ports"][0]["nodePort"] for one in there}
+        self.assertEqual({port for port in range(30000, 30041) if allocator.ports.has(port)}, ports)

@@ -1,0 +1,62 @@
+"""Tests for L{kubetwist.registry.strategies.scale}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies.scale import apply_scale, scale_of, selector_text, validate_scale
+
+
+class ScaleTests(SynchronousTestCase):
+    """Tests for the view of objects as scales."""
+
+    def test_deployment(self) -> None:
+        """A scale has the identity of its object, what that wants and what it has."""
+        obj = {
+            "metadata": {"name": "d", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": {"a": "b"}},
+            "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "d"}}},
+            "status": {"replicas": 2},
+        }
+        self.assertEqual(
+            scale_of(obj, "apps", "Deployment"),
+            {
+                "kind": "Scale",
+                "apiVersion": "autoscaling/v1",
+                "metadata": {"name": "d", "namespace": "n", "uid": "u", "resourceVersion": "7"},
+                "spec": {"replicas": 3},
+                "status": {"replicas": 2, "selector": "app=d"},
+            },
+        )
+
+    def test_replication_controller(self) -> None:
+        """The selector of a replication controller is a plain map."""
+        obj = {"metadata": {"name": "r"}, "spec": {"selector": {"b": "2", "a": "1"}}}
+        self.assertEqual(scale_of(obj, "", "ReplicationController")["status"]["selector"], "a=1,b=2")
+
+    def test_selector(self) -> None:
+        """Expressions are written as clients can send them, in the order of their keys."""
+        selector = {
+            "matchLabels": {"app": "x"},
+            "matchExpressions": [
+                {"key": "env", "operator": "In", "values": ["b", "a"]},
+                {"key": "a", "operator": "Exists"},
+                {"key": "z", "operator": "DoesNotExist"},
+            ],
+        }
+        self.assertEqual(selector_text(selector), "a,app=x,env in (a,b),!z")
+
+    def test_apply(self) -> None:
+        """Only the number of replicas goes back into the object."""
+        obj = {"spec": {"replicas": 1, "paused": True}}
+        apply_scale(obj, {"spec": {"replicas": 5}}, "apps", "Deployment")
+        self.assertEqual(obj, {"spec": {"replicas": 5, "paused": True}})
+        apply_scale(obj, {"spec": {}}, "apps", "Deployment")
+        self.assertEqual(obj["spec"]["replicas"], 0)
+
+    def test_negative(self) -> None:
+        """Fewer than none can not be had."""
+        self.assertEqual(
+            [str(cause) for cause in validate_scale({"spec": {"replicas": -5}})],
+            ["spec.replicas: Invalid value: -5: must be greater than or equal to 0"],
+        )
+        self.assertEqual(validate_scale({"spec": {}}), [])

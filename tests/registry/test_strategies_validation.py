@@ -1,0 +1,596 @@
+"""Tests for L{kubetwist.registry.validation}, through the strategies that use it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+from kubetwist.registry.validation.cron import CronError, check_schedule
+
+CONTAINER = {"name": "c", "image": "app:1"}
+
+
+def copy(obj: Any) -> Any:
+    """An object that can be changed without harm."""
+    return orjson.loads(orjson.dumps(obj))
+
+
+def made(group: str, kind: str, **parts: Any) -> dict[str, Any]:
+    """An object of C{kind}, with defaults, as it is when it is validated."""
+    obj: dict[str, Any] = copy({"metadata": {"name": "x", "namespace": "ns", "uid": "u"}, **parts})
+    strategy_for(group, kind).default(obj)
+    strategy_for(group, kind).prepare_for_create(obj)
+    return obj
+
+
+def problems(group: str, kind: str, **parts: Any) -> list[str]:
+    """What is wrong with a new object."""
+    return [str(cause) for cause in strategy_for(group, kind).validate(made(group, kind, **parts))]
+
+
+def change_problems(group: str, kind: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What is wrong with a change; both are what differs from an empty object."""
+    before, after = made(group, kind, **old), made(group, kind, **new)
+    return [str(cause) for cause in strategy_for(group, kind).validate_update(after, before)]
+
+
+class PodTests(SynchronousTestCase):
+    """Pods."""
+
+    def pod(self, **spec: Any) -> list[str]:
+        """The problems of a pod with this spec."""
+        return problems("", "Pod", spec={"containers": [CONTAINER], **spec})
+
+    def test_good(self) -> None:
+        """A plain pod is valid."""
+        self.assertEqual(self.pod(), [])
+
+    def test_no_containers(self) -> None:
+        """A pod runs something."""
+        self.assertEqual(self.pod(containers=[]), ["spec.containers: Required value"])
+
+    def test_all_at_once(self) -> None:
+        """All that is wrong is told at once, container by container, then the pod's own fields."""
+        found = self.pod(
+            restartPolicy="Sometimes",
+            dnsPolicy="Magic",
+            containers=[
+                {"name": "c", "image": "", "imagePullPolicy": "Perhaps"},
+                {"name": "c", "image": "b", "ports": [{"containerPort": 70000, "protocol": "HTTP"}]},
+                {"name": "d", "image": "c", "volumeMounts": [{"name": "gone", "mountPath": "/x"}]},
+            ],
+        )
+        self.assertEqual(
+            found,
+            [
+                "spec.containers[0].image: Required value",
+                'spec.containers[0].imagePullPolicy: Unsupported value: "Perhaps": supported values: "Always", '
+                '"IfNotPresent", "Never"',
+                "spec.containers[1].ports[0].containerPort: Invalid value: 70000: "
+                "must be between 1 and 65535, inclusive",
+                'spec.containers[1].ports[0].protocol: Unsupported value: "HTTP": '
+                'supported values: "SCTP", "TCP", "UDP"',
+                'spec.containers[1].name: Duplicate value: "c"',
+                'spec.containers[2].volumeMounts[0].name: Not found: "gone"',
+                'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
+                'spec.dnsPolicy: Unsupported value: "Magic": supported values: "ClusterFirstWithHostNet", '
+                '"ClusterFirst", "Default", "None"',
+            ],
+        )
+
+    def test_limits(self) -> None:
+        """Nobody may ask for more than the limit."""
+        resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+        found = self.pod(containers=[{**CONTAINER, "resources": resources}])
+        self.assertEqual(
+            found,
+            ['spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'],
+        )
+
+    def test_volume_with_two_sources(self) -> None:
+        """A volume has one source; mounts of one with two lead nowhere."""
+        volume = {"name": "v", "emptyDir": {}, "hostPath": {"path": "/x"}}
+        mount = {"name": "v", "mountPath": "/v"}
+        self.assertEqual(
+            self.pod(volumes=[volume], containers=[{**CONTAINER, "volumeMounts": [mount]}]),
+            [
+                "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
+                'spec.containers[0].volumeMounts[0].name: Not found: "v"',
+            ],
+        )
+
+    def test_variable_with_two_values(self) -> None:
+        """A variable is given or taken from somewhere, not both."""
+        source = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}
+        env = [{"name": "A", "value": "1", "valueFrom": source}]
+        self.assertEqual(
+            self.pod(containers=[{**CONTAINER, "env": env}]),
+            ['spec.containers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty'],
+        )
+
+    def test_probe_of_init_container(self) -> None:
+        """What ends before the others start is not probed, unless it is a sidecar."""
+        probe = {"tcpSocket": {"port": 1}}
+        init = {**CONTAINER, "name": "i", "livenessProbe": probe}
+        self.assertEqual(
+            self.pod(initContainers=[init]),
+            [
+                "spec.initContainers[0].livenessProbe: Forbidden: "
+                "may not be set for init containers without restartPolicy=Always"
+            ],
+        )
+        self.assertEqual(self.pod(initContainers=[{**init, "restartPolicy": "Always"}]), [])
+
+    def test_tolerations(self) -> None:
+        """An operator that does not fit, an effect that is none."""
+        self.assertEqual(
+            self.pod(tolerations=[{"operator": "Equal"}, {"key": "b", "effect": "Never"}]),
+            [
+                'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, '
+                'which means "match all values and all keys"',
+                'spec.tolerations[1].effect: Unsupported value: "Never": supported values: "NoSchedule", '
+                '"PreferNoSchedule", "NoExecute"',
+            ],
+        )
+
+    def test_ephemeral_containers(self) -> None:
+        """Ephemeral containers come later."""
+        self.assertEqual(
+            self.pod(ephemeralContainers=[{"name": "e", "image": "x"}]),
+            ["spec.ephemeralContainers: Forbidden: cannot be set on create"],
+        )
+
+    def test_image_may_change(self) -> None:
+        """The image of a running pod may change."""
+        new = {"spec": {"containers": [{**CONTAINER, "image": "app:1.1"}]}}
+        self.assertEqual(change_problems("", "Pod", {"spec": {"containers": [CONTAINER]}}, new), [])
+
+    def test_little_else_may_change(self) -> None:
+        """Most of a running pod may not change; the message names what may."""
+        old = {"spec": {"containers": [CONTAINER]}}
+        found = change_problems("", "Pod", old, {"spec": {"containers": [CONTAINER], "hostname": "h"}})
+        self.assertEqual(len(found), 1)
+        self.assertIn("spec: Forbidden: pod updates may not change fields other than", found[0])
+
+    def test_containers_stay(self) -> None:
+        """Containers of a running pod are neither added nor removed."""
+        new = {"spec": {"containers": [CONTAINER, {"name": "d", "image": "x"}]}}
+        self.assertEqual(
+            change_problems("", "Pod", {"spec": {"containers": [CONTAINER]}}, new),
+            ["spec.containers: Forbidden: pod updates may not add or remove containers"],
+        )
+
+    def test_deadline_comes_nearer(self) -> None:
+        """A deadline can be set and brought forward, not put off or taken away."""
+        soon, late = ({"spec": {"containers": [CONTAINER], "activeDeadlineSeconds": n}} for n in (50, 90))
+        none = {"spec": {"containers": [CONTAINER]}}
+        self.assertEqual(change_problems("", "Pod", late, soon), [])
+        self.assertEqual(change_problems("", "Pod", none, soon), [])
+        self.assertEqual(
+            change_problems("", "Pod", soon, late),
+            ["spec.activeDeadlineSeconds: Invalid value: 90: must be less than or equal to previous value"],
+        )
+        self.assertIn("must not update from a positive integer to nil value", change_problems("", "Pod", soon, none)[0])
+
+    def test_duplicate_port_warning(self) -> None:
+        """A port defined twice is accepted with a warning."""
+        ports = [{"containerPort": 80, "protocol": "TCP"}] * 2
+        pod = made("", "Pod", spec={"containers": [{**CONTAINER, "ports": ports}]})
+        self.assertEqual(
+            list(strategy_for("", "Pod").warnings(pod, None)),
+            ["spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]"],
+        )
+
+    @settings(max_examples=50, deadline=None)
+    @given(
+        spec=st.recursive(
+            st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+            lambda inner: st.lists(inner, max_size=2),
+            max_leaves=3,
+        )
+    )
+    def test_odd_node_selectors(self, spec: object) -> None:
+        """Whatever labels a node selector has, validation ends with causes, never with an exception."""
+        selector = {str(spec): str(spec)}
+        for text in self.pod(nodeSelector=selector):
+            self.assertTrue(text.startswith("spec.nodeSelector: "), text)
+
+
+class WorkloadTests(SynchronousTestCase):
+    """Deployments and their kin."""
+
+    TEMPLATE: ClassVar[dict[str, Any]] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
+    SPEC: ClassVar[dict[str, Any]] = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+
+    def test_good(self) -> None:
+        """The plainest ones are valid."""
+        for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
+            self.assertEqual(problems("apps", kind, spec=self.SPEC), [], kind)
+
+    def test_bare(self) -> None:
+        """A deployment without a spec lacks a selector, labels that it could match, and containers."""
+        self.assertEqual(
+            problems("apps", "Deployment"),
+            [
+                "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+                "spec.template.spec.containers: Required value",
+            ],
+        )
+
+    def test_mismatch(self) -> None:
+        """The selector has to find the pods, which are always restarted."""
+        template = {"metadata": {"labels": {"a": "c"}}, "spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+        self.assertEqual(
+            problems("apps", "Deployment", spec={**self.SPEC, "replicas": -2, "template": template}),
+            [
+                "spec.replicas: Invalid value: -2: must be greater than or equal to 0",
+                'spec.template.metadata.labels: Invalid value: {"a":"c"}: `selector` does not match template `labels`',
+                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+            ],
+        )
+
+    def test_selector_stays(self) -> None:
+        """A selector is chosen once."""
+        labels = {"a": "b", "c": "d"}
+        template = {**self.TEMPLATE, "metadata": {"labels": labels}}
+        new = {"spec": {"selector": {"matchLabels": labels}, "template": template}}
+        self.assertEqual(
+            change_problems("apps", "Deployment", {"spec": self.SPEC}, new),
+            ['spec.selector: Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable'],
+        )
+
+    def test_status_counts(self) -> None:
+        """No count exceeds the number of replicas."""
+        obj = {"status": {"replicas": 1, "readyReplicas": 2}, "metadata": {}}
+        found = strategy_for("apps", "Deployment").validate_status_update(obj, {"metadata": {}})
+        self.assertEqual(
+            [str(cause) for cause in found],
+            ["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"],
+        )
+
+    def test_stateful_set_changes(self) -> None:
+        """A stateful set's pods keep their names and their storage."""
+        new = {"spec": {**self.SPEC, "serviceName": "other"}}
+        found = change_problems("apps", "StatefulSet", {"spec": self.SPEC}, new)
+        self.assertEqual(len(found), 1)
+        self.assertIn("spec: Forbidden: updates to statefulset spec for fields other than", found[0])
+
+    def test_replication_controller(self) -> None:
+        """A replication controller needs a template."""
+        self.assertEqual(
+            problems("", "ReplicationController", spec={}),
+            ["spec.selector: Required value", "spec.template: Required value"],
+        )
+
+    def test_job(self) -> None:
+        """A job's pods end; it finds them itself."""
+        template = {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+        self.assertEqual(problems("batch", "Job", spec={"template": template}), [])
+        self.assertEqual(
+            problems("batch", "Job", spec={"template": {"spec": {"containers": [CONTAINER]}}}),
+            ['spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"'],
+        )
+        chosen = {"template": template, "selector": {"matchLabels": {"a": "b"}}}
+        self.assertIn("`selector` not auto-generated", problems("batch", "Job", spec=chosen)[0])
+
+    def test_cron_job(self) -> None:
+        """A cron job has a schedule, and a zone that exists."""
+        template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}}}
+        spec = {"schedule": "*/5 * * * mon-fri", "timeZone": "Europe/Berlin", "jobTemplate": template}
+        self.assertEqual(problems("batch", "CronJob", spec=spec), [])
+        self.assertEqual(
+            problems("batch", "CronJob", spec={**spec, "schedule": "every day", "timeZone": "Mars/Base"}),
+            [
+                'spec.schedule: Invalid value: "every day": expected exactly 5 fields, found 2: [every day]',
+                'spec.timeZone: Invalid value: "Mars/Base": unknown time zone Mars/Base',
+            ],
+        )
+
+
+class CronTests(SynchronousTestCase):
+    """Tests for L{check_schedule}."""
+
+    def test_good(self) -> None:
+        """Ranges, steps, lists, names and descriptors."""
+        for schedule in ("* * * * *", "0-30/5 1,2 ? jan-mar SUN", "@daily", "@every 1h30m", "5/10 * * * *"):
+            check_schedule(schedule)
+
+    def test_bad(self) -> None:
+        """Every mistake has its own text."""
+        for schedule, text in (
+            ("61 * * * *", "end of range (61) above maximum (59): 61"),
+            ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
+            ("*/0 * * * *", "step of range should be a positive number: */0"),
+            ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+            ("@never", "unrecognized descriptor: @never"),
+        ):
+            self.assertEqual(str(self.assertRaises(CronError, check_schedule, schedule)), text)
+
+    @settings(max_examples=100, deadline=None)
+    @given(schedule=st.text(alphabet="0123456789*/-,? @janmon", max_size=20))
+    def test_total(self, schedule: str) -> None:
+        """Any text is a schedule or is told why not."""
+        try:
+            check_schedule(schedule)
+        except CronError as error:
+            self.assertTrue(str(error))
+
+
+class ServiceTests(SynchronousTestCase):
+    """Services and Endpoints."""
+
+    def service(self, **spec: Any) -> list[str]:
+        """The problems of a service with this spec."""
+        return problems("", "Service", spec={"ports": [{"port": 80}], **spec})
+
+    def test_good(self) -> None:
+        """The plainest service is valid, and so are a headless one and a name."""
+        self.assertEqual(self.service(), [])
+        self.assertEqual(self.service(clusterIP="None", ports=[]), [])
+        self.assertEqual(self.service(type="ExternalName", externalName="a.example.com", ports=[]), [])
+
+    def test_ports(self) -> None:
+        """Several ports need names, and all need numbers that exist."""
+        self.assertEqual(self.service(ports=[]), ["spec.ports: Required value"])
+        self.assertEqual(
+            self.service(ports=[{"port": 80}, {"name": "b", "port": 70000}]),
+            [
+                "spec.ports[0].name: Required value",
+                "spec.ports[1].port: Invalid value: 70000: must be between 1 and 65535, inclusive",
+                "spec.ports[1].targetPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+            ],
+        )
+
+    def test_node_port_of_internal_service(self) -> None:
+        """Only services for the outside have node ports."""
+        self.assertEqual(
+            self.service(ports=[{"port": 80, "nodePort": 30000}]),
+            ["spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
+        )
+
+    def test_addresses(self) -> None:
+        """The singular address is the first of the plural ones."""
+        self.assertEqual(
+            self.service(clusterIP="10.0.0.4", clusterIPs=["10.0.0.5"]),
+            ['spec.clusterIPs: Invalid value: ["10.0.0.5"]: first value must match `clusterIP`'],
+        )
+        self.assertIn("must be a valid IP address", self.service(clusterIP="banana")[0])
+
+    def test_address_stays(self) -> None:
+        """A service keeps its address."""
+        old = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.4"}}
+        new = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.5"}}
+        self.assertEqual(
+            change_problems("", "Service", old, new),
+            ['spec.clusterIPs[0]: Invalid value: ["10.0.0.5"]: may not change once set'],
+        )
+
+    def test_put_without_addresses(self) -> None:
+        """An update that leaves out what was given out keeps it."""
+        strategy = strategy_for("", "Service")
+        old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
+        old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
+        obj = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80}]})
+        strategy.prepare_for_update(obj, old)
+        self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.4"])
+        self.assertEqual(obj["spec"]["ports"][0]["nodePort"], 30001)
+
+    def test_type_change(self) -> None:
+        """What the new type can not have goes, where the client did not touch it."""
+        strategy = strategy_for("", "Service")
+        old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
+        old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
+        obj = copy(old)
+        obj["spec"]["type"] = "ClusterIP"
+        strategy.prepare_for_update(obj, old)
+        self.assertNotIn("nodePort", obj["spec"]["ports"][0])
+        self.assertNotIn("externalTrafficPolicy", obj["spec"])
+        self.assertEqual(obj["spec"]["clusterIP"], "10.0.0.4")
+
+    def test_endpoints(self) -> None:
+        """Endpoints are other machines."""
+        subsets = [{"addresses": [{"ip": "127.0.0.1"}], "ports": [{"port": 80}]}]
+        self.assertEqual(
+            problems("", "Endpoints", subsets=subsets),
+            [
+                'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": '
+                "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+            ],
+        )
+
+    def test_endpoints_are_repacked(self) -> None:
+        """Subsets with the same ports become one; what is ready anywhere is ready."""
+        endpoints = made(
+            "",
+            "Endpoints",
+            subsets=[
+                {"addresses": [{"ip": "10.1.0.2"}], "ports": [{"port": 80}]},
+                {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80}]},
+            ],
+        )
+        strategy_for("", "Endpoints").canonicalize(endpoints)
+        self.assertEqual(
+            endpoints["subsets"],
+            [
+                {
+                    "addresses": [{"ip": "10.1.0.2"}],
+                    "notReadyAddresses": [{"ip": "10.1.0.1"}],
+                    "ports": [{"port": 80, "protocol": "TCP"}],
+                }
+            ],
+        )
+
+
+class ConfigTests(SynchronousTestCase):
+    """ConfigMaps, Secrets, quotas."""
+
+    def test_keys(self) -> None:
+        """A key is a file's name, and is there once."""
+        self.assertEqual(
+            problems("", "ConfigMap", data={"same": "x"}, binaryData={"same": "eA=="}),
+            ['data[same]: Invalid value: "same": duplicate of key present in binaryData'],
+        )
+        self.assertIn("a valid config key must consist of", problems("", "ConfigMap", data={"a/b": ""})[0])
+
+    def test_size(self) -> None:
+        """A megabyte is the most, over all keys."""
+        self.assertEqual(problems("", "ConfigMap", data={"a": "x" * 2**20}), [])
+        found = problems("", "ConfigMap", data={"a": "x" * 2**20, "b": "x"})
+        self.assertEqual(found, ["[]: Too long: may not be more than 1048576 bytes"])
+
+    def test_immutable(self) -> None:
+        """What is marked immutable stays so and stays as it is."""
+        old = {"immutable": True, "data": {"a": "1"}}
+        self.assertEqual(change_problems("", "ConfigMap", old, old), [])
+        self.assertEqual(
+            change_problems("", "ConfigMap", old, {"data": {"a": "2"}}),
+            [
+                "immutable: Forbidden: field is immutable when `immutable` is set",
+                "data: Forbidden: field is immutable when `immutable` is set",
+            ],
+        )
+
+    def test_secret_type(self) -> None:
+        """A secret keeps its type, and holds what its type asks for."""
+        self.assertEqual(
+            change_problems("", "Secret", {"type": "a"}, {"type": "b"}),
+            ['type: Invalid value: "b": field is immutable'],
+        )
+        self.assertEqual(
+            problems("", "Secret", type="kubernetes.io/tls"),
+            ["data[tls.crt]: Required value", "data[tls.key]: Required value"],
+        )
+
+    def test_secret_is_not_shown(self) -> None:
+        """What a secret holds does not stand in the message that refuses it."""
+        found = problems("", "Secret", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "hush"})
+        self.assertEqual(len(found), 1)
+        self.assertNotIn("hush", found[0])
+
+    def test_quota(self) -> None:
+        """A quota counts whole pods."""
+        self.assertEqual(
+            problems("", "ResourceQuota", spec={"hard": {"pods": "1500m"}}),
+            ['spec.hard[pods]: Invalid value: "1500m": must be an integer'],
+        )
+
+
+class OtherTests(SynchronousTestCase):
+    """The remaining groups, a rule or two each."""
+
+    def test_role(self) -> None:
+        """A rule says what may be done, to what; a role's do not reach beyond its namespace."""
+        group = "rbac.authorization.k8s.io"
+        self.assertEqual(
+            problems(group, "Role", rules=[{"apiGroups": ["apps"], "resources": ["deployments"]}]),
+            ["rules[0].verbs: Required value: verbs must contain at least one value"],
+        )
+        rule = {"verbs": ["get"], "nonResourceURLs": ["/x"]}
+        self.assertEqual(problems(group, "ClusterRole", rules=[rule]), [])
+        self.assertIn("namespaced rules cannot apply", problems(group, "Role", rules=[rule])[0])
+
+    def test_role_of_binding_stays(self) -> None:
+        """A binding is to one role for ever."""
+        group = "rbac.authorization.k8s.io"
+        old = {"roleRef": {"kind": "Role", "name": "a"}}
+        found = change_problems(group, "RoleBinding", old, {"roleRef": {"kind": "ClusterRole", "name": "view"}})
+        self.assertEqual(
+            found,
+            [
+                'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"view"}: '
+                "cannot change roleRef"
+            ],
+        )
+
+    def test_ingress(self) -> None:
+        """An ingress leads somewhere, to one kind of thing."""
+        group = "networking.k8s.io"
+        self.assertEqual(
+            problems(group, "Ingress", spec={}),
+            ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"],
+        )
+        backend = {"service": {"name": "s", "port": {"number": 80}}, "resource": {"kind": "B", "name": "b"}}
+        self.assertEqual(
+            problems(group, "Ingress", spec={"defaultBackend": backend}),
+            ['spec.defaultBackend: Invalid value: "": cannot set both resource and service backends'],
+        )
+
+    def test_api_service(self) -> None:
+        """An APIService is named after what it serves."""
+        spec = {"group": "example.com", "version": "v1", "groupPriorityMinimum": 0, "versionPriority": 1001}
+        self.assertEqual(
+            problems("apiregistration.k8s.io", "APIService", spec=spec),
+            [
+                'metadata.name: Invalid value: "x": must be `spec.version+"."+spec.group`: "v1.example.com"',
+                "spec.groupPriorityMinimum: Invalid value: 0: must be positive and less than 20000",
+                "spec.versionPriority: Invalid value: 1001: must be positive and less than 1000",
+            ],
+        )
+
+    def test_finalizer_of_namespace(self) -> None:
+        """A finalizer of a namespace has a domain, unless it is the server's own."""
+        self.assertEqual(problems("", "Namespace", spec={"finalizers": ["example.com/a"]}), [])
+        self.assertEqual(
+            problems("", "Namespace", spec={"finalizers": ["bare"]}),
+            [
+                'spec.finalizers[0]: Invalid value: "bare": '
+                "name is neither a standard finalizer name nor is it fully qualified"
+            ],
+        )
+
+    def test_lease(self) -> None:
+        """A lease lasts."""
+        self.assertEqual(
+            problems("coordination.k8s.io", "Lease", spec={"leaseDurationSeconds": 0}),
+            ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"],
+        )
+
+    def test_priority_class(self) -> None:
+        """The highest priorities are the system's."""
+        self.assertEqual(
+            problems("scheduling.k8s.io", "PriorityClass", value=1000000001),
+            ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
+        )
+
+    def test_storage_class(self) -> None:
+        """A storage class keeps its provisioner."""
+        self.assertEqual(
+            change_problems("storage.k8s.io", "StorageClass", {"provisioner": "a/b"}, {"provisioner": "c/d"}),
+            ['provisioner: Invalid value: "c/d": field is immutable'],
+        )
+
+    def test_claim(self) -> None:
+        """A claim asks for something, and does not change once made."""
+        self.assertEqual(
+            problems("", "PersistentVolumeClaim", spec={}),
+            [
+                "spec.accessModes: Required value: at least 1 access mode is required",
+                "spec.resources[storage]: Required value",
+            ],
+        )
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        larger = {**spec, "resources": {"requests": {"storage": "2Gi"}}}
+        found = change_problems("", "PersistentVolumeClaim", {"spec": spec}, {"spec": larger})
+        self.assertEqual(len(found), 1)
+        self.assertIn("spec is immutable after creation", found[0])
+
+    def test_budget(self) -> None:
+        """A budget has one bound."""
+        found = problems("policy", "PodDisruptionBudget", spec={"minAvailable": 1, "maxUnavailable": 1})
+        self.assertEqual(len(found), 1)
+        self.assertIn("minAvailable and maxUnavailable cannot be both set", found[0])
+
+    def test_event(self) -> None:
+        """An event lives where the object lives that it is about."""
+        about = {"kind": "Pod", "name": "p", "namespace": "elsewhere"}
+        self.assertEqual(
+            problems("", "Event", involvedObject=about),
+            ['involvedObject.namespace: Invalid value: "elsewhere": does not match event.namespace'],
+        )
