@@ -44,8 +44,8 @@ def with_deadline(handler: Handler, reactor: Any, longest: float) -> Handler:
 
 def _expired(request: KubeRequest) -> None:
     if request.startedWriting:
-        # A large answer that the client reads slowly: cut off, as in the reference.
-        request.loseConnection()
+        # A large answer that the client reads slowly, or not at all: cut off, as in the reference.
+        request.abort()
     else:
         request.fail(APIStatusError.timeout("request did not complete within the allotted timeout"))
 

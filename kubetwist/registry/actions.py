@@ -19,6 +19,7 @@ from ..interfaces import ICreator, INamedCreator
 from . import deletion
 from .kinds import ResourceInfo, SubresourceInfo
 from .scope import RequestScope
+from .validation.pods import validate_binding
 from .updates import UpdateRules
 
 if TYPE_CHECKING:
@@ -50,11 +51,7 @@ class PodBinding:
         self._pods.check_namespace(scope, obj["metadata"])
         self._pods.existing(scope, name)
         target = obj.get("target") or {}
-        causes: list[Cause] = []
-        if target.get("kind", "") not in ("", "Node"):
-            causes.append(not_supported("target.kind", target["kind"], ["Node", "<empty>"]))
-        if not target.get("name"):
-            causes.append(required("target.name"))
+        causes = validate_binding(obj)
         if causes:
             raise APIStatusError.unknown(aggregate(causes).removeprefix(": "))
 
@@ -104,7 +101,7 @@ class Bindings:
 class PodEviction:
     """C{pods/eviction}: a deletion that respects disruption budgets."""
 
-    def __init__(self, pods: Store, budgets: Store) -> None:
+    def __init__(self, pods: Store, budgets: Store | None) -> None:
         self._pods = pods
         self._budgets = budgets
         self.info = pods.info
@@ -116,8 +113,8 @@ class PodEviction:
             raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
         delete_options = self._delete_options(obj, options)
         pod = orjson.loads(self._pods.existing(scope, name).item)
-        if not ignores_budgets(pod):
-            await self._spend_budget(scope, pod, delete_options.dry_run)
+        if self._budgets is not None and not ignores_budgets(pod):
+            await self._spend_budget(self._budgets, scope, pod, delete_options.dry_run)
         await self._pods.delete(scope, name, delete_options)
         return success(201)
 
@@ -129,10 +126,10 @@ class PodEviction:
         found.dry_run = found.dry_run or options.dry_run
         return found
 
-    async def _spend_budget(self, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
+    async def _spend_budget(self, budgets: Store, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
         labels = pod["metadata"].get("labels") or {}
         matching = []
-        for record in self._budgets.cache.list(f"{scope.namespace}/").records:
+        for record in budgets.cache.list(f"{scope.namespace}/").records:
             budget = orjson.loads(record.item)
             selector = (budget.get("spec") or {}).get("selector")
             if selector is not None and label_selector_from_object(selector).matches(labels):
@@ -151,7 +148,7 @@ class PodEviction:
             return budget
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        await self._budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
+        await budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
 
 
 def ignores_budgets(pod: JSONObject) -> bool:
@@ -218,5 +215,5 @@ def action_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Sto
     if subresource.name == "binding":
         return PodBinding(store)
     if subresource.name == "eviction":
-        return PodEviction(store, stores.get("policy", "poddisruptionbudgets"))
+        return PodEviction(store, stores.find("policy", "poddisruptionbudgets"))
     return TokenRequests(store, context)

@@ -150,15 +150,16 @@ def _pick(low: int, high: int, used: set[int]) -> int | None:
     """A number from C{low} to C{high} that is free: by chance while many are, by search when few are."""
     if low > high:
         return None
+    start: int = low
     for _ in range(16):
-        number: int = random.randint(low, high)
-        if number not in used:
-            return number
-    start: int = random.randint(low, high)
-    if high - low < len(used) + 1_000_000:
-        for candidate in (*range(start, high + 1), *range(low, start)):
-            if candidate not in used:
-                return candidate
+        start = random.randint(low, high)
+        if start not in used:
+            return start
+    # The numbers in use, and one more, hold a free one if there is any; a range may be far larger than that.
+    for step in range(min(high - low, len(used)) + 1):
+        candidate = low + (start - low + step) % (high - low + 1)
+        if candidate not in used:
+            return candidate
     return None
 
 
@@ -267,7 +268,7 @@ class ServiceAllocator:
                 causes.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
         if policy == "SingleStack" and len(families) == 2:
             text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
-            causes.append(invalid("spec.ipFamilyPolicy", policy, text))
+            causes = [invalid("spec.ipFamilyPolicy", policy, text)]
         if causes:
             raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), causes)
         if self._selectorless_headless(spec):

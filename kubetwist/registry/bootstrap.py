@@ -283,7 +283,7 @@ async def kubernetes_service(
     @param address: Where the server can be reached; C{""} when only from this machine, as loopback is no endpoint.
     @param port: Where the server listens.
     """
-    cidr_store = stores.get("networking.k8s.io", "servicecidrs") if _has(stores, "servicecidrs") else None
+    cidr_store = stores.find("networking.k8s.io", "servicecidrs")
     if cidr_store is not None:
         text = "Kubernetes default Service CIDR is ready"
         obj: JSONObject = {
@@ -313,10 +313,6 @@ async def kubernetes_service(
         await _kubernetes_endpoints(stores, address, port)
 
 
-def _has(stores: Stores, resource: str) -> bool:
-    return any(store.info.resource == resource for store in stores)
-
-
 async def _kubernetes_endpoints(stores: Stores, address: str, port: int) -> None:
     endpoints = {
         "metadata": {
@@ -337,7 +333,9 @@ async def _kubernetes_endpoints(stores: Stores, address: str, port: int) -> None
         "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
         "ports": [{"name": "https", "protocol": "TCP", "port": port}],
     }
-    await ensure(stores.get("discovery.k8s.io", "endpointslices"), endpoint_slice)
+    slices = stores.find("discovery.k8s.io", "endpointslices")
+    if slices is not None:
+        await ensure(slices, endpoint_slice)
 
 
 async def api_services(stores: Stores, group_versions: Iterable[GroupVersion]) -> None:

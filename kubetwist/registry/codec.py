@@ -55,7 +55,11 @@ class Codec:
         """
         if value is None:
             value = {}
-        kind, api_version = self._identity(value, raw)
+        try:
+            kind, api_version = identity(value)
+        except ValueError as error:
+            raise self.unrecognized(str(error), raw) from None
+        kind, api_version = kind or self.gvk.kind, api_version or self.gvk.api_version
         if kind != self.gvk.kind or api_version != self.gvk.api_version:
             self._other_kind(kind, api_version)
         try:
@@ -102,18 +106,18 @@ class Codec:
                 raise BodyError(str(error), json=False) from None
         return {**value, "kind": envelope.kind, "apiVersion": _parsable(envelope.api_version)}
 
-    def redecode(self, value: JSONObject, problems: list[str], *, converted: bool = False) -> JSONObject:
+    def redecode(self, value: Any, problems: list[str], *, converted: bool = False) -> JSONObject:
         """
         Make an object of what a patch left.
 
         @param converted: Whether the reference has a map here, not JSON, and so complains in other words.
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
-        kind, api_version = value.get("kind"), value.get("apiVersion")
-        if converted and kind is None and api_version is None:
+        kind, api_version = identity(value)
+        if converted and not kind and not api_version:
             pass  # A map is taken for what it should be.
         elif kind != self.gvk.kind or api_version != self.gvk.api_version:
-            raise ValueError(self._mismatch(str(kind or ""), str(api_version or "")))
+            raise ValueError(self._mismatch(kind, api_version))
         try:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
@@ -151,34 +155,6 @@ class Codec:
             f"the object provided is unrecognized (must be of type {self.gvk.kind}): {why} ({summary(raw)})"
         )
 
-    def _identity(self, value: Any, raw: bytes) -> tuple[str, str]:
-        if not isinstance(value, dict):
-            why = (
-                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value "
-                'of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-                'Kind string "json:\\"kind,omitempty\\"" }'
-            )
-            raise self.unrecognized(why, raw)
-        found = []
-        for name in ("kind", "apiVersion"):
-            part = value.get(name)
-            if part is None:
-                part = ""
-            elif not isinstance(part, str):
-                why = (
-                    "couldn't get version/kind; json parse error: json: cannot unmarshal "
-                    f"{json_type(part)} into Go struct field .{name} of type string"
-                )
-                raise self.unrecognized(why, raw)
-            found.append(part)
-        kind, api_version = found
-        if "/" in api_version:
-            try:
-                GroupVersion.parse(api_version)
-            except ValueError as error:
-                raise self.unrecognized(str(error), raw) from None
-        return kind or self.gvk.kind, api_version or self.gvk.api_version
-
     def _other_kind(self, kind: str, api_version: str) -> None:
         said = GroupVersion.parse(api_version)
         known = self._definitions.knows(GroupVersionKind(said.group, said.version, kind)) or kind == "List"
@@ -198,6 +174,28 @@ class Codec:
             return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
         internal = self.gvk.group.partition(".")[0] or "core"
         return f"converting ({said.version}.{kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
+
+
+def identity(value: Any) -> tuple[str, str]:
+    """
+    The kind and apiVersion that a value says it has; C{""} for what it does not say.
+
+    @raise ValueError: It can not say so; the text is the reference's.
+    """
+    unreadable = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"{unreadable} {json_type(value)} into Go value of type struct {{ "
+            'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    for name in ("kind", "apiVersion"):
+        part = value.get(name)
+        if part is not None and not isinstance(part, str):
+            raise ValueError(f"{unreadable} {json_type(part)} into Go struct field .{name} of type string")
+    api_version = value.get("apiVersion") or ""
+    if "/" in api_version:
+        GroupVersion.parse(api_version)
+    return value.get("kind") or "", api_version
 
 
 def _parsable(api_version: str) -> str:

@@ -43,6 +43,8 @@ class Connection:
 
     async def connect(self, scope: RequestScope, name: str, path: str, request: Any) -> Any:
         """See L{IConnecter.connect}."""
+        if self.name == "proxy":
+            name = self._behind(name)
         if self.info.resource == "services":
             self._service(scope, name)
         store = self._stores.get(self.info.group, self.info.resource)
@@ -60,8 +62,19 @@ class Connection:
             raise APIStatusError.service_unavailable(f"the node of container {container} can not be reached")
         raise APIStatusError.service_unavailable(f'{self.info.resource} "{name}" can not be reached')
 
+    def _behind(self, text: str) -> str:
+        """
+        The name in C{name}, C{name:port} or C{scheme:name:port}.
+
+        @raise APIStatusError: It is none of these (400).
+        """
+        parts = text.split(":")
+        scheme, name = parts[0] if len(parts) == 3 else "", parts[len(parts) // 3]
+        if len(parts) > 3 or scheme not in ("", "http", "https") or not name:
+            raise APIStatusError.bad_request(f'invalid {self.info.singular} request "{text}"')
+        return name
+
     def _service(self, scope: RequestScope, name: str) -> None:
-        name = name.split(":")[1] if name.count(":") == 2 else name.split(":")[0]
         endpoints = self._stores.lookup("", "endpoints", scope.namespace, name)
         if endpoints is None:
             raise self._stores.get("", "services").not_found(name)
@@ -76,7 +89,7 @@ def chosen_container(pod: JSONObject, name: str) -> str:
     @raise APIStatusError: There is none of that name, or it has to be chosen among several (400).
     """
     spec = pod.get("spec") or {}
-    names = [one["name"] for field in ("containers",) for one in spec.get(field) or []]
+    names = [one["name"] for one in spec.get("containers") or []]
     others = [one["name"] for field in ("initContainers", "ephemeralContainers") for one in spec.get(field) or []]
     pod_name = pod["metadata"]["name"]
     if name:

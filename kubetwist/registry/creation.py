@@ -52,16 +52,17 @@ class Creation(StoredObjects):
         meta = obj["metadata"]
         attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options.dry_run)
         await self.admission.admit(attributes)
+        await self.permit(scope, obj, None, options)
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(name, None)
         version = meta.pop("resourceVersion", "")
-        if not self.strategy.has_generation:
-            meta.pop("generation", None)
-        else:
-            meta["generation"] = 1
+        meta.pop("generation", None)
+        if self.strategy.has_generation and self.strategy.first_generation:
+            meta["generation"] = self.strategy.first_generation
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = deletion.timestamp(datetime.now(UTC))
         self.strategy.prepare_for_create(obj)
+        self.strategy.prepare_for_creator(obj, scope.user)
         causes = self.creation_causes(obj)
         if causes:
             raise self.invalid(meta.get("name", ""), causes)
@@ -70,25 +71,31 @@ class Creation(StoredObjects):
         await self.admission.validate(attributes)
         if version not in ("", "0"):
             raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
+        self.strategy.canonicalize(obj)
         key = self.key(meta.get("namespace", ""), meta["name"])
-        if options.dry_run:
-            if self.cache.get(key) is not None:
-                raise KeyExists(key)
-            return obj
-        draft = self.draft(obj)
-        await self.before_create(obj)
+        hold = self.reserve(obj, None, options.dry_run)
         try:
+            if options.dry_run:
+                if self.cache.get(key) is not None:
+                    raise KeyExists(key)
+                hold.cancel()
+                return obj
+            draft = self.draft(obj)
             revision = await self.commit(key, draft, 0)
         except BaseException:
-            self.create_failed(obj)
+            hold.cancel()
             raise
+        hold.commit()
         return self.written(key, revision, draft)
 
-    async def before_create(self, obj: JSONObject) -> None:
-        """A last step before an object is written, for kinds whose creation touches others."""
+    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
+        """
+        Whether this user may write this very content, for kinds that give power to others.
 
-    def create_failed(self, obj: JSONObject) -> None:
-        """Undo L{before_create}."""
+        @param obj: As mutating admission left it; nothing else has looked at it yet.
+        @param old: L{None} when it is new.
+        @raise APIStatusError: He may not.
+        """
 
     def creation_causes(self, obj: JSONObject) -> list[Cause]:
         """All that is wrong with a new object."""

@@ -14,6 +14,7 @@ from ..interfaces import IStorageBackend
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
+from .holds import NOTHING, Hold
 from .scope import RequestScope
 from .strategy import Strategy
 
@@ -31,7 +32,10 @@ class StoredObjects:
     @ivar info: The resource.
     @ivar cache: All its objects.
     @ivar ttl: Seconds that objects live; L{None} for ever.
+    @ivar cached: Whether reads are answered from the cache; else they go to the backend (watches never do).
     """
+
+    cached = True
 
     def __init__(
         self,
@@ -67,6 +71,25 @@ class StoredObjects:
     def key(self, namespace: str, name: str) -> str:
         """Where an object's record is in the cache, and its value below the resource's prefix."""
         return f"{namespace}/{name}" if self.info.namespaced else name
+
+    def path(self, key: str) -> str:
+        """Where an object is in the backend, by its key in the cache."""
+        return self._prefix + key
+
+    def loaded(self) -> None:
+        """The cache is filled, and nothing is served yet."""
+
+    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
+        """
+        Take what a valid object needs of something shared, and fill it in.
+
+        @param old: Its state before; L{None} for a new one.
+        @return: To be committed or cancelled, also in a dry run.
+        """
+        return NOTHING
+
+    def deleted(self, obj: JSONObject) -> None:
+        """An object is gone: give back what it held."""
 
     def draft(self, obj: JSONObject) -> Draft:
         """An object ready to be written; C{obj} is not kept."""
@@ -115,9 +138,6 @@ class StoredObjects:
         value = None if draft is None else self.value(draft)
         write = Write(self._prefix + key, value, expected, self.ttl, draft)
         return await self.backend.commit([write])
-
-    def deleted(self, obj: JSONObject) -> None:
-        """An object is gone; for kinds that hold something for it."""
 
     def written(self, key: str, revision: int, draft: Draft) -> Record:
         """The record of what was just committed: the cache's own while it is the newest."""

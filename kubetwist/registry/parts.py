@@ -11,6 +11,7 @@ from ..api.options import GetOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..interfaces import IPatcher, IUpdater
 from .scope import RequestScope
+from .strategies.certificates import CertificateSigningRequestStrategy
 from .strategies.pods import PodStrategy
 from .updates import UpdateRules
 
@@ -61,17 +62,9 @@ def status_rules(store: Store) -> UpdateRules:
 
 def approval_rules(store: Store) -> UpdateRules:
     """What C{certificatesigningrequests/approval} may write: the conditions that approve and deny."""
-
-    def prepare(obj: JSONObject, old: JSONObject) -> None:
-        conditions = (obj.get("status") or {}).get("conditions")
-        keep_but(obj, old, "status")
-        status = {**(old.get("status") or {})}
-        status.pop("conditions", None)
-        if conditions:
-            status["conditions"] = conditions
-        obj["status"] = status
-
-    return UpdateRules("approval", prepare, store.strategy.validate_status_update)
+    strategy = store.strategy
+    assert isinstance(strategy, CertificateSigningRequestStrategy)
+    return UpdateRules("approval", strategy.prepare_for_approval, strategy.validate_status_update)
 
 
 def ephemeral_containers_rules(store: Store) -> UpdateRules:

@@ -11,7 +11,7 @@ from attrs import frozen
 from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, ListOptions
-from ..storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
+from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable
 from ..storage.record import Record
 from ..storage.watchcache import Listing
 
@@ -137,7 +137,17 @@ async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptio
     except ValueError as error:
         raise APIStatusError.unknown(str(error)) from None
     await _fresh(store, revision)
-    return store.existing(scope, name)
+    return store.existing(scope, name) if store.cached else await get_stored(store, scope, name)
+
+
+async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
+    """One object, from the backend and not from the cache."""
+    key = store.key(scope.namespace, name)
+    try:
+        found = await store.backend.read(store.path(key))
+    except KeyNotFound:
+        raise store.not_found(name) from None
+    return store.record(key, found.value, found.revision)
 
 
 async def _fresh(store: Store, revision: int) -> None:
@@ -175,7 +185,7 @@ def _list_now(
         if options.resource_version not in ("", "0"):
             raise APIStatusError.bad_request("specifying resource version is not allowed when using continue")
         try:
-            exact, start_after = decode_continue(options.continue_token, selection.prefix)
+            exact, start_after = decode_continue(options.continue_token, _path_prefix(store.info.namespaced, scope))
         except ContinueTokenError as error:
             raise APIStatusError.bad_request(f"invalid continue token: {error}") from None
     elif revision and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
@@ -185,19 +195,22 @@ def _list_now(
         return Listing([], exact or store.cache.revision, "", None)
     match = selection.match
     if selection.key is not None:
-        if not exact:
+        if not exact and not start_after:
             return _single(store, selection)
         match = _only(selection)
+    if not store.cached:
+        return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     try:
         return store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
     except RevisionCompacted:
-        return _list_old(store, options, selection, match, limit, start_after, exact)
+        return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     except FutureRevision as error:
         raise too_large(error) from None
 
 
 async def _list_old(
     store: Store,
+    scope: RequestScope,
     options: ListOptions,
     selection: Selection,
     match: RecordMatcher | None,
@@ -205,13 +218,12 @@ async def _list_old(
     start_after: str,
     revision: int,
 ) -> Listing:
-    """What the cache has forgotten may still be in the backend."""
+    """What the cache has forgotten, or is not to be asked, may still be in the backend."""
+    read = store.cache.list_at if store.cached else store.cache.list_stored
     try:
-        return await store.cache.list_at(
-            selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision
-        )
+        return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
     except RevisionCompacted:
-        raise expired_list(options, selection, start_after) from None
+        raise expired_list(options, start_after, _path_prefix(store.info.namespaced, scope)) from None
 
 
 def _only(selection: Selection) -> RecordMatcher:
@@ -229,11 +241,15 @@ def continue_token(listing: Listing, scope: RequestScope, namespaced: bool) -> s
     """The token for what follows a listing; C{""} when nothing does."""
     if not listing.next_key:
         return ""
-    prefix = f"{scope.namespace}/" if namespaced and scope.namespace else ""
-    return encode_continue(listing.next_key, listing.revision, prefix)
+    return encode_continue(listing.next_key, listing.revision, _path_prefix(namespaced, scope))
 
 
-def expired_list(options: ListOptions, selection: Selection, start_after: str) -> APIStatusError:
+def _path_prefix(namespaced: bool, scope: RequestScope) -> str:
+    """What all keys below the path of a request begin with, whatever its selectors say; tokens leave it out."""
+    return f"{scope.namespace}/" if namespaced and scope.namespace else ""
+
+
+def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStatusError:
     """The 410 for a list at a forgotten revision; a paged one is told a token to go on with, at the newest."""
     if not options.continue_token:
         return APIStatusError.expired("The resourceVersion for the provided list is too old.")
@@ -243,7 +259,7 @@ def expired_list(options: ListOptions, selection: Selection, start_after: str) -
         "the results. Continuing with the provided token results in an inconsistent list - objects that were "
         "created, modified, or deleted between the time the first chunk was returned and now may show up in the list."
     )
-    failure.list_meta = {"continue": encode_continue(start_after, 0, selection.prefix)}
+    failure.list_meta = {"continue": encode_continue(start_after, 0, prefix)}
     return failure
 
 
@@ -265,7 +281,7 @@ def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: A
     match = _never if selection.nothing else selection.match
     where = selection.key if selection.key is not None else selection.prefix
     cache = store.cache
-    if revision > cache.revision:
+    if revision > cache.revision and not initial:
         # The future is no mistake in a watch: it begins when that revision has come.
         match, revision = _later_than(revision, match), cache.revision
     try:

@@ -9,11 +9,13 @@ deleting, whose rules are in L{kubetwist.registry.reading} and L{kubetwist.regis
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
+from twisted.internet.defer import Deferred, FirstError, gatherResults
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
@@ -38,7 +40,13 @@ from .updates import Updates
 
 @implementer(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter, ICollectionDeleter)
 class Store(Updates):
-    """The objects of one resource, and all that clients do with them."""
+    """
+    The objects of one resource, and all that clients do with them.
+
+    @ivar delete_workers: How many objects one C{deletecollection} deletes at a time.
+    """
+
+    delete_workers = 1
 
     # --- reading
 
@@ -46,6 +54,8 @@ class Store(Updates):
         """See L{IGetter.get}; a record, or an awaitable of one when it has to wait."""
         if options.resource_version:
             return reading.get_at(self, scope, name, options)
+        if not self.cached:
+            return reading.get_stored(self, scope, name)
         return self.existing(scope, name)
 
     def list(self, scope: RequestScope, options: ListOptions) -> Any:
@@ -61,6 +71,8 @@ class Store(Updates):
     async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
         """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
         key = self.key(scope.namespace, name)
+        for text in self.strategy.delete_warnings(options.propagation_policy, options.orphan_dependents):
+            scope.warn(text)
         while True:
             record = self.existing(scope, name)
             try:
@@ -118,11 +130,21 @@ class Store(Updates):
         listing = reading.read_list(self, scope, selection)
         if not isinstance(listing, Listing):
             listing = await listing
-        for record in listing.records:
+        left = iter(listing.records)
+        workers = min(self.delete_workers, len(listing.records))
+        each = [Deferred.fromCoroutine(self._delete_each(scope, left, options)) for _ in range(workers)]
+        try:
+            await gatherResults(each, consumeErrors=True)
+        except FirstError as error:
+            raise error.subFailure.value from None
+        return listing
+
+    async def _delete_each(self, scope: RequestScope, records: Iterator[Record], options: DeleteOptions) -> None:
+        """Delete what is left of C{records}, which other workers take from, too."""
+        for record in records:
             inner = RequestScope(record.namespace, scope.user, scope.warn, scope.user_agent)
             try:
                 await self.delete(inner, record.name, options)
             except APIStatusError as error:
                 if error.code != 404:
                     raise
-        return listing

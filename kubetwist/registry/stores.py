@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import orjson
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ..admission.chain import AdmissionChain
-from ..api.resource import GroupResource, JSONObject
-from ..interfaces import IStorageBackend
+from ..api.resource import JSONObject
+from ..interfaces import IAuthorizer, IStorageBackend
 from ..storage.record import Record
-from ..storage.watchcache import WatchCache
+from ..storage.watchcache import WINDOW_EVENTS, WatchCache
 from .fieldselectors import selectable_fields
+from .allocators import NodePortAllocator, ServiceAllocator
+from .grants import GROUP as RBAC
+from .grants import Grants
 from .kinds import ResourceInfo
 from .namespaces import NamespaceStore
+from .rbacstores import BindingStore, RoleStore
+from .services import ServiceStore
 from .store import Store
 from .strategies import strategy_for
 
@@ -27,6 +32,11 @@ if TYPE_CHECKING:
 #: Resources whose storage knows more than the generic store does.
 SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     ("", "namespaces"): NamespaceStore,
+    ("", "services"): ServiceStore,
+    (RBAC, "clusterroles"): RoleStore,
+    (RBAC, "roles"): RoleStore,
+    (RBAC, "clusterrolebindings"): BindingStore,
+    (RBAC, "rolebindings"): BindingStore,
 }
 
 
@@ -36,6 +46,9 @@ class Stores:
 
     Resources that are stored at the same place (C{events} of two groups) share one cache. This is also what admission
     plugins see of the server: L{lookup}.
+
+    @ivar grants: What roles and bindings say.
+    @ivar authorizer: Asked where a write needs more than what its request was allowed for; L{None} allows no more.
     """
 
     def __init__(
@@ -45,19 +58,34 @@ class Stores:
         *,
         prefix: str = "/registry/",
         event_ttl: float | None = 3600.0,
-        windows: Mapping[GroupResource, Mapping[str, int]] | None = None,
+        service_ranges: Sequence[str] = ("10.0.0.0/24",),
+        node_ports: tuple[int, int] = (30000, 32767),
+        delete_workers: int = 1,
+        cache_sizes: Mapping[str, int] | None = None,
+        default_cache_size: int = 100,
     ) -> None:
         """
         @param prefix: Of all keys in the backend.
         @param event_ttl: Seconds that events are kept.
-        @param windows: Limits of watch caches that differ from the usual ones, as arguments of L{WatchCache}.
+        @param service_ranges: Where cluster IPs come from: one range, or one of each family.
+        @param node_ports: The first and the last.
+        @param delete_workers: How many objects one C{deletecollection} deletes at a time.
+        @param cache_sizes: How many past events are kept at least, by resource (C{"deployments.apps"}); 0 has reads
+            answered by the backend instead of the cache.
+        @param default_cache_size: The same for all other resources.
         """
         self.backend = backend
         self.admission = AdmissionChain()
+        self.grants = Grants(self)
+        self.authorizer: IAuthorizer | None = None
         self._reactor = reactor
         self._prefix = prefix
         self._event_ttl = event_ttl
-        self._windows = windows or {}
+        #: What services take their addresses and ports from.
+        self.services = ServiceAllocator(service_ranges, NodePortAllocator(*node_ports))
+        self._delete_workers = delete_workers
+        self._cache_sizes = cache_sizes or {}
+        self._default_cache_size = default_cache_size
         self._caches: dict[str, WatchCache] = {}
         #: By place: the store whose rules say how what is there is decoded.
         self._owners: dict[str, Store] = {}
@@ -79,7 +107,7 @@ class Stores:
                 f"{self._prefix}{place}/",
                 codec,
                 self._reactor,
-                **self._windows.get(info.group_resource, {}),
+                window_events=max(self._cache_size(info), WINDOW_EVENTS),
             )
         make = SPECIAL.get((info.group, info.resource), Store)
         store = make(
@@ -93,8 +121,13 @@ class Stores:
             ttl=self._event_ttl if place == "events" else None,
             prefix=self._prefix,
         )
+        store.delete_workers = self._delete_workers
+        store.cached = self._cache_size(info) > 0
         self._owners.setdefault(place, store)
         return store
+
+    def _cache_size(self, info: ResourceInfo) -> int:
+        return self._cache_sizes.get(str(info.group_resource), self._default_cache_size)
 
     def _record(self, place: str, key: str, value: bytes, revision: int) -> Record:
         return self._owners[place].record(key, value, revision)
@@ -106,6 +139,10 @@ class Stores:
         @raise KeyError: The resource is not served, or has no objects.
         """
         return self._stores[group, resource]
+
+    def find(self, group: str, resource: str) -> Store | None:
+        """The store of a resource, or L{None} for one that --runtime-config has switched off."""
+        return self._stores.get((group, resource))
 
     def __iter__(self) -> Iterator[Store]:
         return iter(self._stores.values())
@@ -126,7 +163,12 @@ class Stores:
 
     async def start(self) -> None:
         """Load every cache; the stores serve from then on."""
-        await gatherResults([Deferred.fromCoroutine(cache.start()) for cache in self._caches.values()])
+        starts = [Deferred.fromCoroutine(cache.start()) for cache in self._caches.values()]
+        try:
+            await gatherResults(starts, consumeErrors=True)
+        except FirstError as error:
+            # They all read one backend: what is wrong for one is wrong for all.
+            error.subFailure.raiseException()
 
     def stop(self) -> None:
         """Let go of the backend's watches, and end all watches of clients."""

@@ -17,7 +17,7 @@ from ..api.objectmeta import Rule
 
 if TYPE_CHECKING:
     from ..api.options import DeleteOptions
-    from ..api.resource import JSONObject
+    from ..api.resource import JSONObject, UserInfo
 
 
 class Strategy:
@@ -57,6 +57,9 @@ class Strategy:
             obj.pop("status", None)
             self.reset_status(obj)
 
+    def prepare_for_creator(self, obj: JSONObject, user: UserInfo) -> None:
+        """Change a new C{obj}: put in it who made it, for kinds that tell."""
+
     def reset_status(self, obj: JSONObject) -> None:
         """Give a new C{obj} the status that its kind is born with."""
 
@@ -75,15 +78,16 @@ class Strategy:
         That is everything but status and metadata, and of metadata what L{status_protects} names.
         """
         status = obj.get("status")
+        # In place: the store holds on to this dictionary.
         metadata = obj["metadata"]
-        kept = {**old, "metadata": {**metadata}}
         for name in self.status_protects:
             if name in old["metadata"]:
-                kept["metadata"][name] = old["metadata"][name]
+                metadata[name] = old["metadata"][name]
             else:
-                kept["metadata"].pop(name, None)
+                metadata.pop(name, None)
         obj.clear()
-        obj.update(kept)
+        obj.update(old)
+        obj["metadata"] = metadata
         if status is None:
             obj.pop("status", None)
         else:

@@ -16,6 +16,7 @@ from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from ..storage.record import Record
 from . import deletion
 from .creation import Creation
+from .holds import NOTHING
 from .owners import drop_repeated_owners
 from .scope import RequestScope
 
@@ -118,6 +119,8 @@ class Updates(Creation):
         self.check_namespace(scope, meta)
         attributes = self.attributes("UPDATE", scope, record.name, obj, old, options.dry_run, rules.subresource)
         await self.admission.admit(attributes)
+        if rules.main:
+            await self.permit(scope, obj, old, options)
         self.keep_identity(meta, before)
         rules.prepare(obj, old)
         if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
@@ -142,32 +145,28 @@ class Updates(Creation):
                 await self.commit(key, None, record.revision)
                 self.deleted(old)
             return Record.from_draft(key, record.revision, self.draft(obj))
-        if same(obj, old):
-            return record
-        draft = self.draft(obj)
-        if options.dry_run:
-            return Record.from_draft(key, record.revision, draft)
-        await self.before_update(obj, old)
+        hold = NOTHING
+        if rules.main:
+            self.strategy.canonicalize(obj)
+            hold = self.reserve(obj, old, options.dry_run)
         try:
+            if same(obj, old):
+                hold.cancel()
+                return record
+            draft = self.draft(obj)
+            if options.dry_run:
+                hold.cancel()
+                return Record.from_draft(key, record.revision, draft)
             revision = await self.commit(key, draft, record.revision)
         except BaseException:
-            self.update_failed(obj, old)
+            hold.cancel()
             raise
-        self.updated(obj, old)
+        hold.commit()
         return self.written(key, revision, draft)
 
     def ends(self, obj: JSONObject, old: JSONObject) -> bool:
         """Whether this update lets a deleted object go."""
         return deletion.ends_with_update(obj, old)
-
-    async def before_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """A last step before an update is written, for kinds whose updates touch others."""
-
-    def update_failed(self, obj: JSONObject, old: JSONObject) -> None:
-        """Undo L{before_update}."""
-
-    def updated(self, obj: JSONObject, old: JSONObject) -> None:
-        """An update is written; for kinds that hold something for their objects."""
 
     def check_version(self, obj: JSONObject, record: Record, patching: bool) -> bool:
         """

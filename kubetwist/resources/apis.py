@@ -15,6 +15,7 @@ from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap
 from ..registry.kinds import ResourceInfo, kinds_for
 from ..registry.stores import Stores
+from ..registry.validation.security import Privileges
 from ..schema.definitions import Definitions
 from ..storage.compaction import Compactor
 from .documents import install_documents, install_group_ends
@@ -60,16 +61,18 @@ class APIs:
         reactor: IReactorTime,
         *,
         runtime_config: Mapping[str, str] | None = None,
-        prefix: str = "/registry/",
-        event_ttl: float = 3600.0,
         min_request_timeout: float = 1800.0,
+        **stores: Any,
     ) -> None:
+        """
+        @param stores: Further arguments of L{Stores}.
+        """
         self.definitions = definitions
         self.reactor = reactor
         self.infos: list[ResourceInfo] = kinds_for(
             definitions.gvks(), int(definitions.minor.partition(".")[2]), runtime_config
         )
-        self.stores = Stores(backend, reactor, prefix=prefix, event_ttl=event_ttl)
+        self.stores = Stores(backend, reactor, **stores)
         self.stores.add(self.infos)
         self.flusher = Flusher(reactor)
         self._min_request_timeout = min_request_timeout
@@ -130,11 +133,18 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         config.backend,
         config.reactor,
         runtime_config=options["runtime-config"],
+        min_request_timeout=options["min-request-timeout"],
         prefix=f"{options['etcd-prefix'].rstrip('/')}/",
         event_ttl=options["event-ttl"],
-        min_request_timeout=options["min-request-timeout"],
+        service_ranges=[str(network) for network in options["service-cluster-ip-range"]],
+        node_ports=options["service-node-port-range"],
+        delete_workers=options["delete-collection-workers"],
+        cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
+        default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
     )
+    Privileges.allowed = options["allow-privileged"]
     config.stores = apis.stores
+    apis.stores.authorizer = config.authorizer
     apis.use_admission(options["enable-admission-plugins"], options["disable-admission-plugins"])
     context = ServerContext(config.authorizer, config.user_of_token)
     installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.threads import deferToThread
-
 from ..api.decoding import BodyError, Decoded, decode_json, decode_yaml
+from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..registry.codec import report_problems
 from .endpoint import Endpoint
@@ -15,7 +15,7 @@ from .negotiation import body_media
 if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
-#: YAML of more bytes is parsed in a thread: the reactor must not stop for it.
+#: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
 YAML_IN_REACTOR = 16 * 1024
 #: The same for protobuf, which takes as many milliseconds as YAML of a tenth of its size.
 PROTOBUF_IN_REACTOR = 256 * 1024
@@ -31,17 +31,36 @@ async def read_document(request: KubeRequest, endpoint: Endpoint) -> tuple[Decod
     media = body_media(request.getHeader(b"content-type"))
     data = request.read_body()
     try:
+        if media == "json":
+            return decode_json(data), data
         if media == "yaml":
-            if len(data) > YAML_IN_REACTOR:
-                return await deferToThread(decode_yaml, data), data
-            return decode_yaml(data), data
-        if media == "protobuf":
-            if len(data) > PROTOBUF_IN_REACTOR:
-                return await deferToThread(endpoint.codec.read_protobuf, data), data
-            return endpoint.codec.read_protobuf(data), data
-        return decode_json(data), data
+            return await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR), data
+        return await decode_large(endpoint, endpoint.codec.read_protobuf, data, PROTOBUF_IN_REACTOR), data
     except BodyError as error:
         raise endpoint.codec.unrecognized(error.as_body_of_object(), data) from None
+
+
+async def read_delete_body(request: KubeRequest, endpoint: Endpoint, data: bytes) -> Any:
+    """
+    Parse the body of a DELETE.
+
+    @return: The value, which should be C{DeleteOptions}.
+    @raise APIStatusError: Another media type (415), or not parsable (400).
+    """
+    media = body_media(request.getHeader(b"content-type"))
+    try:
+        if media == "json":
+            return decode_json(data).value
+        if media == "yaml":
+            return (await decode_large(endpoint, decode_yaml, data, YAML_IN_REACTOR)).value
+        return await decode_large(endpoint, endpoint.codec.read_delete_options, data, PROTOBUF_IN_REACTOR)
+    except BodyError as error:
+        raise APIStatusError.bad_request(error.as_body_of_object()) from None
+
+
+async def decode_large(endpoint: Endpoint, decode: Callable[[bytes], Any], data: bytes, limit: int) -> Any:
+    """Decode a body, in a thread when it has more bytes than C{limit}."""
+    return await endpoint.in_thread(decode, data) if len(data) > limit else decode(data)
 
 
 def decode_object(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
+
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
 
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..registry.codec import Codec
@@ -16,6 +20,19 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 
+#: Calls a function with arguments, where it does not hold up the reactor.
+InThread = Callable[..., Deferred[Any]]
+
+
+def in_threads_of(reactor: Any) -> InThread:
+    """What calls functions in the threads of a reactor."""
+
+    def in_thread(function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        return deferToThreadPool(reactor, reactor.getThreadPool(), function, *arguments)
+
+    return in_thread
+
+
 @define(eq=False)
 class Endpoint:
     """
@@ -25,6 +42,7 @@ class Endpoint:
     @ivar version: Of the path.
     @ivar gvk: The kind that is answered; for C{scale} another than the resource's.
     @ivar codec: For bodies of that kind.
+    @ivar in_thread: For what takes long.
     @ivar strategy: Whose defaults are filled in; L{None} for kinds that have none.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
@@ -35,6 +53,7 @@ class Endpoint:
     version: GroupVersion
     gvk: GroupVersionKind
     codec: Codec
+    in_thread: InThread
     strategy: Strategy | None = None
     subresource: str = ""
     list_items_have_kind: bool = False

@@ -34,7 +34,7 @@ from ..registry.kinds import ResourceInfo, SubresourceInfo
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .connecting import Connects
-from .endpoint import Endpoint
+from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import InstalledGroups, InstalledResource
 from .layer import Layer
 from .reads import Reads
@@ -99,7 +99,12 @@ class Installer:
         *,
         min_request_timeout: float = 1800.0,
         context: Any = None,
+        in_thread: InThread | None = None,
     ) -> None:
+        """
+        @param context: What actions and reviews need of the server besides the stores.
+        @param in_thread: Where long work is done; by default in the threads of C{reactor}.
+        """
         self.layer = layer
         self.installed = InstalledGroups()
         self._stores = stores
@@ -108,6 +113,7 @@ class Installer:
         self._flusher = flusher
         self._min_request_timeout = min_request_timeout
         self._context = context
+        self._in_thread = in_thread or in_threads_of(reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
         """Serve C{infos}, in all versions that are on."""
@@ -161,6 +167,7 @@ class Installer:
             GroupVersion(info.group, version),
             gvk,
             Codec(self._definitions, gvk, stored),
+            self._in_thread,
             strategy_for(info.group, info.kind) if defaults else None,
             subresource,
             min_request_timeout=self._min_request_timeout,

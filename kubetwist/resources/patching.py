@@ -49,10 +49,10 @@ class Patch(ABC):
         """
 
     @abstractmethod
-    def patched(self, current: JSONObject) -> JSONObject:
+    def patched(self, current: JSONObject) -> Any:
         """The patched value, not yet an object of the kind again; C{current} may be changed."""
 
-    def quoted(self, value: JSONObject) -> str:
+    def quoted(self, value: Any) -> str:
         """What an error about the result quotes."""
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
@@ -94,7 +94,7 @@ class JSONPatch(Patch):
         self.duplicates = [f"json patch {text}" for text in document.duplicates]
         self.duplicates += json_patch_problems(self.operations)
 
-    def patched(self, current: JSONObject) -> JSONObject:
+    def patched(self, current: JSONObject) -> Any:
         """Apply the operations one by one."""
         return apply_json_patch(current, self.operations)
 
@@ -136,7 +136,7 @@ class StrategicMergePatch(Patch):
                 raise APIStatusError(422, "Invalid", error.message, {}) from None
             raise APIStatusError.unknown(error.message) from None
 
-    def quoted(self, value: JSONObject) -> str:
+    def quoted(self, value: Any) -> str:
         """The patch as Go prints a map."""
         return go_text(self.patch)
 

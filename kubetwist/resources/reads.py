@@ -12,10 +12,13 @@ from ..api.options import GetOptions, ListOptions
 from ..api.selectors import parse_field_selector
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
-from .encoding import pretty
+from ..registry.scope import RequestScope
+from ..storage.watchcache import Listing
+from .bodies import YAML_IN_REACTOR
+from .encoding import Body, YAMLEncoder, pretty, to_yaml
 from .endpoint import Endpoint
 from .respond import respond_body
-from .views import view
+from .views import View, view
 from .watching import Flusher, WatchStream
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ class Reads:
         request.respond(200, shown.one(result), shown.content_type)
         return None
 
-    async def _get_later(self, request: KubeRequest, shown: Any, result: Any) -> None:
+    async def _get_later(self, request: KubeRequest, shown: View, result: Any) -> None:
         request.respond(200, shown.one(await result), shown.content_type)
 
     def list(self, request: KubeRequest, namespace: str = "") -> Any:
@@ -69,18 +72,34 @@ class Reads:
         result = endpoint.storage.list(scope, options)
         if hasattr(result, "__await__"):
             return self._list_later(request, scope, shown, result)
-        self._respond_list(request, scope, shown, result)
+        return self.respond_list(request, shown, result, continue_token(result, scope, endpoint.info.namespaced))
+
+    async def _list_later(self, request: KubeRequest, scope: RequestScope, shown: View, result: Any) -> None:
+        listing = await result
+        token = continue_token(listing, scope, self.endpoint.info.namespaced)
+        answered = self.respond_list(request, shown, listing, token)
+        if answered is not None:
+            await answered
+
+    def respond_list(self, request: KubeRequest, shown: View, listing: Listing, token: str) -> Any:
+        """
+        Answer with a list.
+
+        @return: L{None}, or an awaitable of it when that takes longer.
+        """
+        encoder = shown.encoder
+        if isinstance(encoder, YAMLEncoder):
+            return self._respond_yaml(request, shown, encoder.inner.listing(listing, token).joined())
+        body = encoder.listing(listing, token)
+        if shown.pretty:
+            body = Body([pretty(body.joined())])
+        respond_body(request, 200, body, shown.content_type)
         return None
 
-    async def _list_later(self, request: KubeRequest, scope: Any, shown: Any, result: Any) -> None:
-        self._respond_list(request, scope, shown, await result)
-
-    def _respond_list(self, request: KubeRequest, scope: Any, shown: Any, listing: Any) -> None:
-        body = shown.encoder.listing(listing, continue_token(listing, scope, self.endpoint.info.namespaced))
-        if shown.pretty:
-            request.respond(200, pretty(body.joined()), shown.content_type)
-        else:
-            respond_body(request, 200, body, shown.content_type)
+    async def _respond_yaml(self, request: KubeRequest, shown: View, document: bytes) -> None:
+        small = len(document) <= YAML_IN_REACTOR
+        text = to_yaml(document) if small else await self.endpoint.in_thread(to_yaml, document)
+        respond_body(request, 200, Body([text]), shown.content_type)
 
     def options(self, request: KubeRequest) -> ListOptions:
         """

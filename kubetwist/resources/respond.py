@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from twisted.internet.interfaces import IPullProducer
+from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
@@ -34,7 +34,7 @@ def respond_error(request: KubeRequest, error: APIStatusError) -> None:
     if request._disconnected or request.finished:
         return
     if request.startedWriting:
-        request.loseConnection()
+        request.abort()
         return
     if error.retry_after is not None:
         request.setHeader(b"retry-after", b"%d" % error.retry_after)
@@ -81,7 +81,7 @@ def start_response(request: KubeRequest, code: int, content_type: bytes, length:
         request.setHeader(b"content-length", b"%d" % length)
 
 
-@implementer(IPullProducer)
+@implementer(IPushProducer)
 class PacedBody:
     """Writes a large body as fast as the client takes it, holding no second copy of it."""
 
@@ -90,13 +90,26 @@ class PacedBody:
         self._parts = body.parts
         self._next = 0
         self._compressor = compressor
+        self._paused = False
+        self._over = False
 
     def start(self) -> None:
-        """Begin; the transport asks for the rest."""
+        """Write as much as the transport takes now."""
         self._request.notifyFinish().addErrback(lambda reason: self.stopProducing())
-        self._request.registerProducer(self, False)
+        self._request.registerProducer(self, True)
+        self.resumeProducing()
+
+    def pauseProducing(self) -> None:
+        """The transport has enough for now."""
+        self._paused = True
 
     def resumeProducing(self) -> None:
+        """The transport takes more."""
+        self._paused = False
+        while not self._paused and not self._over:
+            self._write()
+
+    def _write(self) -> None:
         """Write the next piece."""
         parts, begin = self._parts, self._next
         end, size, total = begin, 0, len(parts)
@@ -111,14 +124,12 @@ class PacedBody:
                 data += self._compressor.flush()
         if data:
             self._request.write(data)
-        if end == total:
+        if end == total and not self._over:
+            self._over = True
             self._request.unregisterProducer()
             self._request.finish()
-        elif not data:
-            # The compressor has swallowed this piece; nothing was written that the transport could drain.
-            self.resumeProducing()
 
     def stopProducing(self) -> None:
         """The client is gone."""
-        self._parts = []
-        self._next = 0
+        self._over = True
+        self._parts = ()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Matches that are remembered per app; all are forgotten when there are more.
 REMEMBERED = 16384
+#: Longer paths are matched each time; remembered, they would let a client fill the memory.
+REMEMBERED_PATH = 256
 
 
 class RoutedResource(Resource):
@@ -80,9 +82,11 @@ class RoutedResource(Resource):
         except MethodNotAllowed:
             raise APIStatusError.method_not_allowed() from None
         handler = self._handler(endpoint)
-        if len(self._matches) >= REMEMBERED:
-            self._matches.clear()
-        match = self._matches[method, path] = (handler, dict(arguments))
+        match = (handler, dict(arguments))
+        if len(path) <= REMEMBERED_PATH:
+            if len(self._matches) >= REMEMBERED:
+                self._matches.clear()
+            self._matches[method, path] = match
         return match
 
     def _handler(self, endpoint: str) -> Callable[..., Any]:
@@ -94,8 +98,12 @@ class RoutedResource(Resource):
         return handle
 
     def _later(self, result: Deferred[Any], request: KubeRequest) -> None:
-        """Wait for a handler; cancel it when the client goes away."""
-        if not result.called or result.paused:
+        """
+        Wait for a handler; cancel it when the client goes away.
+
+        Writes are not cancelled: storage may have them already, and what comes after has to be done then.
+        """
+        if request.method == b"GET" and (not result.called or result.paused):
             request.notifyFinish().addErrback(lambda reason: result.cancel())
         result.addErrback(self._failed, request)
 
@@ -119,4 +127,4 @@ class RoutedResource(Resource):
         if not request.startedWriting:
             respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
         elif not request.finished:
-            request.loseConnection()
+            request.abort()

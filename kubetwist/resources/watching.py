@@ -24,6 +24,8 @@ BOOKMARK_EVERY = 60.0
 BOOKMARK_BEFORE_END = 2.0
 #: What a reader may leave unread before its watch is ended, in bytes.
 UNREAD_LIMIT = 16 * 1024 * 1024
+#: How many events are joined to one piece.
+WRITTEN_TOGETHER = 256
 
 
 class Flusher:
@@ -180,21 +182,30 @@ class WatchStream:
             self._flusher.add(self)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what waits, as far as the reader takes it; all of it when the watch is over."""
         self._planned = False
         if self._paused and not self._over:
             return
-        waiting = self._waiting
-        if waiting and not self._request._disconnected:
-            self._waiting = []
-            self._unread = 0
-            self._request.write(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+        waiting, request = self._waiting, self._request
+        if not waiting or request._disconnected:
+            return
+        self._waiting = []
+        self._unread = 0
+        if len(waiting) <= WRITTEN_TOGETHER:
+            request.write(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+            return
+        # The initial events of a large collection: no second copy of them all, and no more than the reader takes.
+        begin = 0
+        while begin < len(waiting) and (self._over or not self._paused):
+            request.write(b"".join(waiting[begin : begin + WRITTEN_TOGETHER]))
+            begin += WRITTEN_TOGETHER
+        self._waiting = waiting[begin:]
 
     def _give_up(self) -> None:
         """The reader is too slow for what happens: cut it off, and free what waited for it."""
         self._stop()
         self._waiting = []
-        self._request.loseConnection()
+        self._request.abort()
 
     def _disconnected(self, reason: object) -> None:
         self._stop()

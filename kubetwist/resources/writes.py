@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..api.decoding import BodyError, decode_json, decode_yaml
 from ..api.errors import APIStatusError
 from ..api.listoptions import (
     create_options,
@@ -18,12 +17,12 @@ from ..api.listoptions import (
 from ..api.options import DeleteOptions, ListOptions
 from ..api.resource import JSONObject
 from ..storage.record import Record
-from .bodies import decode_object, named_otherwise, read_document
+from .bodies import decode_object, named_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint
-from .negotiation import body_media, patch_media
+from .negotiation import patch_media
 from .patching import Patch, make_patch
 from .reads import Reads, check_name
-from .respond import respond_body, respond_status
+from .respond import respond_status
 from .views import view
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class Writes:
         endpoint = self.endpoint
         check_name(name)
         shown = view(endpoint, request, collection=False)
-        options = self.delete_options(request)
+        options = await self.delete_options(request)
         scope = endpoint.scope(request, namespace)
         result, gone = await endpoint.storage.delete(scope, name, options)
         code = 202 if not gone and options.orphan_dependents is False else 200
@@ -140,12 +139,14 @@ class Writes:
         endpoint = self.endpoint
         shown = view(endpoint, request, collection=True)
         selection: ListOptions = self._reads.options(request)
-        options = self.delete_options(request)
+        options = await self.delete_options(request)
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
-        respond_body(request, 200, shown.encoder.listing(listing, ""), shown.content_type)
+        answered = self._reads.respond_list(request, shown, listing, "")
+        if answered is not None:
+            await answered
 
-    def delete_options(self, request: KubeRequest) -> DeleteOptions:
+    async def delete_options(self, request: KubeRequest) -> DeleteOptions:
         """
         How to delete: from the body, or without one from the query.
 
@@ -154,12 +155,4 @@ class Writes:
         data = request.read_body()
         if not data:
             return delete_options_from_query(request.query)
-        media = body_media(request.getHeader(b"content-type"))
-        try:
-            if media == "protobuf":
-                value: Any = self.endpoint.codec.read_delete_options(data)
-            else:
-                value = (decode_yaml(data) if media == "yaml" else decode_json(data)).value
-        except BodyError as error:
-            raise APIStatusError.bad_request(error.as_body_of_object()) from None
-        return delete_options_from_body(value)
+        return delete_options_from_body(await read_delete_body(request, self.endpoint, data))

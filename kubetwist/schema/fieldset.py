@@ -119,44 +119,48 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
     """What is in C{one} and not in C{other}; what is below fields of C{other} stays."""
-    if not other or not one:
-        return one
-    result: FieldSet | None = None
-    for step, part in one.items():
-        theirs = other.get(step)
-        if theirs is None or step == SELF:
-            continue
-        if part is theirs or part == theirs:
-            found = None
-        else:
-            found = node(difference(below(part), theirs), is_member(part) and not is_member(theirs))
-        if result is None:
-            result = dict(one)
-        if found is None:
-            del result[step]
-        else:
-            result[step] = found
-    return one if result is None else result
-
-
-def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in C{one}, and neither in C{other} nor below something that is."""
-    result: FieldSet | None = None
+    result = one
     for step, theirs in other.items():
         part = one.get(step)
         if part is None or step == SELF:
             continue
-        if result is None:
+        if part is theirs or part == theirs:
+            found = None
+        else:
+            rest, was = difference(part, theirs), is_member(part)
+            member = was and not is_member(theirs)
+            if rest is part and member == was:
+                continue
+            found = node(below(rest), member)
+        if result is one:
             result = dict(one)
-        if is_member(theirs):
-            del result[step]
-            continue
-        found = node(recursive_difference(below(part), theirs), is_member(part))
         if found is None:
             del result[step]
         else:
             result[step] = found
-    return one if result is None else result
+    return result
+
+
+def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in C{one}, and neither in C{other} nor below something that is."""
+    result = one
+    for step, theirs in other.items():
+        part = one.get(step)
+        if part is None or step == SELF:
+            continue
+        found = None
+        if not is_member(theirs):
+            rest = recursive_difference(part, theirs)
+            if rest is part:
+                continue
+            found = node(below(rest), is_member(part))
+        if result is one:
+            result = dict(one)
+        if found is None:
+            del result[step]
+        else:
+            result[step] = found
+    return result
 
 
 def leaves(fields: FieldSet) -> FieldSet:

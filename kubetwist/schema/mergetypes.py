@@ -48,6 +48,10 @@ class MergeType:
 
     leaf: bool
 
+    def of(self, value: Any) -> MergeType:
+        """The type of just this value, where there is a choice."""
+        return self
+
     def added(self, value: Any) -> FieldSet:
         """What stands under the step to C{value} when it was not there before."""
         return LEAF
@@ -216,15 +220,13 @@ class Record(MergeType):
         result = {}
         for name, item in value.items():
             step, kind = self._steps.get(name) or self._step(name)
-            if kind is None:
+            kind = kind and kind.of(item)
+            if kind is None or kind.leaf:
                 result[step] = LEAF
                 continue
-            found = kind.owned(item) if item else LEAF
-            if kind.__class__ is AnyOf and item.__class__ is not dict:
-                result[step] = LEAF
-                continue
-            member = item is None or (item.__class__ is dict and not item) or name not in self.fields
-            stands = node(found, member)
+            # An empty list is nobody's, unlike an empty map.
+            member = item is None or (not item and item.__class__ is dict) or name not in self.fields
+            stands = node(kind.owned(item) if item else LEAF, member)
             if stands is not None:
                 result[step] = stands
         return result
@@ -328,27 +330,28 @@ class AnyOf(MergeType):
     __slots__ = ("items", "record", "scalar")
 
     def __init__(self, scalar: MergeType, items: MergeType, record: Record) -> None:
-        self.leaf = False
+        self.leaf = items.leaf and record.leaf
         self.scalar = scalar
         self.items = items
         self.record = record
 
-    def _of(self, value: Any) -> MergeType:
+    def of(self, value: Any) -> MergeType:
+        """See L{MergeType.of}."""
         if value.__class__ is dict or value is None:
             return self.record
         return self.items if value.__class__ is list else self.scalar
 
     def _divides(self, value: Any) -> bool:
         """Whether a value is owned by its parts."""
-        return bool(value) and not self._of(value).leaf
+        return bool(value) and not self.of(value).leaf
 
     def added(self, value: Any) -> FieldSet:
         """See L{MergeType.added}."""
-        return self._of(value).added(value)
+        return self.of(value).added(value)
 
     def compare(self, old: Any, new: Any) -> Changes:
         """See L{MergeType.compare}."""
-        was, now = self._of(old), self._of(new)
+        was, now = self.of(old), self.of(new)
         if was is now:
             return was.compare(old, new)
         removed = below(was.added(old)) if self._divides(old) else None
@@ -359,20 +362,20 @@ class AnyOf(MergeType):
 
     def owned(self, value: Any) -> FieldSet:
         """See L{MergeType.owned}."""
-        return self._of(value).owned(value)
+        return self.of(value).owned(value)
 
     def merge(self, live: Any, applied: Any) -> Any:
         """See L{MergeType.merge}."""
-        now = self._of(applied)
-        return now.merge(live, applied) if self._of(live) is now else applied
+        now = self.of(applied)
+        return now.merge(live, applied) if self.of(live) is now else applied
 
     def without(self, value: Any, fields: FieldSet) -> Any:
         """See L{MergeType.without}."""
-        return self._of(value).without(value, fields)
+        return self.of(value).without(value, fields)
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
-        return self._of(value).check(value, duplicates)
+        return self.of(value).check(value, duplicates)
 
     def named(self, fields: FieldSet) -> FieldSet:
         """See L{MergeType.named}."""

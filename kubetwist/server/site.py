@@ -210,6 +210,11 @@ class KubeRequest(Request):
         """Cut the connection, once what was written is sent."""
         super().loseConnection()  # type: ignore[no-untyped-call]
 
+    def abort(self) -> None:
+        """Cut the connection now, whether or not the client reads what was written."""
+        if self.channel is not None:
+            self.channel.abort()
+
     def warn(self, text: str, agent: str = "-", code: int = 299) -> None:
         """Tell the client something in a C{Warning} header; once per text, and not after the answer has begun."""
         if self._warnings is None:

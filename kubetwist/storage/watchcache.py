@@ -397,7 +397,18 @@ class WatchCache:
         try:
             return self.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
         except RevisionCompacted:
-            pass
+            return await self.list_stored(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
+
+    async def list_stored(
+        self,
+        prefix: str = "",
+        *,
+        match: Match | None = None,
+        limit: int = 0,
+        start_after: str = "",
+        revision: int = 0,
+    ) -> Listing:
+        """As L{list_at}, but from the backend alone, whatever is in the cache; revision 0 is the backend's newest."""
         skip = len(self.prefix)
         records: list[Record] = []
         start = f"{self.prefix}{start_after}\0" if start_after else ""
@@ -405,6 +416,7 @@ class WatchCache:
             page = await self._backend.read_page(
                 self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
             )
+            revision = page.revision
             for index, item in enumerate(page.items):
                 record = self._decode(item.key[skip:], item.value, item.revision)
                 if match is None or match(record):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
-from ...api.resource import JSONObject
+from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
 from ..strategy import Strategy
 from ..validation import certificates
@@ -38,6 +38,19 @@ class CertificateSigningRequestStrategy(Strategy):
         kept = certificates.approvals(old)
         others = [one for one in status.get("conditions") or () if one.get("type") not in certificates.VERDICTS]
         _set_conditions(status, kept + others, old)
+
+    def prepare_for_creator(self, obj: JSONObject, user: UserInfo) -> None:
+        """A request says whose it is, whatever its body says."""
+        spec = obj.setdefault("spec", {})
+        for name in ("username", "uid", "groups", "extra"):
+            spec.pop(name, None)
+        spec["username"] = user.name
+        if user.uid:
+            spec["uid"] = user.uid
+        if user.groups:
+            spec["groups"] = list(user.groups)
+        if user.extra:
+            spec["extra"] = {name: list(values) for name, values in user.extra.items()}
 
     def prepare_for_approval(self, obj: JSONObject, old: JSONObject) -> None:
         """Take nothing but the conditions from C{obj}."""

@@ -28,6 +28,15 @@ class EndpointSliceStrategy(Strategy):
         for endpoint in obj["endpoints"] or ():
             endpoint.setdefault("conditions", {})
 
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what only older versions wrote."""
+        _drop_old_topology(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop what only older versions wrote, where anything changes."""
+        if obj.get("endpoints") != old.get("endpoints"):
+            _drop_old_topology(obj)
+
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """Labels count too: they say whose the slice is."""
         return super().generation_changes(obj, old) or (
@@ -41,6 +50,11 @@ class EndpointSliceStrategy(Strategy):
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The type of address stays."""
         return endpointslices.validate_slice_update(obj, old)
+
+
+def _drop_old_topology(obj: JSONObject) -> None:
+    for endpoint in obj.get("endpoints") or ():
+        endpoint.pop("deprecatedTopology", None)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"EndpointSlice": EndpointSliceStrategy()}

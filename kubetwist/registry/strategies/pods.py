@@ -35,9 +35,8 @@ class PodStrategy(Strategy):
         """The spec, and the list of addresses that belongs to the first of them."""
         default_pod(obj)
         status = obj.get("status")
-        if status:
-            if status.get("podIP") and not status.get("podIPs"):
-                status["podIPs"] = [{"ip": status["podIP"]}]
+        if status and status.get("podIP") and not status.get("podIPs"):
+            status["podIPs"] = [{"ip": status["podIP"]}]
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """What the spec says in one place and means in another is written out."""
@@ -148,10 +147,11 @@ class PodStrategy(Strategy):
 
 def _take(obj: JSONObject, old: JSONObject) -> None:
     """Make C{obj} what C{old} is, but for the metadata that carries preconditions."""
-    metadata = {**old["metadata"]}
-    for name in ("resourceVersion", "managedFields"):
-        if name in obj["metadata"]:
-            metadata[name] = obj["metadata"][name]
+    metadata = obj["metadata"]
+    sent = {name: metadata[name] for name in ("resourceVersion", "managedFields") if name in metadata}
+    # The store holds on to this dictionary.
+    metadata.clear()
+    metadata.update(old["metadata"], **sent)
     obj.clear()
     obj.update(old)
     obj["metadata"] = metadata

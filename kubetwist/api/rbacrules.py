@@ -1,0 +1,173 @@
+"""
+The algebra of RBAC's rules: what one allows, whether some cover others, and how the reference prints them.
+
+A rule is a C{PolicyRule} of C{rbac.authorization.k8s.io/v1} as a plain dict; nothing here changes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+from .authorization import AuthorizerAttributes
+from .goquote import quoted
+
+Rule = Mapping[str, Any]
+
+#: Everything there is: what it takes to let a role gather the rules of others.
+FULL_AUTHORITY: Final[Sequence[Rule]] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+
+#: How the reference prints a rule: the names of its Go fields, in this order.
+_PRINTED: Final = (
+    ("APIGroups", "apiGroups"),
+    ("Resources", "resources"),
+    ("NonResourceURLs", "nonResourceURLs"),
+    ("ResourceNames", "resourceNames"),
+    ("Verbs", "verbs"),
+)
+
+
+def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
+    """Whether a rule grants what is asked for."""
+    verbs = rule.get("verbs") or ()
+    if question.verb not in verbs and "*" not in verbs:
+        return False
+    if not question.is_resource_request:
+        return any(path_matches(pattern, question.path) for pattern in rule.get("nonResourceURLs") or ())
+    groups = rule.get("apiGroups") or ()
+    if question.group not in groups and "*" not in groups:
+        return False
+    resources = rule.get("resources") or ()
+    subresource = question.subresource
+    asked = f"{question.resource}/{subresource}" if subresource else question.resource
+    if asked not in resources and "*" not in resources:
+        if not subresource or f"*/{subresource}" not in resources:
+            return False
+    names = rule.get("resourceNames") or ()
+    return not names or question.name in names
+
+
+def path_matches(pattern: str, path: str) -> bool:
+    """Whether a path is meant by C{nonResourceURLs}: the same, or below one that ends in a star."""
+    if pattern in ("*", path):
+        return True
+    return pattern.endswith("*") and path.startswith(pattern.rstrip("*"))
+
+
+class RoleRules:
+    """
+    The rules of one role, in a form that is quick to ask: most roles say nothing of the resource that is asked for.
+
+    @ivar rules: As they are in the object.
+    """
+
+    __slots__ = ("_by_resource", "_paths", "rules")
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = rules
+        self._paths = [rule for rule in rules if rule.get("nonResourceURLs")]
+        self._by_resource: dict[str, list[Rule]] = {}
+        for rule in rules:
+            for resource in set(rule.get("resources") or ()):
+                self._by_resource.setdefault(resource, []).append(rule)
+
+    def allow(self, question: AuthorizerAttributes) -> bool:
+        """Whether one of them L{allows} what is asked for."""
+        if not question.is_resource_request:
+            return any(allows(rule, question) for rule in self._paths)
+        known = self._by_resource
+        subresource = question.subresource
+        if subresource:
+            names: tuple[str, ...] = (f"{question.resource}/{subresource}", "*", f"*/{subresource}")
+        else:
+            names = (question.resource, "*")
+        for name in names:
+            for rule in known.get(name, ()):
+                if allows(rule, question):
+                    return True
+        return False
+
+
+def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """
+    What of C{wanted} nobody has who has C{held}, in its smallest parts.
+
+    A part is covered only by a single rule that has all of it: a verb on a resource, or on a path.
+    """
+    return [part for rule in wanted for part in _parts(rule) if not any(_covers(one, part) for one in held)]
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    """A rule as rules about one verb on one thing each."""
+    verbs = rule.get("verbs") or ()
+    names = [[name] for name in rule.get("resourceNames") or ()]
+    for group, resource, verb in product(rule.get("apiGroups") or (), rule.get("resources") or (), verbs):
+        part = {"verbs": [verb], "apiGroups": [group], "resources": [resource]}
+        if names:
+            yield from ({**part, "resourceNames": name} for name in names)
+        else:
+            yield part
+    for path, verb in product(rule.get("nonResourceURLs") or (), verbs):
+        yield {"verbs": [verb], "nonResourceURLs": [path]}
+
+
+def _covers(rule: Rule, part: Rule) -> bool:
+    """Whether a rule has all of another one, which is such a part."""
+    verbs = rule.get("verbs") or ()
+    if part["verbs"][0] not in verbs and "*" not in verbs:
+        return False
+    path = part.get("nonResourceURLs")
+    if path:
+        return any(
+            owned == path[0] or (owned.endswith("*") and path[0].startswith(owned.rstrip("*")))
+            for owned in rule.get("nonResourceURLs") or ()
+        )
+    groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
+    if part["apiGroups"][0] not in groups and "*" not in groups:
+        return False
+    resource = part["resources"][0]
+    if resource not in resources and "*" not in resources:
+        _, slash, subresource = resource.partition("/")
+        if not slash or f"*/{subresource}" not in resources:
+            return False
+    names = rule.get("resourceNames")
+    return not names or (bool(part.get("resourceNames")) and part["resourceNames"][0] in names)
+
+
+def compacted(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules that differ by nothing but their verbs put together, as far as they are about one resource each."""
+    kept: list[Rule] = []
+    simple: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
+    for rule in rules:
+        groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
+        names = tuple(rule.get("resourceNames") or ())
+        if rule.get("nonResourceURLs") or len(groups) != 1 or len(resources) != 1 or len(names) > 1:
+            kept.append(rule)
+            continue
+        same = simple.setdefault((groups[0], resources[0], names), {**rule, "verbs": []})
+        same["verbs"] += [verb for verb in rule.get("verbs") or () if verb not in same["verbs"]]
+    return [*kept, *simple.values()]
+
+
+def described(rule: Rule) -> str:
+    """A rule as the reference prints it: C{{APIGroups:[""], Resources:["pods"], Verbs:["get"]}}."""
+    parts = [f"{shown}:{quoted_list(rule[name])}" for shown, name in _PRINTED if rule.get(name)]
+    return "{" + ", ".join(parts) + "}"
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """Texts as Go's C{%q} prints a slice of them."""
+    return "[" + " ".join(quoted(text) for text in texts) + "]"
+
+
+def refusal(user: str, groups: Iterable[str], missing: Iterable[Rule]) -> str:
+    """Why somebody may not give away rules that he does not have; C{missing} comes from L{uncovered}."""
+    lines = sorted({described(rule) for rule in compacted(missing)})
+    return (
+        f"user {quoted(user)} (groups={quoted_list(groups)}) is attempting to grant RBAC permissions"
+        " not currently held:\n" + "\n".join(lines)
+    )

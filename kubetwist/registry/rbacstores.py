@@ -1,0 +1,125 @@
+"""
+Roles and bindings: nobody may give away what he does not have.
+
+Whoever writes a role must hold all rules in it, or be allowed to C{escalate} it; whoever writes a binding must hold
+all rules of its role, or be allowed to C{bind} that role. This is asked whatever the authorizers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import maybeDeferred
+
+from ..api.authorization import AuthorizerAttributes, Decision
+from ..api.errors import APIStatusError
+from ..api.options import CreateOptions, WriteOptions
+from ..api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
+from ..api.resource import JSONObject
+from ..api.users import MASTERS
+from .grants import GROUP, UnknownRole
+from .scope import RequestScope
+from .store import Store
+
+if TYPE_CHECKING:
+    from .stores import Stores
+
+#: What the garbage collector changes, and what changes with it: nothing of this gives anything to anyone.
+_HARMLESS: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
+
+
+class GrantingStore(Store):
+    """What roles and bindings have in common."""
+
+    context: Stores
+
+    async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
+        """See L{kubetwist.registry.creation.Creation.permit}."""
+        if MASTERS in scope.user.groups or (old is not None and _content(obj) == _content(old)):
+            return
+        created = isinstance(options, CreateOptions)
+        await self.check_grant(scope, obj, old, "" if created else obj["metadata"].get("name", ""))
+
+    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+        """
+        Look at what a write gives away.
+
+        @param name: As in the request's path.
+        @raise APIStatusError: It is more than the writer has.
+        """
+        raise NotImplementedError
+
+    def check_held(self, scope: RequestScope, obj: JSONObject, rules: Sequence[Rule]) -> None:
+        """
+        Compare with what the writer has where the object is.
+
+        @raise APIStatusError: Something is missing (403).
+        """
+        user = scope.user
+        held, errors = self.context.grants.rules_for(user, scope.namespace)
+        missing = uncovered(held, rules)
+        if missing:
+            why = refusal(user.name, user.groups, missing)
+            if errors:
+                texts = list(dict.fromkeys(str(self.role_not_found(error)) for error in errors))
+                why += f"; resolution errors: [{texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}]"
+            raise self.forbidden(obj, why)
+
+    def role_not_found(self, error: UnknownRole) -> APIStatusError:
+        """The 404 for a role; the reference names the resource that is being written instead."""
+        return self.not_found(error.name)
+
+    def forbidden(self, obj: JSONObject, why: str) -> APIStatusError:
+        """The 403 for a write."""
+        return APIStatusError.forbidden(self.group_resource, obj["metadata"].get("name", ""), why)
+
+    async def allowed(self, scope: RequestScope, verb: str, group: str, resource: str, name: str) -> bool:
+        """Whether the authorizers let the writer use one of the two verbs that are made for this."""
+        authorizer = self.context.authorizer
+        if authorizer is None:
+            return False
+        question = AuthorizerAttributes(
+            scope.user, verb, group=group, version="*", resource=resource, namespace=scope.namespace, name=name
+        )
+        verdict: Any = await maybeDeferred(authorizer.authorize, question)
+        return bool(verdict.decision is Decision.ALLOW)
+
+
+class RoleStore(GrantingStore):
+    """Roles and cluster roles."""
+
+    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+        """Hold all rules, or be allowed to C{escalate}."""
+        if await self.allowed(scope, "escalate", GROUP, self.info.resource, name):
+            return
+        self.check_held(scope, obj, obj.get("rules") or ())
+        if obj.get("aggregationRule") or (old is not None and old.get("aggregationRule")):
+            held, _ = self.context.grants.rules_for(scope.user, scope.namespace)
+            if uncovered(held, FULL_AUTHORITY):
+                raise self.forbidden(obj, "must have cluster-admin privileges to use the aggregationRule")
+
+
+class BindingStore(GrantingStore):
+    """Role bindings and cluster role bindings."""
+
+    async def check_grant(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, name: str) -> None:
+        """Hold all rules of the role, or be allowed to C{bind} it."""
+        reference = obj.get("roleRef") or {}
+        kind, role = reference.get("kind", ""), reference.get("name", "")
+        if kind in ("Role", "ClusterRole"):
+            if await self.allowed(scope, "bind", reference.get("apiGroup", ""), f"{kind.lower()}s", role):
+                return
+        try:
+            rules = self.context.grants.role((kind, role), scope.namespace).rules
+        except UnknownRole as error:
+            if kind not in ("Role", "ClusterRole"):
+                raise APIStatusError.unknown(str(error)) from None
+            raise self.role_not_found(error) from None
+        self.check_held(scope, obj, rules)
+
+
+def _content(obj: JSONObject) -> JSONObject:
+    meta = {name: value for name, value in obj["metadata"].items() if name not in _HARMLESS}
+    rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
+    return {**rest, "metadata": meta}

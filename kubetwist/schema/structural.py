@@ -1,0 +1,397 @@
+"""
+Structural schemas: what a CustomResourceDefinition says of its objects' shape, compiled to functions that apply it.
+
+One pass over a value copies it, drops the fields that the schema does not have, drops nulls where nothing may be null,
+reads the metadata of embedded resources, and fills in defaults. The functions know no paths, as nearly all objects are
+without fault; L{walk} tells where something is wrong. What values must satisfy beyond their shape is checked by
+L{kubetwist.schema.schemavalues}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from ..api.errors import shown
+from ..api.resource import JSONObject
+from .mismatch import DecodeError, Mismatch, Unreadable
+from .nodes import StructNode, Trail
+
+#: Copies a value; takes a list in which it leaves a mark for everything that it drops because nobody knows it.
+Reader = Callable[[Any, list[str]], Any]
+
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
+#: Values that are taken as they are.
+SCALARS: Final = frozenset((str, int, bool, type(None)))
+#: Up to here, a float that is whole is written as an integer.
+_MOST_WHOLE: Final = float(1 << 63)
+_NOTHING: Final = object()
+
+
+class NotText(Exception):
+    """The kind or apiVersion of an embedded resource is no text."""
+
+
+class Structural:
+    """
+    One level of a structural schema.
+
+    @ivar properties: The schemas of fields that it names.
+    @ivar additional: The schema of all others; L{None} when there is none for them.
+    @ivar open: Whether there may be others: C{additionalProperties} is there, be it a schema or a boolean.
+    @ivar preserve: C{x-kubernetes-preserve-unknown-fields}.
+    @ivar embedded: C{x-kubernetes-embedded-resource}.
+    @ivar default: What is filled in, or L{_NOTHING}.
+    """
+
+    __slots__ = (
+        "_default",
+        "_read",
+        "additional",
+        "default",
+        "embedded",
+        "items",
+        "list_map_keys",
+        "list_type",
+        "nullable",
+        "open",
+        "preserve",
+        "properties",
+    )
+
+    def __init__(self, schema: JSONObject) -> None:
+        self.nullable = bool(schema.get("nullable"))
+        self.preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+        self.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+        default = schema.get("default")
+        self.default = _NOTHING if default is None else default
+        self.properties = {name: Structural(part) for name, part in (schema.get("properties") or {}).items()}
+        additional = schema.get("additionalProperties")
+        self.open = additional is not None
+        self.additional = Structural(additional) if isinstance(additional, dict) else None
+        items = schema.get("items")
+        self.items = Structural(items) if isinstance(items, dict) else None
+        self.list_type: str = schema.get("x-kubernetes-list-type") or ""
+        self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        self._read: Reader | None = None
+        self._default: Callable[[], Any] | None = None
+
+    @property
+    def has_default(self) -> bool:
+        """Whether something is filled in where nothing is."""
+        return self.default is not _NOTHING
+
+    def child(self, name: str) -> Structural | None:
+        """The schema of a field."""
+        return self.properties.get(name) or self.additional
+
+    def reader(self, meta: Reader) -> Reader:
+        """
+        What reads values of this schema.
+
+        @param meta: Reads the metadata of embedded resources.
+        """
+        if self._read is None:
+            self._read = _compiled(self, meta)
+        return self._read
+
+    def filler(self, meta: Reader) -> Callable[[], Any]:
+        """What makes the default, complete with the defaults of its own fields."""
+        if self._default is None:
+            value = self.reader(meta)(self.default, [])
+            self._default = _maker(value)
+        return self._default
+
+    def uniqueness_anywhere(self) -> bool:
+        """Whether lists in here promise that their items differ."""
+        return (
+            self.list_type in ("set", "map")
+            or any(part.uniqueness_anywhere() for part in self.properties.values())
+            or (self.additional is not None and self.additional.uniqueness_anywhere())
+            or (self.items is not None and self.items.uniqueness_anywhere())
+        )
+
+    def embedded_anywhere(self) -> bool:
+        """Whether resources are embedded below this level."""
+        parts = [*self.properties.values(), self.additional, self.items]
+        return any(part is not None and (part.embedded or part.embedded_anywhere()) for part in parts)
+
+
+def _maker(value: Any) -> Callable[[], Any]:
+    if value.__class__ in SCALARS:
+        return lambda: value
+    encoded = orjson.dumps(value)
+    return lambda: orjson.loads(encoded)
+
+
+def copied(value: Any) -> Any:
+    """A copy of a JSON value."""
+    cls = value.__class__
+    if cls is dict:
+        return {name: item if item.__class__ in SCALARS else copied(item) for name, item in value.items()}
+    if cls is list:
+        return [item if item.__class__ in SCALARS else copied(item) for item in value]
+    return whole(value) if cls is float else value
+
+
+def whole(value: float) -> Any:
+    """A number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
+    return int(value) if value.is_integer() and -_MOST_WHOLE < value < _MOST_WHOLE else value
+
+
+def _unknown(value: Any, unknown: list[str]) -> Any:
+    """A value about which no schema says anything: objects in it lose all their fields."""
+    cls = value.__class__
+    if cls is dict:
+        unknown += value
+        return {}
+    if cls is list:
+        return [_unknown(item, unknown) for item in value]
+    return whole(value) if cls is float else value
+
+
+def _compiled(schema: Structural, meta: Reader) -> Reader:
+    if not schema.properties and schema.items is None and not schema.open and not schema.embedded:
+        return _preserved if schema.preserve else _leaf
+    read_list = _items(schema, meta)
+    read_object = _fields(schema, meta)
+
+    def read(value: Any, unknown: list[str]) -> Any:
+        cls = value.__class__
+        if cls is dict:
+            return read_object(value, unknown)
+        if cls is list:
+            return read_list(value, unknown)
+        return whole(value) if cls is float else value
+
+    return read
+
+
+def _leaf(value: Any, unknown: list[str]) -> Any:
+    return value if value.__class__ in SCALARS else _unknown(value, unknown)
+
+
+def _preserved(value: Any, unknown: list[str]) -> Any:
+    return copied(value)
+
+
+def _items(schema: Structural, meta: Reader) -> Reader:
+    items = schema.items
+    if items is None:
+        return _preserved if schema.preserve else _unknown
+    # Below a preserving list, items preserve whatever they do not know, too.
+    make = (lambda: _loose(items, meta)) if schema.preserve else (lambda: items.reader(meta))
+    null = items.filler(meta) if items.has_default and not items.nullable else None
+    compiled: list[Reader] = []
+
+    def read(value: list[Any], unknown: list[str]) -> Any:
+        if not compiled:
+            compiled.append(make())
+        item = compiled[0]
+        if null is None:
+            return [None if one is None else item(one, unknown) for one in value]
+        return [null() if one is None else item(one, unknown) for one in value]
+
+    return read
+
+
+def _loose(schema: Structural, meta: Reader) -> Reader:
+    """As the schema's own reader, but for what it does not know, which is kept."""
+    loose = Structural({})
+    for name in ("additional", "default", "embedded", "items", "nullable", "open", "properties"):
+        setattr(loose, name, getattr(schema, name))
+    loose.preserve = True
+    return loose.reader(meta)
+
+
+def _fields(schema: Structural, meta: Reader) -> Reader:
+    readers: dict[str, Reader] = {}
+    nullable: set[str] = set()
+    defaults: list[tuple[str, Callable[[], Any]]] = []
+    for name, part in schema.properties.items():
+        if schema.embedded and name in META_FIELDS:
+            continue
+        readers[name] = part.reader(meta)
+        if part.nullable:
+            nullable.add(name)
+        if part.has_default:
+            defaults.append((name, part.filler(meta)))
+    if schema.embedded:
+        readers |= {"apiVersion": _text, "kind": _text, "metadata": meta}
+    others = _others(schema, meta)
+    find = readers.get
+
+    def read(value: dict[str, Any], unknown: list[str]) -> Any:
+        result = {}
+        for name, item in value.items():
+            reader = find(name)
+            if reader is None:
+                others(result, name, item, unknown)
+            elif item is not None:
+                result[name] = item if reader is _leaf and item.__class__ in SCALARS else reader(item, unknown)
+            elif name in nullable:
+                result[name] = None
+        for name, make in defaults:
+            if name not in result:
+                result[name] = make()
+        return result
+
+    return read
+
+
+def _others(schema: Structural, meta: Reader) -> Callable[[dict[str, Any], str, Any, list[str]], None]:
+    """What becomes of fields that are not among the properties."""
+    additional = schema.additional
+
+    def drop(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+        unknown.append(name)
+
+    def keep(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+        result[name] = copied(item)
+
+    def keep_bare(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+        result[name] = _unknown(item, unknown)
+
+    if additional is None:
+        if schema.preserve:
+            return keep
+        return keep_bare if schema.open else drop
+    fill = additional.filler(meta) if additional.has_default else None
+    read = additional.reader(meta)
+
+    def follow(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
+        if item is not None:
+            result[name] = read(item, unknown)
+        elif additional.nullable:
+            result[name] = None
+        elif fill is not None:
+            result[name] = fill()
+
+    return follow
+
+
+def _text(value: Any, unknown: list[str]) -> Any:
+    if value.__class__ is not str:
+        raise NotText
+    return value
+
+
+class CustomType:
+    """
+    A custom kind in one version, as codecs use it: the counterpart of L{kubetwist.schema.objecttype.ObjectType}.
+
+    @ivar schema: The schema of its root.
+    """
+
+    __slots__ = ("_meta", "_read", "schema")
+
+    def __init__(self, schema: JSONObject, object_meta: StructNode) -> None:
+        """@param object_meta: The type of C{metadata}."""
+        self.schema = Structural(schema)
+        self.schema.embedded = True
+        self._meta = object_meta
+        self._read = self.schema.reader(object_meta.compiled())
+
+    def decode(self, obj: Any, problems: list[str]) -> JSONObject:
+        """
+        Bring an object into the form in which it is validated and stored.
+
+        @param obj: Decoded JSON; it stays as it is.
+        @param problems: Takes a text for each field that was dropped because the schema does not have it.
+        @return: A new object that shares nothing with C{obj} that could be changed.
+        @raise DecodeError: Its metadata, or that of a resource embedded in it, does not fit.
+        """
+        unknown: list[str] = []
+        try:
+            decoded: JSONObject = self._read(obj, unknown)
+        except (Mismatch, Unreadable, NotText):
+            self.explain(obj)
+            raise
+        if unknown:
+            problems += self.explain(obj)
+        return decoded
+
+    def explain(self, obj: JSONObject) -> list[str]:
+        """
+        The texts for all unknown fields: those of the metadata first, then the others by their paths.
+
+        @raise DecodeError: Something does not fit.
+        """
+        found: list[str] = []
+        trail = Trail()
+        if obj.get("metadata") is not None:
+            trail.path.append("metadata")
+            self._meta.walk(obj["metadata"], trail)
+            found += trail.problems
+        walk = _Walk(self._meta)
+        walk.value({name: value for name, value in obj.items() if name not in META_FIELDS}, self.schema, "", False)
+        found += [f'unknown field "{path}"' for path in sorted(walk.unknown)]
+        found += [f'unknown field "{path}"' for path in sorted(walk.unknown_meta)]
+        return found
+
+    def zero(self) -> JSONObject:
+        """An object of this kind without content, as bookmarks carry it."""
+        return {}
+
+
+class _Walk:
+    """Goes through a value as the readers do, with paths."""
+
+    def __init__(self, meta: StructNode) -> None:
+        self.unknown: list[str] = []
+        self.unknown_meta: list[str] = []
+        self._meta = meta
+
+    def value(self, value: Any, schema: Structural | None, path: str, loose: bool) -> None:
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                where = f"{path}[{index}]"
+                keeps = loose or (schema is not None and schema.preserve)
+                if schema is not None and schema.items is not None:
+                    self.value(item, schema.items, where, keeps)
+                elif not keeps:
+                    self.value(item, None, where, False)
+        elif isinstance(value, dict):
+            self._object(value, schema, path, loose)
+
+    def _object(self, value: JSONObject, schema: Structural | None, path: str, loose: bool) -> None:
+        for name, item in value.items():
+            where = f"{path}.{name}" if path else name
+            if schema is None:
+                self.unknown.append(where)
+            elif schema.embedded and path and name in META_FIELDS:
+                self._meta_field(name, item, where)
+            elif name in schema.properties:
+                self.value(item, schema.properties[name], where, False)
+            elif schema.additional is not None:
+                self.value(item, schema.additional, where, False)
+            elif schema.preserve or loose:
+                continue
+            elif schema.open:
+                self.value(item, None, where, False)
+            else:
+                self.unknown.append(where)
+
+    def _meta_field(self, name: str, value: Any, where: str) -> None:
+        if name != "metadata":
+            if value is not None and not isinstance(value, str):
+                raise _misfit(where, value, "must be a string")
+            return
+        if value is None:
+            return
+        trail = Trail()
+        try:
+            self._meta.walk(value, trail)
+        except DecodeError as error:
+            raise _misfit(where, value, str(error)) from None
+        for text in trail.problems:
+            field = text.removeprefix('unknown field "').removesuffix('"')
+            self.unknown_meta.append(f"{where}.{field}")
+
+
+def _misfit(where: str, value: Any, why: str) -> DecodeError:
+    message = f"{where}: Invalid value: {shown(value)}: {why}"
+    return DecodeError(message, message, ())
