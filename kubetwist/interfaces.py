@@ -330,6 +330,17 @@ class IAuthorizer(Interface):
         """
 
 
+class IRuleResolver(Interface):
+    """An authorizer whose decisions come from rules that can be listed."""
+
+    def rules_for(user: UserInfo, namespace: str) -> JSONObject:
+        """
+        What a user may do in a namespace and everywhere.
+
+        @return: The status of a C{SelfSubjectRulesReview}.
+        """
+
+
 class IAuthorizerFactory(Interface):
     """A Twisted plugin that makes an authorizer."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from attrs import define
@@ -14,6 +15,19 @@ class AdmissionContext(Protocol):
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """A copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
+
+    def lookup_all(self, group: str, resource: str, namespace: str) -> list[JSONObject]:
+        """Copies of all objects of a namespace, likewise."""
+
+    async def amend(
+        self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
+    ) -> None:
+        """
+        Change the status of a stored object, as the server itself.
+
+        @param change: Called with the newest state, which it changes; again after a conflict.
+        @raise APIStatusError: There is no such object; or whatever C{change} raises.
+        """
 
 
 @define

@@ -7,6 +7,7 @@ from enum import Enum
 from attrs import define, frozen
 
 from .resource import UserInfo
+from .selectors import Requirement
 
 
 class Decision(Enum):
@@ -32,6 +33,8 @@ class AuthorizerAttributes:
 
     @ivar verb: The API's verb (C{list}, C{deletecollection}), or the HTTP method in lower case for other paths.
     @ivar path: The request's path, for those that are not about resources.
+    @ivar field_terms: What an access review narrows its question to, as L{selectors.parse_field_selector} gives it.
+    @ivar label_terms: Likewise, for labels.
     """
 
     user: UserInfo
@@ -44,3 +47,5 @@ class AuthorizerAttributes:
     name: str = ""
     path: str = ""
     is_resource_request: bool = True
+    field_terms: tuple[tuple[str, str, bool], ...] = ()
+    label_terms: tuple[Requirement, ...] = ()

@@ -44,9 +44,8 @@ def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
     resources = rule.get("resources") or ()
     subresource = question.subresource
     asked = f"{question.resource}/{subresource}" if subresource else question.resource
-    if asked not in resources and "*" not in resources:
-        if not subresource or f"*/{subresource}" not in resources:
-            return False
+    if asked not in resources and "*" not in resources and (not subresource or f"*/{subresource}" not in resources):
+        return False
     names = rule.get("resourceNames") or ()
     return not names or question.name in names
 

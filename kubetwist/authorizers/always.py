@@ -7,16 +7,28 @@ from typing import Any
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
-from ..interfaces import IAuthorizer
+from ..api.rbacrules import FULL_AUTHORITY
+from ..api.resource import JSONObject, UserInfo
+from ..interfaces import IAuthorizer, IRuleResolver
 
 
-@implementer(IAuthorizer)
+@implementer(IAuthorizer, IRuleResolver)
 class Always:
     """Has one verdict."""
 
     def __init__(self, name: str, verdict: Verdict) -> None:
         self.name = name
         self._verdict = verdict
+
+    def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
+        """@see: L{IRuleResolver.rules_for}."""
+        everything, every_path = FULL_AUTHORITY
+        allowed = self._verdict.decision is Decision.ALLOW
+        return {
+            "resourceRules": [dict(everything)] if allowed else [],
+            "nonResourceRules": [dict(every_path)] if allowed else [],
+            "incomplete": False,
+        }
 
     def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
         """@see: L{IAuthorizer.authorize}."""

@@ -17,7 +17,7 @@ from zope.interface import implementer
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.rbacrules import Rule
 from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer
+from ..interfaces import IAuthorizer, IRuleResolver
 from ..registry.grants import Grants, UnknownRole
 
 #: Decisions that are remembered; all are forgotten when there are more.
@@ -27,7 +27,7 @@ _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_RULE = ("verbs", "nonResourceURLs")
 
 
-@implementer(IAuthorizer)
+@implementer(IAuthorizer, IRuleResolver)
 @define(eq=False)
 class RBAC:
     """Allows what a role of the user allows; holds no opinion about the rest."""
@@ -72,7 +72,7 @@ class RBAC:
         return verdict
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
-        """See L{kubetwist.authorizers.union.AuthorizerUnion.rules_for}."""
+        """See L{IRuleResolver.rules_for}."""
         rules, errors = self.grants.rules_for(user, namespace)
         status: JSONObject = {
             "resourceRules": [_part(rule, _RESOURCE_RULE) for rule in rules if rule.get("resources")],

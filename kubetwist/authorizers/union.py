@@ -9,8 +9,9 @@ from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.resource import JSONObject, UserInfo
 from ..api.users import MASTERS
-from ..interfaces import IAuthorizer
+from ..interfaces import IAuthorizer, IRuleResolver
 
 _ALLOWED = Verdict(Decision.ALLOW)
 _NO_OPINION = Decision.NO_OPINION
@@ -28,7 +29,7 @@ class PrivilegedGroup:
         return _ALLOWED if MASTERS in attributes.user.groups else self._nothing
 
 
-@implementer(IAuthorizer)
+@implementer(IAuthorizer, IRuleResolver)
 class AuthorizerUnion:
     """Asks one after the other; the first with an opinion decides, and nobody's opinion is a refusal."""
 
@@ -36,6 +37,7 @@ class AuthorizerUnion:
 
     def __init__(self, authorizers: Sequence[Any]) -> None:
         self._asked = [authorizer.authorize for authorizer in authorizers]
+        self._authorizers = authorizers
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
         """@see: L{IAuthorizer.authorize}."""
@@ -49,6 +51,27 @@ class AuthorizerUnion:
             if verdict.reason:
                 reasons.append(verdict.reason)
         return Verdict(_NO_OPINION, "\n".join(reasons))
+
+    def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
+        """@see: L{IRuleResolver.rules_for}; incomplete when someone who decides can not list what he goes by."""
+        union: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": False}
+        errors: list[str] = []
+        for authorizer in self._authorizers:
+            if isinstance(authorizer, PrivilegedGroup):
+                continue  # Not told by the reference either.
+            if not IRuleResolver.providedBy(authorizer):
+                union["incomplete"] = True
+                errors.append(f"{authorizer.name} does not support user rule resolution")
+                continue
+            status = authorizer.rules_for(user, namespace)
+            for name in ("resourceRules", "nonResourceRules"):
+                union[name] += status[name]
+            union["incomplete"] |= status["incomplete"]
+            if status.get("evaluationError"):
+                errors.append(status["evaluationError"])
+        if errors:
+            union["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+        return union
 
     async def _slowly(self, first: Any, number: int, reasons: list[str], attributes: AuthorizerAttributes) -> Verdict:
         """Go on from where somebody had to wait."""

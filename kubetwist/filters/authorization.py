@@ -6,9 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import APIStatusError
+from ..api.goquote import quoted
+from ..api.rbacrules import quoted_list
 from ..api.resource import GroupResource
 from ..interfaces import IAuthorizer
 from .requestinfo import sanitized
@@ -16,6 +19,7 @@ from .requestinfo import sanitized
 if TYPE_CHECKING:
     from ..server.site import Handler, KubeRequest
 
+_log = Logger()
 _ALLOW = Decision.ALLOW
 
 
@@ -64,7 +68,16 @@ def attributes_of(request: KubeRequest) -> AuthorizerAttributes:
 
 
 def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
-    """Tell a client that it may not."""
+    """Tell a client that it may not, and the log what was looked for."""
+    user = attributes.user
+    _log.info(
+        "forbidden ({audit_id}): nothing allows user {user} with groups {groups} to {sought}{reason}",
+        audit_id=request.audit_id,
+        user=quoted(user.name),
+        groups=quoted_list(user.groups),
+        sought=sought(attributes),
+        reason=f" ({verdict.reason})" if verdict.reason else "",
+    )
     request.setHeader(b"x-content-type-options", b"nosniff")
     request.fail(forbidden(attributes, verdict.reason))
 
@@ -87,6 +100,18 @@ def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusEr
     if reason:
         why += f": {reason}"
     return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)
+
+
+def sought(attributes: AuthorizerAttributes) -> str:
+    """What somebody wanted to do: with subresource, name and scope, or the path."""
+    if not attributes.is_resource_request:
+        return f"{quoted(attributes.verb)} the path {quoted(attributes.path)}"
+    resource = str(GroupResource(attributes.group, attributes.resource))
+    if attributes.subresource:
+        resource += f"/{attributes.subresource}"
+    name = f" named {quoted(attributes.name)}" if attributes.name else ""
+    where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
+    return f"{quoted(attributes.verb)} the resource {quoted(resource)}{name} {where}"
 
 
 def _quoted(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,7 +10,7 @@ import orjson
 from zope.interface import implementer
 
 from ..api.decoding import BodyError
-from ..api.errors import APIStatusError, Cause, aggregate, not_supported, required
+from ..api.errors import APIStatusError, aggregate
 from ..api.listoptions import delete_options_from_body
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
 from ..api.resource import GroupResource, JSONObject
@@ -19,8 +19,16 @@ from ..interfaces import ICreator, INamedCreator
 from . import deletion
 from .kinds import ResourceInfo, SubresourceInfo
 from .scope import RequestScope
-from .validation.pods import validate_binding
+from .tokens import (
+    EXTENDED_SECONDS,
+    RENEWED_SECONDS,
+    TokenIssuer,
+    check_expiry,
+    check_token_request,
+    token_claims,
+)
 from .updates import UpdateRules
+from .validation.pods import validate_binding
 
 if TYPE_CHECKING:
     from .store import Store
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
 BUDGET_RETRY = 10
+#: What tokens can end with, by kind.
+BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 
 def success(code: int) -> JSONObject:
@@ -193,20 +203,91 @@ def budget_error(message: str, why: str, retry: int) -> APIStatusError:
 
 @implementer(INamedCreator)
 class TokenRequests:
-    """C{serviceaccounts/token}: hands the request to the server's issuer of tokens."""
+    """C{serviceaccounts/token}: tokens for an account, signed by the server's L{TokenIssuer}."""
 
-    def __init__(self, accounts: Store, context: Any) -> None:
+    def __init__(self, accounts: Store, stores: Stores, context: Any) -> None:
         self._accounts = accounts
+        self._stores = stores
         self._context = context
         self.info = accounts.info
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{INamedCreator.create_named}."""
+        check_token_request(obj, name, scope.namespace)
         account = orjson.loads(self._accounts.existing(scope, name).item)
-        issuer = getattr(self._context, "token_issuer", None)
+        meta, owner = obj["metadata"], account["metadata"]
+        if meta.get("uid") and meta["uid"] != owner["uid"]:
+            why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account"
+            raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, why)
+        issuer: TokenIssuer | None = getattr(self._context, "token_issuer", None)
         if issuer is None:
             raise APIStatusError.service_unavailable("no issuer of service account tokens is configured")
-        return await issuer.issue(account, obj, options)
+        spec = obj.get("spec") or {}
+        audiences = spec.get("audiences") or list(issuer.audiences)
+        asked = spec.get("expirationSeconds")
+        seconds = 3600 if asked is None else int(asked)
+        check_expiry(seconds)
+        reference = spec.get("boundObjectRef")
+        bound = self._bound(scope.namespace, name, reference) if reference else {}
+        now = datetime.now(UTC)
+        extended = seconds == RENEWED_SECONDS and "pod" in bound and set(audiences) <= set(issuer.audiences)
+        claims = token_claims(
+            account,
+            bound,
+            audiences,
+            int(now.timestamp()),
+            EXTENDED_SECONDS if extended else seconds,
+            seconds if extended else 0,
+        )
+        return {
+            "metadata": {
+                "name": owner["name"],
+                "namespace": owner["namespace"],
+                "uid": owner["uid"],
+                "creationTimestamp": deletion.timestamp(now),
+            },
+            "spec": {"audiences": list(audiences), "expirationSeconds": seconds, "boundObjectRef": reference},
+            "status": {
+                "token": issuer.sign(claims),
+                "expirationTimestamp": deletion.timestamp(now + timedelta(seconds=seconds)),
+            },
+        }
+
+    def _bound(self, namespace: str, account: str, reference: JSONObject) -> dict[str, JSONObject]:
+        """
+        The object that a token ends with, and the node of a pod.
+
+        @raise APIStatusError: There is no such object (404), it is another one (409), or can not be bound to (400).
+        """
+        kind, name = reference.get("kind") or "", reference.get("name") or ""
+        group, _, version = (reference.get("apiVersion") or "").rpartition("/")
+        resource = BINDABLE.get(kind) if not group else None
+        if resource is None:
+            shown = f"{group}/{version}" if group else f"/{version}"
+            raise APIStatusError.bad_request(f"cannot bind token to object of type {shown}, Kind={kind}")
+        found = self._stores.lookup("", resource, namespace if kind != "Node" else "", name)
+        if found is None:
+            raise APIStatusError.not_found(GroupResource("", resource), name)
+        bound = {kind.lower(): found}
+        if kind == "Pod":
+            if found["spec"].get("serviceAccountName") != account:
+                why = (
+                    f'cannot bind token for serviceaccount "{account}" to pod running with different '
+                    "serviceaccount name."
+                )
+                raise APIStatusError.bad_request(why)
+            node = found["spec"].get("nodeName")
+            if node:
+                known = self._stores.lookup("", "nodes", "", node)
+                bound["node"] = known or {"metadata": {"name": node, "uid": ""}}
+        uid, wanted = found["metadata"]["uid"], reference.get("uid")
+        if wanted and wanted != uid:
+            why = (
+                f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
+                "The object might have been deleted and then recreated"
+            )
+            raise APIStatusError.conflict(GroupResource(group, kind), name, why)
+        return bound
 
 
 def action_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
@@ -216,4 +297,4 @@ def action_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Sto
         return PodBinding(store)
     if subresource.name == "eviction":
         return PodEviction(store, stores.find("policy", "poddisruptionbudgets"))
-    return TokenRequests(store, context)
+    return TokenRequests(store, stores, context)

@@ -226,53 +226,6 @@ def _condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
     return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
 
 
-_RBAC: Final = "rbac.authorization.k8s.io"
-_HEALTH_PATHS: Final = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
-_DISCOVERY_PATHS: Final = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", *_HEALTH_PATHS]
-_ASKING: Final = {
-    "authorization.k8s.io": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-    "authentication.k8s.io": ["selfsubjectreviews"],
-}
-
-#: Cluster roles that everything rests on: their rules, and the groups that have them.
-CLUSTER_ROLES: Final[dict[str, tuple[Sequence[JSONObject], Sequence[str]]]] = {
-    "cluster-admin": (
-        [
-            {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-            {"verbs": ["*"], "nonResourceURLs": ["*"]},
-        ],
-        ["system:masters"],
-    ),
-    "system:basic-user": (
-        [{"verbs": ["create"], "apiGroups": [group], "resources": names} for group, names in _ASKING.items()],
-        ["system:authenticated"],
-    ),
-    "system:discovery": ([{"verbs": ["get"], "nonResourceURLs": sorted(_DISCOVERY_PATHS)}], ["system:authenticated"]),
-    "system:public-info-viewer": (
-        [{"verbs": ["get"], "nonResourceURLs": _HEALTH_PATHS}],
-        ["system:authenticated", "system:unauthenticated"],
-    ),
-}
-
-
-async def cluster_roles(stores: Stores) -> None:
-    """The roles without which, under RBAC, nobody could even ask what there is."""
-    roles, bindings = stores.get(_RBAC, "clusterroles"), stores.get(_RBAC, "clusterrolebindings")
-    for name, (rules, groups) in CLUSTER_ROLES.items():
-        meta: JSONObject = {
-            "name": name,
-            "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
-            "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
-        }
-        await ensure(roles, {"metadata": _copy(meta), "rules": _copy(rules)})
-        binding = {
-            "metadata": meta,
-            "subjects": [{"kind": "Group", "apiGroup": _RBAC, "name": group} for group in groups],
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
-        }
-        await ensure(bindings, binding)
-
-
 async def kubernetes_service(
     stores: Stores, cidrs: Sequence[str], service_ip: str, address: str, port: int, public_port: int = 443
 ) -> None:

@@ -44,6 +44,10 @@ class Codec:
             self._type = self._definitions.type_for(self.gvk)
         return self._type
 
+    def zero(self) -> JSONObject:
+        """An object of this version without content."""
+        return self.type.zero()
+
     def decode(self, value: Any, problems: list[str], raw: bytes = b"") -> JSONObject:
         """
         Make an object of a decoded body.

@@ -100,7 +100,12 @@ class Creation(StoredObjects):
     def creation_causes(self, obj: JSONObject) -> list[Cause]:
         """All that is wrong with a new object."""
         meta = obj["metadata"]
-        causes = objectmeta.creation_causes(meta, self.info.namespaced, self.strategy.name_problems)
+        causes = objectmeta.creation_causes(
+            meta,
+            self.info.namespaced,
+            self.strategy.name_problems,
+            standard_finalizers=self.strategy.standard_finalizers,
+        )
         causes += self.strategy.validate(obj)
         return causes
 

@@ -55,8 +55,19 @@ def check_field_selector(info: ResourceInfo, version: str, terms: Iterable[Term]
     @param version: That of the request; it has the names that C{terms} may use.
     @raise ValueError: A field can not be selected by; the text is for the client.
     """
+    if info.custom_fields is not None:
+        return tuple((_custom(info, version, label), value, equal) for label, value, equal in terms)
     fields = _FIELDS.get((info.group, info.resource))
     return tuple((_checked(info, version, fields, label), value, equal) for label, value, equal in terms)
+
+
+def _custom(info: ResourceInfo, version: str, label: str) -> str:
+    assert info.custom_fields is not None
+    if label == "metadata.name" or (label == "metadata.namespace" and info.namespaced):
+        return label
+    if label in info.custom_fields.get(version, ()):
+        return label
+    raise ValueError(_REFUSAL.format(label=label))
 
 
 def _checked(info: ResourceInfo, version: str, fields: _Fields | None, label: str) -> str:

@@ -61,7 +61,7 @@ class Binding:
         return {place for subject in self.subjects if (place := _place(subject, self.namespace))}
 
     def described_for(self, user: UserInfo) -> str:
-        """This binding, and the first of its subjects that is C{user}, as the reference tells it."""
+        """The binding, and the first of its subjects that is C{user}, as the reference tells it."""
         kind, name = ("RoleBinding", f"{self.name}/{self.namespace}") if self.namespace else (CLUSTER, self.name)
         text = f"{kind} {quoted(name)} of {self.role[0]} {quoted(self.role[1])}"
         for subject in self.subjects:

@@ -91,6 +91,11 @@ class StoredObjects:
     def deleted(self, obj: JSONObject) -> None:
         """An object is gone: give back what it held."""
 
+    def load(self, record: Record) -> JSONObject:
+        """A stored object, to be changed at will; without C{kind} and C{apiVersion}."""
+        obj: JSONObject = orjson.loads(record.item)
+        return obj
+
     def draft(self, obj: JSONObject) -> Draft:
         """An object ready to be written; C{obj} is not kept."""
         meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}

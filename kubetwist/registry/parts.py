@@ -40,6 +40,7 @@ class WritablePart:
         options: WriteOptions,
         *,
         patching: bool = False,
+        creating: bool = False,
     ) -> tuple[Any, bool]:
         """See L{IUpdater.update}."""
         return await self.store.update(scope, name, change, options, self.rules, patching=patching)

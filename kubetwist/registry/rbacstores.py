@@ -107,13 +107,13 @@ class BindingStore(GrantingStore):
         """Hold all rules of the role, or be allowed to C{bind} it."""
         reference = obj.get("roleRef") or {}
         kind, role = reference.get("kind", ""), reference.get("name", "")
-        if kind in ("Role", "ClusterRole"):
-            if await self.allowed(scope, "bind", reference.get("apiGroup", ""), f"{kind.lower()}s", role):
-                return
+        known = kind in ("Role", "ClusterRole")
+        if known and await self.allowed(scope, "bind", reference.get("apiGroup", ""), f"{kind.lower()}s", role):
+            return
         try:
             rules = self.context.grants.role((kind, role), scope.namespace).rules
         except UnknownRole as error:
-            if kind not in ("Role", "ClusterRole"):
+            if not known:
                 raise APIStatusError.unknown(str(error)) from None
             raise self.role_not_found(error) from None
         self.check_held(scope, obj, rules)

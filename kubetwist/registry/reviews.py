@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import maybeDeferred
 from zope.interface import implementer
 
 from ..api.authorization import AuthorizerAttributes, Decision
-from ..api.errors import APIStatusError, Cause, invalid, required
+from ..api.errors import APIStatusError, Cause
 from ..api.options import CreateOptions, GetOptions, ListOptions
-from ..api.resource import GroupResource, JSONObject, UserInfo
-from ..interfaces import ICreator, IGetter, ILister
+from ..api.resource import GroupKind, GroupResource, JSONObject, UserInfo
+from ..api.selectors import (
+    Requirement,
+    SelectorError,
+    label_selector_from_object,
+    parse_field_selector,
+    parse_label_selector,
+)
+from ..interfaces import ICreator, IGetter, ILister, IRuleResolver
 from ..storage.record import Record
 from ..storage.watchcache import Listing
+from . import deletion
 from .actions import Bindings
 from .kinds import ResourceInfo
 from .scope import RequestScope
+from .validation.authorization import (
+    validate_access_review,
+    validate_local_access_review,
+    validate_self_access_review,
+)
 
 if TYPE_CHECKING:
     from .stores import Stores
@@ -32,64 +47,124 @@ class AccessReview:
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        spec = obj.get("spec") or {}
-        own = self.info.kind == "SelfSubjectAccessReview"
-        causes = [] if own else subject_causes(spec)
-        resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-        if (resource is None) == (other is None):
-            what = "resourceAttributes"
-            if resource is not None:
-                text = "cannot be specified in combination with resourceAttributes"
-                causes.append(invalid("spec.nonResourceAttributes", other, text))
-            else:
-                text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-                causes.append(invalid(f"spec.{what}", resource, text))
+        check_namespace(scope, obj)
+        causes = _VALIDATE[self.info.kind](obj)
         if causes:
-            raise APIStatusError.invalid(self.info.group_kind, "", causes)
-        if self.info.kind == "LocalSubjectAccessReview":
-            resource = resource or {}
-            if resource.get("namespace", "") != scope.namespace:
-                text = f"spec.resourceAttributes.namespace must match namespace: {scope.namespace}"
-                raise APIStatusError.bad_request(text)
-        user = scope.user if own else subject(spec)
-        verdict = await maybeDeferred(self._context.authorizer.authorize, question(user, resource, other))
+            # The reference names no kind here.
+            raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", causes)
+        spec = obj["spec"]
+        resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+        user = scope.user if self.info.kind == "SelfSubjectAccessReview" else subject(spec)
+        problems: list[str] = []
+        asked = question(user, resource, other, problems)
+        verdict = await maybeDeferred(self._context.authorizer.authorize, asked)
         status: JSONObject = {"allowed": verdict.decision is Decision.ALLOW}
         if verdict.decision is Decision.DENY:
             status["denied"] = True
         if verdict.reason:
             status["reason"] = verdict.reason
+        if problems:
+            status["evaluationError"] = "; ".join(problems)
         obj["status"] = status
         return obj
 
 
-def subject_causes(spec: JSONObject) -> list[Cause]:
-    """What is wrong with the subject of a review."""
-    if spec.get("user") or spec.get("groups"):
-        return []
-    return [required("spec.user", "at least one of user or group must be specified")]
+_VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[Cause]]]] = {
+    "SubjectAccessReview": validate_access_review,
+    "SelfSubjectAccessReview": validate_self_access_review,
+    "LocalSubjectAccessReview": validate_local_access_review,
+}
+
+
+def check_namespace(scope: RequestScope, obj: JSONObject) -> None:
+    """
+    Have the object in the namespace of the request, if it is in one.
+
+    @raise APIStatusError: It says that it is in another one (400).
+    """
+    meta = obj.setdefault("metadata", {})
+    if not scope.namespace:
+        meta.pop("namespace", None)
+    elif meta.setdefault("namespace", scope.namespace) != scope.namespace:
+        text = "the namespace of the provided object does not match the namespace sent on the request"
+        raise APIStatusError.bad_request(text)
 
 
 def subject(spec: JSONObject) -> UserInfo:
     """Whom a review asks about."""
-    extra = {name: tuple(values) for name, values in (spec.get("extra") or {}).items()}
+    extra = {name: tuple(values or ()) for name, values in (spec.get("extra") or {}).items()}
     return UserInfo(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
 
-def question(user: UserInfo, resource: JSONObject | None, other: JSONObject | None) -> AuthorizerAttributes:
-    """What a review asks, as authorizers take it."""
+def question(
+    user: UserInfo, resource: JSONObject | None, other: JSONObject | None, problems: list[str]
+) -> AuthorizerAttributes:
+    """
+    What a review asks, as authorizers take it.
+
+    @param problems: Told what of the selectors is left out since nobody understands it; the question is wider then.
+    """
     if resource is None:
         other = other or {}
         return AuthorizerAttributes(user, other.get("verb", ""), path=other.get("path", ""), is_resource_request=False)
+    fields = _understood("fieldSelector", resource, parse_field_selector, _field_term, problems)
+    labels = _understood("labelSelector", resource, _raw_labels, _label_term, problems)
     return AuthorizerAttributes(
         user,
         resource.get("verb", ""),
         group=resource.get("group", ""),
-        version=resource.get("version", "*"),
+        version=resource.get("version") or "*",
         resource=resource.get("resource", ""),
         subresource=resource.get("subresource", ""),
         namespace=resource.get("namespace", ""),
         name=resource.get("name", ""),
+        field_terms=tuple(fields),
+        label_terms=tuple(labels),
     )
+
+
+def _understood(
+    what: str,
+    resource: JSONObject,
+    raw: Callable[[str], Iterable[Any]],
+    term: Callable[[JSONObject], Any],
+    problems: list[str],
+) -> list[Any]:
+    selector = resource.get(what)
+    if not selector:
+        return []
+    terms: list[Any] = []
+    failed = False
+    if selector.get("rawSelector"):
+        try:
+            terms += raw(selector["rawSelector"])
+        except SelectorError:
+            failed = True
+    for requirement in selector.get("requirements") or ():
+        try:
+            terms.append(term(requirement))
+        except SelectorError:
+            failed = True
+    if failed:
+        how = "partially ignored" if terms else "ignored"
+        problems.append(f"spec.resourceAttributes.{what} {how} due to parse error")
+    return terms
+
+
+def _field_term(requirement: JSONObject) -> tuple[str, str, bool]:
+    """A requirement as a term of a field selector, which has one value and two operators only."""
+    operator, values = requirement.get("operator"), requirement.get("values") or ()
+    if operator not in ("In", "NotIn") or len(values) != 1:
+        raise SelectorError(f"a field selector has no {operator} of {len(values)} values")
+    return requirement.get("key", ""), values[0], operator == "In"
+
+
+def _raw_labels(text: str) -> Iterable[Requirement]:
+    return parse_label_selector(text).requirements
+
+
+def _label_term(requirement: JSONObject) -> Requirement:
+    return label_selector_from_object({"matchExpressions": [requirement]}).requirements[0]
 
 
 @implementer(ICreator)
@@ -101,8 +176,8 @@ class SelfSubjectReview:
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        obj["status"] = {"userInfo": user_object(scope.user)}
-        return obj
+        now = deletion.timestamp(datetime.now(UTC))
+        return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
 
 
 def user_object(user: UserInfo) -> JSONObject:
@@ -119,7 +194,11 @@ def user_object(user: UserInfo) -> JSONObject:
 
 @implementer(ICreator)
 class TokenReview:
-    """Whose token is this?"""
+    """
+    Whose token is this?
+
+    Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
+    """
 
     def __init__(self, info: ResourceInfo, context: Any) -> None:
         self.info = info
@@ -127,14 +206,23 @@ class TokenReview:
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        token = (obj.get("spec") or {}).get("token", "")
+        spec = obj.get("spec") or {}
+        token = spec.get("token", "")
         if not token:
             raise APIStatusError.bad_request("token is required for TokenReview in authentication")
-        user = await maybeDeferred(self._context.user_of_token, token)
-        status: JSONObject = {}
-        if user is not None:
-            status = {"authenticated": True, "user": user_object(user)}
-        obj["status"] = status
+        issuer = self._context.token_issuer
+        mine = () if issuer is None else issuer.audiences
+        wanted = spec.get("audiences") or mine
+        shared = [audience for audience in mine if audience in wanted]
+        user = None
+        if shared or not wanted:
+            user = await maybeDeferred(self._context.user_of_token, token)
+        if user is None:
+            obj["status"] = {"user": {}, "error": "invalid bearer token"}
+        else:
+            obj["status"] = {"authenticated": True, "user": user_object(user)}
+            if shared:
+                obj["status"]["audiences"] = shared
         return obj
 
 
@@ -151,13 +239,12 @@ class RulesReview:
         namespace = (obj.get("spec") or {}).get("namespace", "")
         if not namespace:
             raise APIStatusError.bad_request("no namespace on request")
-        rules = getattr(self._context.authorizer, "rules_for", None)
-        if rules is None:
-            status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": True}
-        else:
-            status = await maybeDeferred(rules, scope.user, namespace)
-        obj["status"] = status
-        return obj
+        authorizer = self._context.authorizer
+        status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": True}
+        if IRuleResolver.providedBy(authorizer):
+            status = authorizer.rules_for(scope.user, namespace)
+        # The reference answers with an object of its own.
+        return {"metadata": {}, "spec": {}, "status": status}
 
 
 @implementer(IGetter, ILister)

@@ -48,6 +48,7 @@ class ScaleStore:
         options: WriteOptions,
         *,
         patching: bool = False,
+        creating: bool = False,
     ) -> tuple[Any, bool]:
         """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
         store = self._store

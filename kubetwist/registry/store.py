@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 from zope.interface import implementer
 
@@ -80,16 +78,20 @@ class Store(Updates):
             except (RevisionConflict, KeyNotFound):
                 continue
 
+    async def delete_item(self, scope: RequestScope, name: str, options: DeleteOptions) -> None:
+        """Delete one object of a collection."""
+        await self.delete(scope, name, options)
+
     async def delete_once(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
     ) -> tuple[Any, bool]:
         """Take the next step of a deletion from the state in C{record}; fails when that is not the newest any more."""
-        old = orjson.loads(record.item)
+        old = self.load(record)
         meta = old["metadata"]
         deletion.check_preconditions(options, meta, self.group_kind, record.name)
         attributes = self.attributes("DELETE", scope, record.name, None, old, options.dry_run)
         await self.admission.validate(attributes)
-        obj = orjson.loads(record.item)
+        obj = self.load(record)
         meta = obj["metadata"]
         now = datetime.now(UTC)
         graceful, pending, left = deletion.begin_grace(self.strategy, obj, options, now)
@@ -136,7 +138,7 @@ class Store(Updates):
         try:
             await gatherResults(each, consumeErrors=True)
         except FirstError as error:
-            raise error.subFailure.value from None
+            error.subFailure.raiseException()
         return listing
 
     async def _delete_each(self, scope: RequestScope, records: Iterator[Record], options: DeleteOptions) -> None:
@@ -144,7 +146,7 @@ class Store(Updates):
         for record in records:
             inner = RequestScope(record.namespace, scope.user, scope.warn, scope.user_agent)
             try:
-                await self.delete(inner, record.name, options)
+                await self.delete_item(inner, record.name, options)
             except APIStatusError as error:
                 if error.code != 404:
                     raise

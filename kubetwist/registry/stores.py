@@ -11,20 +11,25 @@ import orjson
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ..admission.chain import AdmissionChain
+from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..storage.record import Record
-from ..storage.watchcache import WINDOW_EVENTS, WatchCache
-from .fieldselectors import selectable_fields
+from ..storage.watchcache import WINDOW_EVENTS, WatchCache, Codec
 from .allocators import NodePortAllocator, ServiceAllocator
+from .definitionstore import DefinitionStore
+from .fieldselectors import selectable_fields
 from .grants import GROUP as RBAC
 from .grants import Grants
 from .kinds import ResourceInfo
 from .namespaces import NamespaceStore
 from .rbacstores import BindingStore, RoleStore
+from .scope import RequestScope
 from .services import ServiceStore
 from .store import Store
 from .strategies import strategy_for
+from .strategy import Strategy
+from .updates import UpdateRules
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
@@ -37,7 +42,12 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     (RBAC, "roles"): RoleStore,
     (RBAC, "clusterrolebindings"): BindingStore,
     (RBAC, "rolebindings"): BindingStore,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionStore,
 }
+
+
+#: Makes a store from the arguments that all have.
+_Custom = Callable[..., Store]
 
 
 class Stores:
@@ -126,6 +136,22 @@ class Stores:
         self._owners.setdefault(place, store)
         return store
 
+    def custom_cache(self, info: ResourceInfo, codec: Codec) -> WatchCache:
+        """A cache for a custom resource, which the caller starts and stops."""
+        size = max(self._cache_size(info), WINDOW_EVENTS)
+        prefix = f"{self._prefix}{info.key_prefix}/"
+        return WatchCache(self.backend, prefix, codec, self._reactor, window_events=size)
+
+    def custom_store(self, store: _Custom, info: ResourceInfo, strategy: Strategy, cache: WatchCache) -> Store:
+        """
+        A store of a custom resource.
+
+        @param store: Its class, or what else makes it from the usual arguments.
+        """
+        made = store(info, strategy, self.backend, cache, self.admission, self, prefix=self._prefix)
+        made.delete_workers = self._delete_workers
+        return made
+
     def _cache_size(self, info: ResourceInfo) -> int:
         return self._cache_sizes.get(str(info.group_resource), self._default_cache_size)
 
@@ -160,6 +186,28 @@ class Stores:
             return None
         record = store.cache.get(store.key(namespace, name))
         return None if record is None else orjson.loads(record.item)
+
+    def lookup_all(self, group: str, resource: str, namespace: str) -> list[JSONObject]:
+        """See L{kubetwist.admission.attributes.AdmissionContext.lookup_all}."""
+        store = self._stores.get((group, resource))
+        if store is None:
+            return []
+        prefix = f"{namespace}/" if store.info.namespaced else ""
+        return [orjson.loads(record.item) for record in store.cache.list(prefix).records]
+
+    async def amend(
+        self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
+    ) -> None:
+        """See L{kubetwist.admission.attributes.AdmissionContext.amend}."""
+
+        def changed(obj: JSONObject | None) -> JSONObject:
+            assert obj is not None, "nothing is created here"
+            change(obj)
+            return obj
+
+        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+        scope = RequestScope(namespace)
+        await self._stores[group, resource].update(scope, name, changed, UpdateOptions(), rules, patching=True)
 
     async def start(self) -> None:
         """Load every cache; the stores serve from then on."""

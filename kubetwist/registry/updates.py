@@ -16,6 +16,7 @@ from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from ..storage.record import Record
 from . import deletion
 from .creation import Creation
+from .fieldmanager import keep_times
 from .holds import NOTHING
 from .owners import drop_repeated_owners
 from .scope import RequestScope
@@ -55,6 +56,7 @@ class Updates(Creation):
         rules: UpdateRules | None = None,
         *,
         patching: bool = False,
+        creating: bool = False,
     ) -> tuple[Any, bool]:
         """
         See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
@@ -62,7 +64,7 @@ class Updates(Creation):
         @param change: Given L{None} when there is nothing and the kind may be created by PUT.
         @param rules: What may be written; the whole main resource by default.
         @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
-            (C{change} leaves the current one in place), and there is nothing to create.
+            (C{change} leaves the current one in place), and nothing is created unless C{creating}.
         """
         strategy = self.strategy
         if rules is None:
@@ -71,14 +73,14 @@ class Updates(Creation):
         for _ in range(ATTEMPTS):
             record = self.cache.get(key)
             if record is None:
-                if patching or not (rules.creates and strategy.allow_create_on_update):
+                if not (rules.creates and (creating if patching else strategy.allow_create_on_update)):
                     raise self.not_found(name)
                 try:
-                    return await self.create_by_update(scope, key, change, options), True
+                    return await self.create_by_update(scope, key, change, options, patching), True
                 except KeyExists:
                     continue
-            old = orjson.loads(record.item)
-            obj = change(orjson.loads(record.item))
+            old = self.load(record)
+            obj = change(self.load(record))
             drop_repeated_owners(scope, obj["metadata"], patched=patching)
             named_version = self.check_version(obj, record, patching)
             try:
@@ -94,12 +96,16 @@ class Updates(Creation):
         key: str,
         change: Callable[[JSONObject | None], JSONObject],
         options: WriteOptions,
+        patching: bool,
     ) -> Any:
         """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
         obj = change(None)
         meta = obj["metadata"]
         self.check_namespace(scope, meta)
         if meta.get("uid"):
+            if patching:
+                why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
+                raise APIStatusError.conflict(self.group_resource, meta["name"], why)
             raise self.other_uid(key, meta, {})
         meta.pop("resourceVersion", None)
         return await self.create_once(scope, obj, options)
@@ -131,6 +137,7 @@ class Updates(Creation):
             self.info.namespaced,
             self.strategy.name_problems,
             rules=self.strategy.metadata_update_rules if rules.main else ("compare",),
+            standard_finalizers=self.strategy.standard_finalizers,
         )
         causes += rules.validate(obj, old)
         if causes:
@@ -150,6 +157,7 @@ class Updates(Creation):
             self.strategy.canonicalize(obj)
             hold = self.reserve(obj, old, options.dry_run)
         try:
+            keep_times(old, obj)
             if same(obj, old):
                 hold.cancel()
                 return record

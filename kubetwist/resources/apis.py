@@ -12,7 +12,9 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..admission.chain import build_chain
 from ..interfaces import IAuthorizer, IStorageBackend
-from ..registry import bootstrap
+from ..registry import bootstrap, bootstraprbac
+from ..registry.aggregation import Aggregation
+from ..registry.grants import GROUP as RBAC
 from ..registry.kinds import ResourceInfo, kinds_for
 from ..registry.stores import Stores
 from ..registry.validation.security import Privileges
@@ -146,7 +148,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     config.stores = apis.stores
     apis.stores.authorizer = config.authorizer
     apis.use_admission(options["enable-admission-plugins"], options["disable-admission-plugins"])
-    context = ServerContext(config.authorizer, config.user_of_token)
+    context = ServerContext(config.authorizer, config.user_of_token, config.token_issuer)
     installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
 
     def other_paths() -> list[str]:
@@ -200,7 +202,15 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
         ("flowcontrol.apiserver.k8s.io", "flowschemas"),
         bootstrap.fairness,
     )
-    hook(kube, "rbac/bootstrap-roles", ("rbac.authorization.k8s.io", "clusterroles"), bootstrap.cluster_roles)
+    if (RBAC, "clusterroles") in present:
+        aggregation = Aggregation(stores, config.reactor)
+
+        async def roles() -> None:
+            await bootstraprbac.reconcile(stores)
+            await aggregation.start()
+
+        kube.add_post_start_hook("rbac/bootstrap-roles", roles)
+        kube.add_at_end("aggregated cluster roles", aggregation.stop)
     hook(
         aggregator,
         "kube-apiserver-autoregistration",

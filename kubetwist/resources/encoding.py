@@ -74,7 +74,7 @@ class JSONEncoder:
         gvk = endpoint.gvk
         self.head = b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(gvk.kind), orjson.dumps(gvk.api_version))
         self.list_head = b'{"kind":%b,"apiVersion":%b,"metadata":' % (
-            orjson.dumps(f"{gvk.kind}List"),
+            orjson.dumps(endpoint.list_kind or f"{gvk.kind}List"),
             orjson.dumps(gvk.api_version),
         )
         self._zero: bytes | None = None
@@ -102,7 +102,10 @@ class JSONEncoder:
 
     def listing(self, listing: Listing, token: str) -> Body:
         """A list; items of built-in kinds do not repeat their kind."""
-        start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['
+        meta = list_meta(listing, token)
+        if self.endpoint.list_items_have_kind:
+            meta.setdefault("continue", "")
+        start = self.list_head + orjson.dumps(meta) + b',"items":['
         if self.codec.converts:
             items = [self.item(record) for record in listing.records]
         else:

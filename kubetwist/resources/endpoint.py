@@ -10,11 +10,14 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
+from ..api.times import now
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..registry.codec import Codec
 from ..registry.scope import RequestScope
+from .negotiation import PATCH_TYPES
 
 if TYPE_CHECKING:
+    from ..registry.fieldmanager import FieldManager
     from ..registry.kinds import ResourceInfo
     from ..registry.strategy import Strategy
     from ..server.site import KubeRequest
@@ -45,6 +48,10 @@ class Endpoint:
     @ivar in_thread: For what takes long.
     @ivar strategy: Whose defaults are filled in; L{None} for kinds that have none.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
+    @ivar list_kind: The kind of its collections, where that is not the kind with C{List} behind it.
+    @ivar printer: Makes its Tables, where it is no built-in kind: L{kubetwist.registry.customresources.columns.Printer}.
+    @ivar patch_types: The media types of patches that it takes.
+    @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
     """
 
@@ -57,6 +64,10 @@ class Endpoint:
     strategy: Strategy | None = None
     subresource: str = ""
     list_items_have_kind: bool = False
+    list_kind: str = ""
+    printer: Any = None
+    patch_types: tuple[str, ...] = PATCH_TYPES
+    fields: FieldManager | None = None
     min_request_timeout: float = 1800.0
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
 
@@ -65,6 +76,16 @@ class Endpoint:
         user = request.user
         assert user is not None, "authentication comes before routing"
         return RequestScope(namespace, user, request.warn, request.user_agent)
+
+    def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str) -> dict[str, Any]:
+        """
+        Note in C{obj}, which is ready for the store, who owns what of it.
+
+        @param live: What it replaces; L{None} when it is created.
+        """
+        if self.fields is not None:
+            self.fields.update(live, obj, manager, now())
+        return obj
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:
         """An object in this version as the store takes it: in the stored version, with defaults."""

@@ -30,7 +30,9 @@ from ..interfaces import (
     IWatcher,
 )
 from ..registry.codec import Codec
+from ..registry.fieldmanager import BuiltInVersions, FieldManager
 from ..registry.kinds import ResourceInfo, SubresourceInfo
+from ..registry.resetfields import allowed_fields
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .connecting import Connects
@@ -161,15 +163,24 @@ class Installer:
         subresource: str = "",
         defaults: bool = True,
     ) -> Endpoint:
+        codec = Codec(self._definitions, gvk, stored)
+        fields = None
+        if info.stored and defaults:
+            versions = BuiltInVersions(self._definitions, versions_of(info))
+            allowed = allowed_fields(info, subresource)
+            fields = FieldManager(
+                gvk, versions, codec.zero, stored=stored, subresource=subresource, allowed=allowed
+            )
         return Endpoint(
             storage,
             info,
             GroupVersion(info.group, version),
             gvk,
-            Codec(self._definitions, gvk, stored),
+            codec,
             self._in_thread,
             strategy_for(info.group, info.kind) if defaults else None,
             subresource,
+            fields=fields,
             min_request_timeout=self._min_request_timeout,
         )
 
@@ -234,6 +245,14 @@ def bare(handler: Callable[..., Any]) -> Callable[..., Any]:
         return handler(request, **arguments)
 
     return handle
+
+
+def versions_of(info: ResourceInfo) -> dict[str, GroupVersionKind]:
+    """A kind in all its versions, by C{apiVersion}; an event is the same thing in two groups."""
+    kinds = [info.gvk(version) for version in info.known_versions]
+    if info.resource == "events":
+        kinds += [GroupVersionKind("", "v1", info.kind), GroupVersionKind("events.k8s.io", "v1", info.kind)]
+    return {kind.api_version: kind for kind in kinds}
 
 
 def group_version_path(group_version: GroupVersion) -> str:

@@ -1,25 +1,29 @@
-"""The three kinds of patch, as functions from an object to an object."""
+"""The four kinds of patch, as functions from an object to an object."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..api.decoding import BodyError, decode_json
+from ..api.decoding import BodyError, decode_json, decode_yaml, json_type
 from ..api.errors import APIStatusError
 from ..api.jsonpatch import apply_json_patch, json_patch_problems
 from ..api.mergepatch import merge_patch
+from ..api.options import PatchOptions
 from ..api.resource import JSONObject
+from ..api.times import now
 from ..registry.codec import patch_failure
 from ..schema.gotext import go_text
 from ..schema.strategicmerge import StrategicMergeError, strategic_merge
+from .bodies import YAML_IN_REACTOR
 from .endpoint import Endpoint
+from .negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
 
 
 class Patch(ABC):
@@ -32,10 +36,13 @@ class Patch(ABC):
     """
 
     by_map = False
+    creates = False
+    owns = False
 
-    def __init__(self, endpoint: Endpoint, data: bytes, field_validation: str) -> None:
+    def __init__(self, endpoint: Endpoint, data: bytes, options: PatchOptions) -> None:
         self.endpoint = endpoint
-        self.field_validation = field_validation
+        self.options = options
+        self.field_validation = options.field_validation or "Warn"
         self.problems: list[str] = []
         self.duplicates: list[str] = []
         self.parse(data)
@@ -55,6 +62,15 @@ class Patch(ABC):
     def quoted(self, value: Any) -> str:
         """What an error about the result quotes."""
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+    def changed(self, stored: JSONObject | None) -> JSONObject:
+        """
+        The object after the patch, in the endpoint's version.
+
+        @param stored: In the stored version; L{None}, if the patch creates, when there is none.
+        """
+        assert stored is not None, "this patch does not create"
+        return self.apply(self.endpoint.codec.from_storage(stored))
 
     def apply(self, current: JSONObject) -> JSONObject:
         """
@@ -141,23 +157,70 @@ class StrategicMergePatch(Patch):
         return go_text(self.patch)
 
 
+class Apply(Patch):
+    """Server-side apply: what the client wants of an object, merged with what others own of it."""
+
+    creates = True
+    owns = True
+    applied: Any
+
+    def parse(self, data: bytes) -> None:
+        """Read what is applied: YAML, of which JSON is a part."""
+        try:
+            document = decode_yaml(data)
+        except BodyError as error:
+            raise APIStatusError.bad_request(f"error decoding YAML: {error}") from None
+        if document.value is not None and not isinstance(document.value, dict):
+            raise APIStatusError.bad_request(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{json_type(document.value)} into Go value of type map[string]interface {{}}"
+            )
+        self.applied, self.duplicates = document.value or {}, document.duplicates
+
+    def patched(self, current: JSONObject) -> Any:
+        """Not used: see L{changed}."""
+        raise AssertionError("an apply is not made of its own document alone")
+
+    def changed(self, stored: JSONObject | None) -> JSONObject:
+        """Merge; who owns what is noted in the result."""
+        fields = self.endpoint.fields
+        assert fields is not None, "this endpoint does not take apply patches"
+        if self.duplicates and self.field_validation == "Strict":
+            raise APIStatusError.bad_request(f"error strict decoding YAML: {', '.join(self.duplicates)}")
+        merged = fields.apply(stored, self.applied, self.options.field_manager, now(), bool(self.options.force))
+        if stored is None:
+            merged.pop("status", None)
+        problems: list[str] = []
+        try:
+            obj = self.endpoint.codec.redecode(merged, problems, converted=True)
+        except ValueError as error:
+            raise APIStatusError.unknown(str(error)) from None
+        self.problems = self.duplicates if self.field_validation == "Warn" else []
+        return obj
+
+
 _KINDS: dict[str, type[Patch]] = {
+    APPLY_PATCH: Apply,
     JSON_PATCH: JSONPatch,
     MERGE_PATCH: MergePatch,
     STRATEGIC_MERGE_PATCH: StrategicMergePatch,
 }
 
 
-def make_patch(media: str, data: bytes, endpoint: Endpoint, field_validation: str) -> Patch:
+async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, options: PatchOptions) -> Patch:
     """
     The patch that a body is.
 
     @raise APIStatusError: It is of a type that is not served (415), or can not be read as one (400).
     """
     kind = _KINDS.get(media)
-    if kind is None:
-        raise APIStatusError.unsupported_media_type(_KINDS)
-    return kind(endpoint, data, field_validation)
+    if kind is None or (kind is Apply and endpoint.fields is None):
+        raise APIStatusError.unsupported_media_type(one for one in _KINDS if one != APPLY_PATCH)
+    data = request.read_body()
+    if kind is Apply and len(data) > YAML_IN_REACTOR:
+        patch: Patch = await endpoint.in_thread(kind, endpoint, data, options)
+        return patch
+    return kind(endpoint, data, options)
 
 
 def _document(data: bytes) -> Any:

@@ -8,7 +8,7 @@ handler that answers at once costs no Deferred. Which handler answers what is st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.exceptions import MethodNotAllowed, NotFound
@@ -33,34 +33,22 @@ REMEMBERED = 16384
 REMEMBERED_PATH = 256
 
 
-class RoutedResource(Resource):
+class HandlerResource(Resource):
     """
-    Routes on the whole path by a Klein app's map.
+    Has handlers answer.
 
-    What its handlers return is L{None} when they have answered, or a Deferred of that; an L{APIStatusError} becomes
-    its Status, any other exception is a bug: logged, and answered with a 500 that does not tell.
+    What they return is L{None} when they have answered, or a Deferred of that; an L{APIStatusError} becomes its Status,
+    any other exception is a bug: logged, and answered with a 500 that does not tell.
     """
 
     isLeaf = True
     _log = Logger()
 
-    def __init__(self, app: Klein) -> None:
+    def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._app = app
-        self._map = app.url_map.bind("kubetwist")
-        self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
 
-    def render(self, request: KubeRequest) -> Any:
-        """Answer, now or later."""
-        path = request.info.path
-        match = self._matches.get((request.method, path))
-        if match is None:
-            try:
-                match = self._match(request.method, path)
-            except APIStatusError as error:
-                respond_error(request, error)
-                return NOT_DONE_YET
-        handler, arguments = match
+    def run(self, request: KubeRequest, handler: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+        """Call C{handler} and see that the request is answered, now or later."""
         try:
             result = handler(request, **arguments)
         except APIStatusError as error:
@@ -72,30 +60,6 @@ class RoutedResource(Resource):
         if isinstance(result, Deferred):
             self._later(result, request)
         return NOT_DONE_YET
-
-    def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
-        try:
-            # werkzeug has HEAD answered by what answers GET, which the reference does not.
-            endpoint, arguments = self._map.match(path, "NONE" if method == b"HEAD" else method.decode("latin-1"))
-        except (NotFound, RequestRedirect):
-            raise APIStatusError.path_not_found() from None
-        except MethodNotAllowed:
-            raise APIStatusError.method_not_allowed() from None
-        handler = self._handler(endpoint)
-        match = (handler, dict(arguments))
-        if len(path) <= REMEMBERED_PATH:
-            if len(self._matches) >= REMEMBERED:
-                self._matches.clear()
-            self._matches[method, path] = match
-        return match
-
-    def _handler(self, endpoint: str) -> Callable[..., Any]:
-        execute = self._app.execute_endpoint
-
-        def handle(request: KubeRequest, **arguments: Any) -> Any:
-            return execute(endpoint, request, **arguments)
-
-        return handle
 
     def _later(self, result: Deferred[Any], request: KubeRequest) -> None:
         """
@@ -128,3 +92,50 @@ class RoutedResource(Resource):
             respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
         elif not request.finished:
             request.abort()
+
+
+class RoutedResource(HandlerResource):
+    """Routes on the whole path by a Klein app's map."""
+
+    def __init__(self, app: Klein) -> None:
+        super().__init__()
+        self._app = app
+        self._map = app.url_map.bind("kubetwist")
+        self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
+
+    def render(self, request: KubeRequest) -> Any:
+        """Answer, now or later."""
+        path = request.info.path
+        match = self._matches.get((request.method, path))
+        if match is None:
+            try:
+                match = self._match(request.method, path)
+            except APIStatusError as error:
+                respond_error(request, error)
+                return NOT_DONE_YET
+        handler, arguments = match
+        return self.run(request, handler, arguments)
+
+    def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+        try:
+            # werkzeug has HEAD answered by what answers GET, which the reference does not.
+            endpoint, arguments = self._map.match(path, "NONE" if method == b"HEAD" else method.decode("latin-1"))
+        except (NotFound, RequestRedirect):
+            raise APIStatusError.path_not_found() from None
+        except MethodNotAllowed:
+            raise APIStatusError.method_not_allowed() from None
+        handler = self._handler(endpoint)
+        match = (handler, dict(arguments))
+        if len(path) <= REMEMBERED_PATH:
+            if len(self._matches) >= REMEMBERED:
+                self._matches.clear()
+            self._matches[method, path] = match
+        return match
+
+    def _handler(self, endpoint: str) -> Callable[..., Any]:
+        execute = self._app.execute_endpoint
+
+        def handle(request: KubeRequest, **arguments: Any) -> Any:
+            return execute(endpoint, request, **arguments)
+
+        return handle

@@ -8,6 +8,8 @@ is kept is the JSON around them.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -56,9 +58,13 @@ class TableEncoder:
         self.version = version
         self.include = include
         self.plain = JSONEncoder(endpoint)
-        self.columns: list[JSONObject] = columns(
-            endpoint.info.group, endpoint.gvk.kind, endpoint.gvk.version, endpoint.codec.describe
-        )
+        printer = endpoint.printer
+        if printer is None:
+            group, kind = endpoint.info.group, endpoint.gvk.kind
+            self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
+            self._row: Callable[[JSONObject], Any] = partial(row, group, kind)
+        else:
+            self.columns, self._row = printer.definitions, printer.row
         self._view = ("row", endpoint.gvk)
         self._columns = orjson.dumps(self.columns)
         self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
@@ -73,7 +79,7 @@ class TableEncoder:
         if pieces is None:
             obj = self.plain.codec.from_storage(orjson.loads(record.item))
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
-            kept = cell_pieces(row(group, kind, obj))
+            kept = cell_pieces(self._row(obj))
             conditions = row_conditions(group, kind, obj)
             rest = b'],"conditions":%b,"object":' % orjson.dumps(conditions) if conditions else b'],"object":'
             meta_end = 0 if self.plain.codec.converts else len(b'{"metadata":') + len(orjson.dumps(obj["metadata"]))
@@ -140,7 +146,7 @@ class TableEncoder:
     def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark: a row of blanks."""
         zero = self.plain.bookmark_object(revision, initial_events_end)
-        cells = cell_pieces(row(self.endpoint.info.group, self.endpoint.gvk.kind, zero))
+        cells = cell_pieces(self._row(zero))
         shown = cells[0]
         meta = orjson.dumps(bookmark_meta(revision, initial_events_end))
         if self.include == "None":

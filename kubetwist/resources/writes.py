@@ -14,12 +14,12 @@ from ..api.listoptions import (
     patch_options,
     update_options,
 )
-from ..api.options import DeleteOptions, ListOptions
+from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..storage.record import Record
 from .bodies import decode_object, named_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint
-from .negotiation import patch_media
+from .negotiation import PATCH_TYPES, patch_media
 from .patching import Patch, make_patch
 from .reads import Reads, check_name
 from .respond import respond_status
@@ -27,6 +27,9 @@ from .views import view
 
 if TYPE_CHECKING:
     from ..server.site import KubeRequest
+
+#: The longest name of a manager, in bytes.
+MANAGER_LENGTH = 128
 
 
 class Writes:
@@ -44,7 +47,8 @@ class Writes:
         options = create_options(request.query)
         obj = decode_object(request, endpoint, document, data, options.field_validation)
         scope = endpoint.scope(request, namespace)
-        result = await endpoint.storage.create(scope, endpoint.default(obj), options)
+        obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
+        result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, shown.one(result), shown.content_type)
 
     async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
@@ -75,6 +79,7 @@ class Writes:
         if problem is not None:
             raise APIStatusError.bad_request(problem)
         fresh: list[JSONObject] = [decoded]
+        manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
             # The store changes what it is given, so an attempt after a conflict starts from the document again.
@@ -82,7 +87,7 @@ class Writes:
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)
-            return obj
+            return endpoint.own(stored, obj, manager)
 
         result, created = await endpoint.storage.update(scope, name, change, options)
         request.respond(201 if created else 200, shown.one(result), shown.content_type)
@@ -91,21 +96,26 @@ class Writes:
         """PATCH of an object."""
         endpoint = self.endpoint
         check_name(name)
-        media = patch_media(request.getHeader(b"content-type"))
+        media = patch_media(
+            request.getHeader(b"content-type"), endpoint.patch_types, routed=endpoint.patch_types is PATCH_TYPES
+        )
         shown = view(endpoint, request, collection=False)
         options = patch_options(request.query, media)
         scope = endpoint.scope(request, namespace)
-        patch: Patch = make_patch(media, request.read_body(), endpoint, options.field_validation)
+        patch: Patch = await make_patch(media, request, endpoint, options)
+        manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
-            assert stored is not None, "patches do not create"
-            obj = patch.apply(endpoint.codec.from_storage(stored))
+            obj = patch.changed(stored)
             problem = named_otherwise(name, obj["metadata"].get("name"))
             if problem is not None:
                 raise APIStatusError.bad_request(problem)
-            return endpoint.default(obj)
+            obj = endpoint.default(obj)
+            return obj if patch.owns else endpoint.own(stored, obj, manager)
 
-        result, created = await endpoint.storage.update(scope, name, change, options, patching=True)
+        result, created = await endpoint.storage.update(
+            scope, name, change, options, patching=True, creating=patch.creates
+        )
         for problem in patch.problems:
             request.warn(problem)
         request.respond(201 if created else 200, shown.one(result), shown.content_type)
@@ -156,3 +166,11 @@ class Writes:
         if not data:
             return delete_options_from_query(request.query)
         return delete_options_from_body(await read_delete_body(request, self.endpoint, data))
+
+
+def manager_of(request: KubeRequest, options: WriteOptions) -> str:
+    """Who owns the fields of a write: who the query says, or else the program that the User-Agent begins with."""
+    if options.field_manager:
+        return options.field_manager
+    program = "".join(filter(str.isprintable, request.user_agent.partition("/")[0]))
+    return program.encode()[:MANAGER_LENGTH].decode("utf-8", "ignore")

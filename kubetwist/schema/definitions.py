@@ -15,6 +15,9 @@ from pathlib import Path
 import orjson
 
 from ..api.resource import GroupVersionKind, JSONObject
+from .mergebuilder import MergeTypeBuilder
+from .mergetypes import MergeType
+from .nodes import StructNode
 from .objecttype import ObjectType
 from .openapi import openapi_schema
 from .protobuf import ProtobufTypes
@@ -60,6 +63,7 @@ class Definitions:
 
     @ivar minor: The release, C{"1.36"}.
     @ivar protobuf: The types as protobuf has them.
+    @ivar merge_types: The types as field ownership has them.
     """
 
     def __init__(self, minor: str, encoded: dict[str, bytes], kinds: dict[GroupVersionKind, str]) -> None:
@@ -70,6 +74,7 @@ class Definitions:
         self._descriptions: dict[str, dict[str, str]] = {}
         self._builder = TypeBuilder(self._schema)
         self.protobuf = ProtobufTypes(self._schema)
+        self.merge_types = MergeTypeBuilder(self._schema)
 
     @classmethod
     def load(cls, minor: str) -> Definitions:
@@ -119,6 +124,22 @@ class Definitions:
         if known is None:
             known = self._types[gvk] = ObjectType(gvk, self._builder.struct(self._kinds[gvk]))
         return known
+
+    def merge_type_for(self, gvk: GroupVersionKind) -> MergeType:
+        """
+        The type of a kind as field ownership has it.
+
+        @raise KeyError: The release has no such kind.
+        """
+        return self.merge_types.named(self._kinds[gvk])
+
+    def struct(self, definition: str) -> StructNode:
+        """
+        The type of a definition that is no kind: C{io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta}.
+
+        @raise KeyError: The release has no such definition.
+        """
+        return self._builder.struct(definition)
 
     def description(self, definition: str, field: str) -> str:
         """

@@ -1,15 +1,15 @@
 """
 The numbers that the fields of the built-in types have in protobuf.
 
-They stand in C{fieldnumbers.txt} beside this module, which is read when the first protobuf body comes. They are facts of
-the wire protocol, those of the C{generated.proto} and C{types.go} files of k8s.io/api, apimachinery, apiextensions-apiserver
-and kube-aggregator, releases 1.25 to 1.37; a number, once given, stays. What is only answered, never sent
-(C{APIResourceList}), is not there.
+They stand in C{fieldnumbers.txt} beside this module, which is read when the first protobuf body comes. They are facts
+of the wire protocol, those of the C{generated.proto} and C{types.go} files of k8s.io/api, apimachinery,
+apiextensions-apiserver and kube-aggregator, releases 1.25 to 1.37; a number, once given, stays. What is only answered,
+never sent (C{APIResourceList}), is not there.
 
-A line C{[group]} begins the types of an API group. Then comes a line for each type: its name, with a version in front if it
-is about that version only, and its fields by their JSON names, in the order of their numbers. A number is one more than
-the one before it, beginning with 1, unless it is given: C{name=7}. C{*Name} is a message of the type C{Name} whose fields
-are, in JSON, those of the type itself. A line that begins with a blank continues the one before.
+A line C{[group]} begins the types of an API group. Then comes a line for each type: its name, with a version in front
+if it is about that version only, and its fields by their JSON names, in the order of their numbers. A number is one
+more than the one before it, beginning with 1, unless it is given: C{name=7}. C{*Name} is a message of the type C{Name}
+whose fields are, in JSON, those of the type itself. A line that begins with a blank continues the one before.
 """
 
 from __future__ import annotations

@@ -60,7 +60,11 @@ _UNIT_STARTS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "w
 
 
 def _duration(text: str) -> bool:
-    if parse_duration(text) is not None:
+    try:
+        parse_duration(text)
+    except ValueError:
+        pass
+    else:
         return True
     units = [unit.lower() for _, unit in _DURATION_PARTS.findall(text)]
     return any(unit in _UNITS or unit.startswith(_UNIT_STARTS) for unit in units)
@@ -134,7 +138,7 @@ def _uri(text: str) -> bool:
 
 
 def _email(text: str) -> bool:
-    _, address = parseaddr(text, strict=True)
+    _, address = parseaddr(text)
     local, at, domain = address.rpartition("@")
     return bool(at and local and domain) and " " not in address and "\n" not in text
 

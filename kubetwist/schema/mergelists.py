@@ -164,7 +164,7 @@ class Associative(MergeType):
             return live
         theirs = self._items(applied)
         mine = self._items(live)
-        steps = [self.step(item) for item in live]
+        steps = list(mine) if len(mine) == len(live) else [self.step(item) for item in live]
         wanted = list(theirs)
         shared = iter([step for step in wanted if step in mine])
         following = next(shared, None)
@@ -352,5 +352,6 @@ def _step(*parts: Any) -> str:
     return key_step(dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
-# The same few items come again and again. Values of different types that Python takes for equal are told apart.
-_cached_step = lru_cache(maxsize=8192, typed=True)(_step)
+# The same items come again and again, also within one write: the size is for lists as long as they get.
+# Values of different types that Python takes for equal are told apart.
+_cached_step = lru_cache(maxsize=1 << 15, typed=True)(_step)

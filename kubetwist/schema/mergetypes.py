@@ -69,7 +69,7 @@ class MergeType:
         return applied
 
     def without(self, value: Any, fields: FieldSet) -> Any:
-        """C{value} less the items of lists and maps, and the fields, that are in C{fields}; L{None} when none is left."""
+        """C{value} less the fields, and items of lists and maps, that are in C{fields}; L{None} when none is left."""
         return value
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:

@@ -120,12 +120,12 @@ class Message:
                         else:
                             out[name] = [item]
                     elif how == MESSAGES:
-                        item = {}
-                        extra.read(data, position, stop, item, depth + 1)
+                        inner = {}
+                        extra.read(data, position, stop, inner, depth + 1)
                         if name in out:
-                            out[name].append(item)
+                            out[name].append(inner)
                         else:
-                            out[name] = [item]
+                            out[name] = [inner]
                     elif how == MAP:
                         if name not in out:
                             out[name] = {}
@@ -159,9 +159,7 @@ class Message:
         return read
 
 
-def _read_entry(
-    data: bytes, position: int, end: int, entries: JSONObject, read_value: ValueReader, depth: int
-) -> None:
+def _read_entry(data: bytes, position: int, end: int, entries: JSONObject, read_value: ValueReader, depth: int) -> None:
     """Read one entry of a map: the key is field 1, the value 2, and both may be missing."""
     key = ""
     value_start = value_stop = 0

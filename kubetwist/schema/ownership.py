@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+import orjson
+
 from ..api.resource import JSONObject
 from .fieldset import (
     LEAF,
@@ -205,12 +207,13 @@ class Ownership:
         return changes
 
     def apply(
-        self, managers: Managers, live: JSONObject, applied: JSONObject, manager: Manager, force: bool
+        self, managers: Managers, live: JSONObject, applied: JSONObject, manager: Manager, now: str, force: bool
     ) -> JSONObject:
         """
         Merge what C{manager} applies, and note it in C{managers}.
 
         @param applied: Checked by the type.
+        @param now: The time, as the entry has it if anything changed.
         @return: The object with it, which is C{live} itself when nothing changed.
         @raise Conflicts: Others own what would change, and it is not forced; C{managers} is spoilt.
         """
@@ -218,20 +221,21 @@ class Ownership:
         last = managers.get(manager)
         own = self._allowed(self.type.owned(applied))
         managers[manager] = Entry(self.version, last.time if last else "", own)
-        if last is not None and last.fields:
+        if last is not None and last.fields and self._drops(last, own):
             merged = self._pruned(merged, managers, last)
         known = {self.version: self.compare(live, merged, self.version)}
         if not force:
             self._check_conflicts(managers, live, merged, manager, known)
         self._release(managers, live, merged, known, keep=manager)
         own = difference(own, NOBODYS)
+        unchanged = same(live, merged)
         if not own:
             managers.pop(manager, None)
-        elif last is not None and last.fields == own and last.api_version == self.version:
-            managers[manager] = last
-        else:
+        elif unchanged:
             managers[manager] = Entry(self.version, last.time if last else "", own)
-        return live if same(live, merged) else merged
+        else:
+            managers[manager] = Entry(self.version, now, own)
+        return live if unchanged else merged
 
     def _check_conflicts(
         self,
@@ -253,6 +257,12 @@ class Ownership:
             raise Conflicts(found)
 
     # --- what nobody applies any more
+
+    def _drops(self, last: Entry, own: FieldSet) -> bool:
+        """Whether an applier, who owned C{last}, does not own something of it any more."""
+        if last.api_version != self.version:
+            return True
+        return bool(difference(self.type.named(last.fields), self.type.named(own)))
 
     def _pruned(self, merged: JSONObject, managers: Managers, last: Entry) -> JSONObject:
         """C{merged} less what its applier applied last time and, like everybody else, does not own now."""
@@ -288,16 +298,15 @@ class Ownership:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal, which C{1} and C{true} are not, though Python thinks so."""
-    if one.__class__ is not other.__class__:
-        return (
-            isinstance(one, (int, float))
-            and isinstance(other, (int, float))
-            and not isinstance(one, bool)
-            and not isinstance(other, bool)
-            and one == other
-        )
+    if one != other:
+        return False
+    sort = orjson.OPT_SORT_KEYS
+    return orjson.dumps(one, option=sort) == orjson.dumps(other, option=sort) or _same(one, other)
+
+
+def _same(one: Any, other: Any) -> bool:
     if one.__class__ is dict:
-        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+        return all(_same(value, other[name]) for name, value in one.items())
     if one.__class__ is list:
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+        return all(map(_same, one, other))
+    return isinstance(one, bool) is isinstance(other, bool)

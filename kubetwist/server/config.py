@@ -21,6 +21,7 @@ class ServerConfig:
     @ivar backend: Opened before anything is started that needs it.
     @ivar authorizer: Set before the servers are built.
     @ivar authenticator: Set before the servers are built.
+    @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
     """
@@ -34,6 +35,7 @@ class ServerConfig:
     authenticator: Any = None
     stores: Any = None
     address: str = ""
+    token_issuer: Any = None
 
     @property
     def endpoint(self) -> tuple[str, int]:

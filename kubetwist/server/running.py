@@ -21,6 +21,7 @@ from ..storage.errors import KeyNotFound, StorageError
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
+from .tokens import make_token_issuer
 from .errors import StartError
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
@@ -86,6 +87,7 @@ class APIServer:
         backend = make_backend(options, reactor)
         config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
         self._config = config
+        config.token_issuer = make_token_issuer(options, self._data)
         config.authorizer = make_authorizer(options, config)
         authenticator = config.authenticator = make_authenticator(options, reactor)
         server = self._server = create_server_chain(config, self._install)

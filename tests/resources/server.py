@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import orjson
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 
-from kubetwist.api.resource import GroupResource, UserInfo
+from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.registry.kinds import ResourceInfo, kinds_for
 from kubetwist.registry.stores import Stores
@@ -51,14 +51,18 @@ class Server:
     def __init__(
         self,
         *resources: str,
-        windows: Mapping[GroupResource, Mapping[str, int]] | None = None,
         user: UserInfo = ADMIN,
+        **options: Any,
     ) -> None:
+        """
+        @param resources: Their names.
+        @param options: For L{Stores}.
+        """
         self.clock = Clock()
         self.clock.advance(1_800_000_000)
         self.backend = MemoryStorage(self.clock)
         self.infos = [info for info in all_kinds() if info.resource in resources]
-        self.stores = Stores(self.backend, self.clock, windows=windows)
+        self.stores = Stores(self.backend, self.clock, **options)
         self.stores.add(self.infos)
         self.done_in_threads: list[Callable[..., Any]] = []
         layer = Layer("test", NotFound())

@@ -1,0 +1,170 @@
+"""Fills in and enforces what the limit ranges of a namespace say of pods and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.errors import APIStatusError
+from ..api.quantity import Quantity
+from ..api.resource import GroupResource, JSONObject
+from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from ..registry.podresources import Amounts, amounts, pod_amounts
+
+ANNOTATION: Final = "kubernetes.io/limit-ranger"
+
+_Rule = Callable[[str, str, Quantity, Amounts, Amounts], str | None]
+
+
+@implementer(IMutatingAdmission, IValidatingAdmission)
+@frozen
+class LimitRanger:
+    """See kubernetes, C{plugin/pkg/admission/limitranger/admission.go}."""
+
+    name: ClassVar[str] = "LimitRanger"
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        if attributes.resource != "pods" or attributes.operation != "CREATE" or not _concerns(attributes):
+            return
+        assert attributes.object is not None
+        for limit_range in attributes.context.lookup_all("", "limitranges", attributes.namespace):
+            _fill_in(attributes.object, limit_range)
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        if not _concerns(attributes):
+            return
+        obj = attributes.object
+        assert obj is not None
+        problems_of = pod_problems if attributes.resource == "pods" else claim_problems
+        for limit_range in attributes.context.lookup_all("", "limitranges", attributes.namespace):
+            problems = list(dict.fromkeys(problems_of(obj["spec"], limit_range)))
+            if problems:
+                why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+                raise APIStatusError.forbidden(GroupResource("", attributes.resource), attributes.name, why)
+
+
+def _concerns(attributes: AdmissionAttributes) -> bool:
+    """New and resized pods, and claims that are not on their way out."""
+    old = attributes.old_object
+    if attributes.group or attributes.object is None or (old and old["metadata"].get("deletionTimestamp")):
+        return False
+    if attributes.resource == "pods":
+        return attributes.subresource == ("" if attributes.operation == "CREATE" else "resize")
+    return attributes.resource == "persistentvolumeclaims" and not attributes.subresource
+
+
+def _limits(limit_range: JSONObject, kind: str) -> Iterator[JSONObject]:
+    for limit in (limit_range.get("spec") or {}).get("limits") or ():
+        if limit.get("type") == kind:
+            yield limit
+
+
+def _fill_in(pod: JSONObject, limit_range: JSONObject) -> None:
+    """Give containers the defaults for what they do not say, and tell so in an annotation."""
+    limits: JSONObject = {}
+    requests: JSONObject = {}
+    for limit in _limits(limit_range, "Container"):
+        requests.update(limit.get("defaultRequest") or {})
+        limits.update(limit.get("default") or {})
+    if not limits and not requests:
+        return
+    notes: list[str] = []
+    for field, what in (("containers", "container"), ("initContainers", "init container")):
+        for container in pod["spec"].get(field) or ():
+            for part, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
+                resources = container.setdefault("resources", {})
+                said = resources.get(part) or {}
+                added = {name: value for name, value in defaults.items() if name not in said}
+                if added:
+                    resources[part] = {**said, **added}
+                    notes.append(f"{', '.join(sorted(added))} {word} for {what} {container.get('name', '')}")
+    if notes:
+        annotations = pod["metadata"].get("annotations") or {}
+        pod["metadata"]["annotations"] = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
+
+
+def pod_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
+    """What a limit range forbids of a pod."""
+    for limit in (limit_range.get("spec") or {}).get("limits") or ():
+        if limit.get("type") == "Container":
+            for field in ("containers", "initContainers"):
+                for container in spec.get(field) or ():
+                    resources = container.get("resources") or {}
+                    used = amounts(resources.get("requests")), amounts(resources.get("limits"))
+                    yield from _broken(limit, "Container", *used)
+        elif limit.get("type") == "Pod":
+            yield from _broken(limit, "Pod", pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
+
+
+def claim_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
+    """What a limit range forbids of a claim of storage."""
+    requests = amounts((spec.get("resources") or {}).get("requests"))
+    for limit in _limits(limit_range, "PersistentVolumeClaim"):
+        for rules, check in ((limit.get("min"), _minimum), (limit.get("max"), _maximum_request)):
+            for name, bound in sorted(amounts(rules).items()):
+                problem = check("PersistentVolumeClaim", name, bound, requests, {})
+                if problem:
+                    yield problem
+
+
+def _broken(limit: JSONObject, kind: str, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    checks: tuple[tuple[str, _Rule], ...] = (("min", _minimum), ("max", _maximum), ("maxLimitRequestRatio", _ratio))
+    for field, check in checks:
+        for name, bound in sorted(amounts(limit.get(field)).items()):
+            problem = check(kind, name, bound, requests, limits)
+            if problem:
+                yield problem
+
+
+def _minimum(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+    said = f"minimum {name} usage per {kind} is {bound}"
+    if name not in requests:
+        return f"{said}.  No request is specified"
+    if requests[name] < bound:
+        return f"{said}, but request is {requests[name]}"
+    if name in limits and limits[name] < bound:
+        return f"{said}, but limit is {limits[name]}"
+    return None
+
+
+def _maximum(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+    said = f"maximum {name} usage per {kind} is {bound}"
+    if name not in limits:
+        return f"{said}.  No limit is specified"
+    if limits[name] > bound:
+        return f"{said}, but limit is {limits[name]}"
+    if name in requests and requests[name] > bound:
+        return f"{said}, but request is {requests[name]}"
+    return None
+
+
+def _maximum_request(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+    said = f"maximum {name} usage per {kind} is {bound}"
+    if name not in requests:
+        return f"{said}.  No request is specified"
+    if requests[name] > bound:
+        return f"{said}, but request is {requests[name]}"
+    return None
+
+
+def _ratio(kind: str, name: str, bound: Quantity, requests: Amounts, limits: Amounts) -> str | None:
+    said = f"{name} max limit to request ratio per {kind} is {bound}"
+    if not requests.get(name):
+        return f"{said}, but no request is specified or request is 0"
+    if not limits.get(name):
+        return f"{said}, but no limit is specified or limit is 0"
+    ratio = limits[name].value / requests[name].value
+    if ratio > bound.value:
+        return f"{said}, but provided ratio is {float(ratio):f}"
+    return None

@@ -1,0 +1,196 @@
+"""
+JSONPath as far as custom resources use it, in the dialect of kubernetes/client-go, C{util/jsonpath}.
+
+Fields (C{.spec.x}, C{['a.b']}), indexes, slices, wildcards, recursive descent and filters that compare with a constant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+#: One step: from values to values.
+Step = Callable[[Iterator[Any]], Iterator[Any]]
+
+_NAME: Final = re.compile(r"(?:[^.\[\]\\{}()|'\"\s]|\\.)+")
+_QUOTED: Final = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*\]""")
+_INDEXES: Final = re.compile(r"\[\s*(-?[0-9]+(?:\s*,\s*-?[0-9]+)*)\s*\]")
+_SLICE: Final = re.compile(r"\[\s*(-?[0-9]*)\s*:\s*(-?[0-9]*)\s*(?::\s*(-?[0-9]*)\s*)?\]")
+_FILTER: Final = re.compile(
+    r"""\[\?\(\s*@((?:[^=!<>\s'"()]|\\.)*)\s*(?:(==|!=|<=|>=|<|>)\s*(?:"([^"]*)"|'([^']*)'|([^\s()]+))\s*)?\)\]"""
+)
+
+
+class JSONPathError(ValueError):
+    """A path that can not be read."""
+
+
+class JSONPath:
+    """
+    A path, compiled.
+
+    @ivar text: As it was written.
+    """
+
+    def __init__(self, text: str) -> None:
+        """
+        @raise JSONPathError: It is none.
+        """
+        self.text = text
+        self._steps = tuple(_parsed(text))
+
+    def find(self, value: Any) -> list[Any]:
+        """All values at the path, which may be none; keys that are not there are no mistake."""
+        values: Iterator[Any] = iter((value,))
+        for step in self._steps:
+            values = step(values)
+        return list(values)
+
+
+def _parsed(text: str) -> Iterator[Step]:
+    at = 0
+    if text.startswith("$"):
+        at = 1
+    while at < len(text):
+        if text.startswith("..", at):
+            yield _descend
+            at += 1
+            if text.startswith("[", at + 1):
+                at += 1
+            continue
+        if text[at] == ".":
+            at += 1
+            if at == len(text):
+                return
+            if text[at] == "[":
+                continue
+            if text[at] == "*":
+                yield _wildcard
+                at += 1
+                continue
+        if text[at] == "[":
+            step, at = _bracket(text, at)
+            yield step
+            continue
+        match = _NAME.match(text, at)
+        if match is None:
+            raise JSONPathError(f"unrecognized character in path: {text!r}")
+        yield _field(re.sub(r"\\(.)", r"\1", match[0]))
+        at = match.end()
+
+
+def _bracket(text: str, at: int) -> tuple[Step, int]:
+    if text.startswith("[*]", at):
+        return _wildcard, at + 3
+    match = _QUOTED.match(text, at)
+    if match is not None:
+        return _field(re.sub(r"\\(.)", r"\1", match[1] if match[1] is not None else match[2])), match.end()
+    match = _INDEXES.match(text, at)
+    if match is not None:
+        return _indexes([int(one) for one in match[1].split(",")]), match.end()
+    match = _SLICE.match(text, at)
+    if match is not None:
+        return _slice(*(int(one) if one else None for one in match.groups())), match.end()
+    match = _FILTER.match(text, at)
+    if match is not None:
+        return _filter(match), match.end()
+    raise JSONPathError(f"unterminated array or unrecognized filter in path: {text!r}")
+
+
+def _field(name: str) -> Step:
+    def step(values: Iterator[Any]) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, dict) and name in value:
+                yield value[name]
+
+    return step
+
+
+def _wildcard(values: Iterator[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, list):
+            yield from value
+        elif isinstance(value, dict):
+            yield from (value[name] for name in sorted(value))
+
+
+def _descend(values: Iterator[Any]) -> Iterator[Any]:
+    pending = list(values)[::-1]
+    while pending:
+        value = pending.pop()
+        yield value
+        if isinstance(value, dict):
+            pending += [value[name] for name in sorted(value, reverse=True)]
+        elif isinstance(value, list):
+            pending += value[::-1]
+
+
+def _indexes(indexes: list[int]) -> Step:
+    def step(values: Iterator[Any]) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, list):
+                yield from (value[index] for index in indexes if -len(value) <= index < len(value))
+
+    return step
+
+
+def _slice(start: int | None, stop: int | None, stride: int | None) -> Step:
+    if stride is not None and stride <= 0:
+        raise JSONPathError("step must be > 0")
+
+    def step(values: Iterator[Any]) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, list):
+                yield from value[start:stop:stride]
+
+    return step
+
+
+_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "==": lambda one, other: bool(one == other),
+    "!=": lambda one, other: bool(one != other),
+    "<": lambda one, other: bool(one < other),
+    "<=": lambda one, other: bool(one <= other),
+    ">": lambda one, other: bool(one > other),
+    ">=": lambda one, other: bool(one >= other),
+}
+
+
+def _filter(match: re.Match[str]) -> Step:
+    path = JSONPath(match[1])
+    compare = _COMPARE.get(match[2] or "")
+    wanted: Any = match[3] if match[3] is not None else match[4]
+    if wanted is None and match[5] is not None:
+        wanted = _constant(match[5])
+
+    def step(values: Iterator[Any]) -> Iterator[Any]:
+        for value in values:
+            if isinstance(value, list):
+                yield from (item for item in value if holds(item))
+
+    def holds(item: Any) -> bool:
+        found = path.find(item)
+        if not found:
+            return False
+        if compare is None:
+            return True
+        try:
+            return compare(found[0], wanted)
+        except TypeError:
+            return False
+
+    return step
+
+
+def _constant(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise JSONPathError(f"unrecognized constant: {text!r}") from None

@@ -1,0 +1,371 @@
+"""
+What follows from CustomResourceDefinitions: their names are accepted, they are established and served, and when they are
+deleted, what they defined goes first.
+
+In the reference these are several controllers that talk through the API. Here it is one that works off the names of
+definitions, one after the other, and what it writes are the same status updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.errors import APIStatusError
+from ..api.options import DeleteOptions, ListOptions, WriteOptions
+from ..api.resource import JSONObject
+from ..interfaces import IWatchSink
+from ..registry.apiapproval import approval
+from ..registry.customresources.definition import condition, holds
+from ..registry.customresources.served import ServedResource
+from ..registry.definitionstore import CLEANUP_FINALIZER, set_condition
+from ..registry.scope import RequestScope
+from ..registry.store import Store
+from ..registry.updates import UpdateRules
+from ..storage.record import Record
+from ..storage.window import DELETED
+
+#: Seconds until something that failed is tried again: at first, and at most.
+RETRY_FIRST: Final = 0.5
+RETRY_MOST: Final = 60.0
+
+_NAME_LISTS: Final = ("shortNames", "categories")
+
+
+class ICustomServer(Protocol):
+    """What serves custom resources: L{kubetwist.resources.customresources.CustomResources}."""
+
+    def install(self, crd: JSONObject, *, terminating: bool) -> ServedResource:
+        """Serve what an established definition defines."""
+
+    def remove(self, name: str) -> None:
+        """Serve it no more."""
+
+    def served(self, name: str) -> ServedResource | None:
+        """What is served for a definition."""
+
+
+@implementer(IWatchSink)
+class DefinitionController:
+    """Follows the store of definitions."""
+
+    _log = Logger()
+
+    def __init__(self, store: Store, server: ICustomServer, reactor: IReactorTime) -> None:
+        self._store = store
+        self._server = server
+        self._reactor = reactor
+        self._watch: Any = None
+        self._queue: dict[str, None] = {}
+        self._working = False
+        self._call: IDelayedCall | None = None
+        self._failures: dict[str, int] = {}
+        self._retries: dict[str, IDelayedCall] = {}
+        self._emptied: dict[str, _Emptied] = {}
+        self._stopped = False
+
+    # --- life
+
+    def start(self) -> None:
+        """Serve what is established, and follow changes from now on."""
+        self._watch = self._store.cache.watch("", sink=self, initial=True)
+
+    def stop(self) -> None:
+        """Do nothing more."""
+        self._stopped = True
+        if self._watch is not None:
+            self._watch.stop()
+        for call in (self._call, *self._retries.values()):
+            if call is not None and call.active():
+                call.cancel()
+        for waiting in self._emptied.values():
+            waiting.stop()
+
+    # --- IWatchSink
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """A definition changed: what is served follows at once, everything else in turn."""
+        name = record.name
+        if kind == DELETED:
+            self._remove(name)
+            self._reconsider_group(orjson.loads(record.item))
+            return
+        crd: JSONObject = orjson.loads(record.item)
+        self._serve(crd)
+        self._enqueue(name)
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """Nothing follows from a bookmark."""
+
+    def end(self, error: APIStatusError | None) -> None:
+        """The cache lost its place: begin anew when it is filled again."""
+        if self._stopped:
+            return
+        known = {record.name for record in self._store.cache.list().records} if self._store.cache.ready else None
+        if known is None:
+            self._reactor.callLater(RETRY_FIRST, self.end, None)
+            return
+        self.start()
+
+    # --- serving
+
+    def _serve(self, crd: JSONObject) -> None:
+        name: str = crd["metadata"]["name"]
+        if not holds(crd, "Established"):
+            self._server.remove(name)
+            return
+        try:
+            self._server.install(crd, terminating=bool(crd["metadata"].get("deletionTimestamp")))
+        except Exception:
+            # One bad definition is no reason not to serve the others.
+            self._log.failure("{name} can not be served", name=name)
+
+    def _remove(self, name: str) -> None:
+        self._server.remove(name)
+        self._queue.pop(name, None)
+        self._failures.pop(name, None)
+        waiting = self._emptied.pop(name, None)
+        if waiting is not None:
+            waiting.stop()
+
+    # --- the queue
+
+    def _enqueue(self, name: str) -> None:
+        self._queue[name] = None
+        if not self._working and self._call is None and not self._stopped:
+            self._call = self._reactor.callLater(0, self._work)
+
+    def _work(self) -> None:
+        self._call = None
+        self._working = True
+        Deferred.fromCoroutine(self._work_off()).addErrback(
+            lambda failure: self._log.failure("the controller of definitions failed", failure)
+        )
+
+    async def _work_off(self) -> None:
+        try:
+            while self._queue and not self._stopped:
+                name = next(iter(self._queue))
+                del self._queue[name]
+                try:
+                    await self._sync(name)
+                    self._failures.pop(name, None)
+                except APIStatusError as error:
+                    if error.code not in (404, 409):
+                        self._log.warn("{name}: {error}", name=name, error=error)
+                        self._again(name)
+                except Exception:
+                    self._log.failure("{name} could not be seen to", name=name)
+                    self._again(name)
+        finally:
+            self._working = False
+
+    def _again(self, name: str) -> None:
+        failures = self._failures[name] = self._failures.get(name, 0) + 1
+        delay = min(RETRY_FIRST * 2 ** (failures - 1), RETRY_MOST)
+        self._retries = {other: call for other, call in self._retries.items() if call.active()}
+        if name not in self._retries and not self._stopped:
+            self._retries[name] = self._reactor.callLater(delay, self._enqueue, name)
+
+    # --- one definition
+
+    async def _sync(self, name: str) -> None:
+        crd = self._store.lookup("", name)
+        if crd is None:
+            return
+        if crd["metadata"].get("deletionTimestamp"):
+            if CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
+                await self._finalize(name, crd)
+            return
+        changed = self._names(crd)
+        changed = self._approval(crd) or changed
+        if changed:
+            await self._write(name, crd)
+            return
+        if holds(crd, "NamesAccepted") and not holds(crd, "Established"):
+            message = "the initial names have been accepted"
+            set_condition(crd, "Established", "True", "InitialNamesAccepted", message)
+            await self._write(name, crd)
+
+    async def _write(self, name: str, crd: JSONObject, *, finalizers: bool = False) -> None:
+        """Write the status, and where it is asked for the finalizers, of a definition that nobody changed meanwhile."""
+
+        def change(stored: JSONObject | None) -> JSONObject:
+            assert stored is not None
+            if stored["metadata"]["resourceVersion"] != crd["metadata"]["resourceVersion"]:
+                raise APIStatusError.modified(self._store.group_resource, name)
+            stored["status"] = crd["status"]
+            if finalizers:
+                stored["metadata"]["finalizers"] = crd["metadata"].get("finalizers") or []
+            return stored
+
+        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+        await self._store.update(RequestScope(), name, change, WriteOptions(), rules, patching=True)
+
+    # --- names
+
+    def _group_others(self, group: str) -> Iterable[JSONObject]:
+        for record in self._store.cache.list().records:
+            crd: JSONObject = orjson.loads(record.item)
+            if crd["spec"]["group"] == group:
+                yield crd
+
+    def _names(self, crd: JSONObject) -> bool:
+        """Accept the names that nobody has; tell whether anything changed."""
+        wanted: JSONObject = crd["spec"]["names"]
+        status = crd.setdefault("status", {})
+        accepted: JSONObject = {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
+        if _same_names(wanted, accepted):
+            return False
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for other in self._group_others(crd["spec"]["group"]):
+            taken = (other.get("status") or {}).get("acceptedNames") or {}
+            resources |= {taken.get("plural", ""), taken.get("singular", ""), *(taken.get("shortNames") or ())}
+            kinds |= {taken.get("kind", ""), taken.get("listKind", "")}
+        names = dict(accepted)
+        problem: tuple[str, str] | None = None
+        for field, reason, used in (
+            ("plural", "PluralConflict", resources),
+            ("singular", "SingularConflict", resources),
+            ("shortNames", "ShortNamesConflict", resources),
+            ("kind", "KindConflict", kinds),
+            ("listKind", "ListKindConflict", kinds),
+        ):
+            why = _conflict(wanted.get(field), accepted.get(field), used)
+            if why:
+                problem = reason, why
+            elif wanted.get(field):
+                names[field] = wanted[field]
+            else:
+                names.pop(field, None)
+        names.pop("categories", None)
+        if wanted.get("categories"):
+            names["categories"] = wanted["categories"]
+        before = orjson.dumps(status, option=orjson.OPT_SORT_KEYS)
+        status["acceptedNames"] = {"plural": "", "kind": "", **names}
+        if problem is None:
+            set_condition(crd, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
+        else:
+            set_condition(crd, "NamesAccepted", "False", *problem)
+        if not holds(crd, "Established"):
+            if problem is None:
+                message = "the initial names have been accepted"
+                set_condition(crd, "Established", "False", "Installing", message)
+            elif condition(crd, "Established") is None:
+                set_condition(crd, "Established", "False", "NotAccepted", "not all names are accepted")
+        return orjson.dumps(status, option=orjson.OPT_SORT_KEYS) != before
+
+    def _reconsider_group(self, crd: JSONObject) -> None:
+        """Names have become free."""
+        for other in self._group_others(crd["spec"]["group"]):
+            self._enqueue(other["metadata"]["name"])
+
+    def _approval(self, crd: JSONObject) -> bool:
+        """Tell in the status whether a definition in a group of the community's was approved."""
+        verdict = approval(crd)
+        if verdict is None:
+            return False
+        status, reason, message = verdict
+        found = condition(crd, "KubernetesAPIApprovalPolicyConformant")
+        if found is not None and (found["status"], found.get("reason"), found.get("message")) == verdict:
+            return False
+        set_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message)
+        return True
+
+    # --- the end
+
+    async def _finalize(self, name: str, crd: JSONObject) -> None:
+        """Delete all objects, wait until they are gone, and let the definition go."""
+        waiting = self._emptied.get(name)
+        if waiting is not None:
+            if not waiting.empty:
+                return
+            del self._emptied[name]
+            self._terminated(crd, "InstanceDeletionCompleted", "removed all instances")
+            await self._let_go(name, crd)
+            return
+        message = "CustomResource deletion is in progress"
+        set_condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message)
+        await self._write(name, crd)
+        served = self._server.served(name)
+        if not holds(crd, "Established") or served is None:
+            crd = self._store.lookup("", name) or crd
+            self._terminated(crd, "NeverEstablished", "resource was never established")
+            await self._let_go(name, crd)
+            return
+        await served.start()
+        for namespace in {record.namespace for record in served.cache.list().records}:
+            scope = RequestScope(namespace)
+            await served.main.delete_collection(scope, DeleteOptions(), ListOptions())
+        self._emptied[name] = _Emptied(served, lambda: self._enqueue(name))
+        self._enqueue(name)
+
+    def _terminated(self, crd: JSONObject, reason: str, message: str) -> None:
+        set_condition(crd, "Terminating", "False", reason, message)
+        meta = crd["metadata"]
+        meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
+
+    async def _let_go(self, name: str, crd: JSONObject) -> None:
+        await self._write(name, crd, finalizers=True)
+
+
+def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:
+    fields = ("plural", "singular", "kind", "listKind")
+    if any((wanted.get(field) or "") != (accepted.get(field) or "") for field in fields):
+        return False
+    return all((wanted.get(field) or []) == (accepted.get(field) or []) for field in _NAME_LISTS)
+
+
+def _conflict(wanted: Any, accepted: Any, used: set[str]) -> str:
+    """Why a name, or a list of names, can not be had."""
+    if isinstance(wanted, list):
+        mine = set(accepted or ())
+        taken = list(dict.fromkeys(name for name in wanted if name not in mine and name in used))
+        texts = [f'"{name}" is already in use' for name in taken]
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+    if not wanted or wanted == accepted or wanted not in used:
+        return ""
+    return f'"{wanted}" is already in use'
+
+
+@implementer(IWatchSink)
+class _Emptied:
+    """Waits for the last object of a custom resource to go."""
+
+    def __init__(self, served: ServedResource, done: Callable[[], None]) -> None:
+        self._cache = served.cache
+        self._done = done
+        self._watch = self._cache.watch("", sink=self) if len(self._cache) else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left."""
+        return len(self._cache) == 0
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """Something happened to an object."""
+        if self.empty:
+            self.stop()
+            self._done()
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """Nothing follows from a bookmark."""
+
+    def end(self, error: APIStatusError | None) -> None:
+        """The cache is gone, or begins anew: look again."""
+        self._watch = None
+        self._done()
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None

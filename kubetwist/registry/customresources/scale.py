@@ -1,0 +1,121 @@
+"""The C{scale} of a custom resource: a Scale made of what its definition points to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from zope.interface import implementer
+
+from ...api.errors import APIStatusError
+from ...api.options import GetOptions, WriteOptions
+from ...api.resource import JSONObject
+from ...interfaces import IPatcher
+from ...storage.record import Record
+from ..scope import RequestScope
+from ..updates import UpdateRules, parse_version
+from .store import CustomStore
+from .strategy import nested, wrong_type
+
+#: What stands for replicas that are not set, where a patch starts from them.
+_UNSET: Final = -(1 << 31)
+
+
+@implementer(IPatcher)
+class CustomScaleStore:
+    """How many replicas an object wants and has, as C{autoscaling/v1, Scale}."""
+
+    def __init__(self, store: CustomStore, paths: JSONObject) -> None:
+        self._store = store
+        self.info = store.info
+        self._spec: str = paths["specReplicasPath"]
+        self._status: str = paths["statusReplicasPath"]
+        self._selector: str = paths.get("labelSelectorPath") or ""
+
+    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
+        """See L{kubetwist.interfaces.IGetter.get}."""
+        obj = self._store.load(self._store.existing(scope, name))
+        if _integer(obj, self._spec) is None:
+            raise APIStatusError.internal(f'the spec replicas field "{self._spec}" does not exist')
+        return self._scale(obj)
+
+    def _scale(self, obj: JSONObject) -> JSONObject:
+        meta = obj["metadata"]
+        names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        status: JSONObject = {"replicas": _integer(obj, self._status) or 0}
+        selector = _found(obj, self._selector) if self._selector else None
+        if selector:
+            if not isinstance(selector, str):
+                raise APIStatusError.unknown(wrong_type(self._selector, selector, "string"))
+            status["selector"] = selector
+        spec = _integer(obj, self._spec)
+        return {
+            "kind": "Scale",
+            "apiVersion": "autoscaling/v1",
+            "metadata": {name: meta[name] for name in names if name in meta},
+            "spec": {"replicas": spec} if spec else {},
+            "status": status,
+        }
+
+    def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
+        """As the store's."""
+        self._store.check_uid(scope, obj, old)
+
+    async def update(
+        self,
+        scope: RequestScope,
+        name: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+        *,
+        patching: bool = False,
+    ) -> tuple[Any, bool]:
+        """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
+        store = self._store
+
+        def scaled(stored: JSONObject | None) -> JSONObject:
+            assert stored is not None, "scales do not create"
+            before = self._scale(stored)
+            if _integer(stored, self._spec) is None:
+                before["spec"]["replicas"] = _UNSET
+            wanted = change(before)
+            replicas = (wanted.get("spec") or {}).get("replicas", 0)
+            if replicas == _UNSET:
+                raise APIStatusError.bad_request(f'the spec replicas field "{self._spec}" cannot be empty')
+            version = parse_version(wanted["metadata"].get("resourceVersion", ""))
+            if version and str(version) != stored["metadata"]["resourceVersion"]:
+                raise APIStatusError.modified(store.group_resource, name)
+            _put(stored, self._spec, replicas)
+            return stored
+
+        strategy = store.strategy
+        rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True)
+        record, _ = await store.update(scope, name, scaled, options, rules, patching=True)
+        assert isinstance(record, Record)
+        return self._scale(store.load(record)), False
+
+
+def _found(obj: JSONObject, path: str) -> Any:
+    try:
+        return nested(obj, path)
+    except LookupError as error:
+        raise APIStatusError.unknown(str(error)) from None
+
+
+def _integer(obj: JSONObject, path: str) -> int | None:
+    value = _found(obj, path)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise APIStatusError.unknown(wrong_type(path, value, "int64"))
+    return value
+
+
+def _put(obj: JSONObject, path: str, value: int) -> None:
+    *way, last = path.removeprefix(".").split(".")
+    for name in way:
+        inner = obj.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise APIStatusError.unknown(f"value cannot be set because {path} is not a map[string]interface{{}}")
+        obj = inner
+    obj[last] = value

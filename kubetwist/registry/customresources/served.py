@@ -1,0 +1,121 @@
+"""A custom resource that is served: its cache and stores, made when somebody first asks for an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...schema.mismatch import DecodeError
+from ...storage.record import Record
+from ...storage.watchcache import WatchCache
+from .codec import CustomCodec
+from .definition import CustomDefinition, CustomVersion
+from .store import CustomStore
+from .strategy import CustomStrategy
+
+if TYPE_CHECKING:
+    from ..stores import Stores
+
+
+class ServedResource:
+    """
+    One custom resource.
+
+    @ivar terminating: The definition is being deleted: nothing may be created.
+    @ivar codec: For the version that is stored.
+    """
+
+    _log = Logger()
+
+    def __init__(self, definition: CustomDefinition, stores: Stores) -> None:
+        self.definition = definition
+        self.terminating = False
+        self.codec = CustomCodec(definition.version(definition.storage_version))
+        self._all = stores
+        self._cache: WatchCache | None = None
+        self._waiting: list[Deferred[None]] = []
+        self._stores: dict[str, CustomStore] = {}
+        self._stopped = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether the objects are in memory."""
+        return self._cache is not None and (self._cache.ready or not self._waiting)
+
+    @property
+    def cache(self) -> WatchCache:
+        """All its objects; there only when L{ready}."""
+        assert self._cache is not None
+        return self._cache
+
+    def start(self) -> Deferred[None]:
+        """Read the objects, if nobody has done so; fires when they are there."""
+        if self.ready or self._stopped:
+            return succeed(None)
+        waiter: Deferred[None] = Deferred()
+        self._waiting.append(waiter)
+        if self._cache is None:
+            self._cache = self._all.custom_cache(self.definition.info, self.record)
+            Deferred.fromCoroutine(self._cache.start()).addBoth(self._started)
+        return waiter
+
+    def _started(self, result: Failure | None) -> None:
+        waiting, self._waiting = self._waiting, []
+        if isinstance(result, Failure):
+            self._cache = None
+        elif self._stopped and self._cache is not None:
+            self._cache.stop()
+        for waiter in waiting:
+            if isinstance(result, Failure):
+                waiter.errback(result)
+            else:
+                waiter.callback(None)
+
+    def stop(self) -> None:
+        """End its watches, and forget its objects."""
+        self._stopped = True
+        if self._cache is not None and not self._waiting:
+            self._cache.stop()
+
+    def store(self, version: CustomVersion) -> CustomStore:
+        """The objects in a version; only when L{ready}."""
+        store = self._stores.get(version.name)
+        if store is None:
+            definition = self.definition
+            made = self._all.custom_store(self._make, definition.info, CustomStrategy(version), self.cache)
+            assert isinstance(made, CustomStore)
+            store = self._stores[version.name] = made
+            store.served = self
+            store.codec = CustomCodec(version)
+        return store
+
+    def _make(self, *arguments: object, **options: object) -> CustomStore:
+        return CustomStore(*arguments, selectable=self.definition.selectable(), **options)  # type: ignore[arg-type]
+
+    @property
+    def main(self) -> CustomStore:
+        """The objects in the stored version."""
+        return self.store(self.definition.version(self.definition.storage_version))
+
+    def record(self, key: str, value: bytes, revision: int) -> Record:
+        """A stored value as the cache keeps it: in the version that is stored now, in shape and with its defaults."""
+        obj = orjson.loads(value)
+        definition = self.definition
+        stored = str(obj.get("apiVersion", "")).rpartition("/")[2]
+        for name in dict.fromkeys((stored, definition.storage_version)):
+            try:
+                obj = definition.version(name).type.decode(obj, [])
+            except KeyError:
+                continue
+            except DecodeError as error:
+                self._log.warn("{key} of {crd} is malformed: {error}", key=key, crd=definition.name, error=error)
+        meta = obj.setdefault("metadata", {})
+        meta.setdefault("generation", 1)
+        if definition.namespaced and not meta.get("namespace"):
+            meta["namespace"] = key.partition("/")[0]
+        return Record.from_draft(key, revision, self.main.plain_draft(obj))

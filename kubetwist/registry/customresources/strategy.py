@@ -1,0 +1,171 @@
+"""The rules of a custom resource in one version, as its definition has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api.errors import Cause, invalid
+from ...api.goquote import quoted
+from ...api.names import qualified_name_problems
+from ...api.resource import JSONObject
+from ...schema.gotext import go_type
+from ...schema.listrules import embedded_causes, list_causes
+from ...schema.schemavalues import Correlation, TooManyAlternatives, ValueSchema
+from ..strategy import Strategy
+
+if TYPE_CHECKING:
+    from .definition import CustomVersion
+
+_STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
+_INT32: Final = (1 << 31) - 1
+
+
+class CustomStrategy(Strategy):
+    """Objects are in the strategy's version; their shape has been seen to when they were decoded."""
+
+    has_generation = True
+    allow_unconditional_update = False
+    standard_finalizers = False
+
+    def __init__(self, version: CustomVersion) -> None:
+        self.version = version
+        self.has_status = version.has_status
+
+    def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Whatever changes outside of the metadata makes a new generation, the status too where it is no subresource."""
+        return any(
+            obj.get(name) != old.get(name)
+            for name in obj.keys() | old.keys()
+            if name not in ("metadata", "kind", "apiVersion")
+        )
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """By the schema, then the paths of the scale, embedded resources and lists."""
+        causes = self._schema_causes(self.whole(obj), None)
+        causes += self._scale_causes(obj, spec=True)
+        if self.version.embeds:
+            causes += embedded_causes(obj, self.version.type.schema)
+        if self.version.unique_lists:
+            causes += list_causes(obj, self.version.type.schema)
+        return causes
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The same, but what was wrong before and stays as it is may stay."""
+        causes = self._schema_causes(self.whole(obj), self.whole(old))
+        causes += self._scale_causes(obj, spec=True)
+        if self.version.embeds:
+            causes += embedded_causes(obj, self.version.type.schema)
+        return causes + self._new_list_causes(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The status by its own part of the schema."""
+        causes: list[Cause] = []
+        schema = self.version.values.properties.get("status")
+        if schema is not None and "status" in obj:
+            before = Correlation(obj["status"], old["status"], schema) if "status" in old else None
+            causes += _causes(schema, obj["status"], "status", before)
+        causes += self._scale_causes(obj, spec=False)
+        return causes + self._new_list_causes(obj, old)
+
+    def whole(self, obj: JSONObject) -> JSONObject:
+        """An object with its kind and apiVersion, of which a schema may speak."""
+        gvk = self.version.gvk
+        return {**obj, "kind": gvk.kind, "apiVersion": gvk.api_version}
+
+    def _schema_causes(self, obj: JSONObject, old: JSONObject | None) -> list[Cause]:
+        schema = self.version.values
+        return _causes(schema, obj, "", None if old is None else Correlation(obj, old, schema))
+
+    def _new_list_causes(self, obj: JSONObject, old: JSONObject) -> list[Cause]:
+        if not self.version.unique_lists:
+            return []
+        schema = self.version.type.schema
+        causes = list_causes(obj, schema)
+        return [] if causes and list_causes(old, schema) else causes
+
+    def _scale_causes(self, obj: JSONObject, *, spec: bool) -> list[Cause]:
+        scale = self.version.scale
+        if scale is None:
+            return []
+        causes = _replicas_causes(obj, scale["specReplicasPath"]) if spec else []
+        causes += _replicas_causes(obj, scale["statusReplicasPath"])
+        selector = scale.get("labelSelectorPath")
+        if selector:
+            try:
+                value = nested(obj, selector)
+            except LookupError as error:
+                causes.append(invalid(selector, "", str(error)))
+            else:
+                if value is not None and not isinstance(value, str):
+                    causes.append(invalid(selector, "", wrong_type(selector, value, "string")))
+        return causes
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """New finalizers whose names could be anybody's."""
+        fresh = set(obj["metadata"].get("finalizers") or ())
+        if old is not None:
+            fresh -= set(old["metadata"].get("finalizers") or ())
+        texts: list[str] = []
+        for name in sorted(fresh):
+            where = f"metadata.finalizers: {quoted(name)}"
+            texts += [f"{where}: {problem}" for problem in qualified_name_problems(name)]
+            if "/" not in name and name not in _STANDARD_FINALIZERS:
+                path = " including a path (/)" if "." in name else ""
+                texts.append(
+                    f"{where}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other "
+                    "finalizer writers"
+                )
+        return texts
+
+
+def _causes(schema: ValueSchema, value: Any, prefix: str, correlation: Correlation | None) -> list[Cause]:
+    try:
+        if schema.accepts(value):
+            return []
+        return [problem.cause(prefix) for problem in schema.problems(value, "", correlation)]
+    except TooManyAlternatives:
+        return [invalid(prefix or "<nil>", "", "validating the object against its schema takes too long")]
+
+
+def _replicas_causes(obj: JSONObject, path: str) -> list[Cause]:
+    try:
+        value = nested(obj, path)
+    except LookupError as error:
+        return [invalid(path, 0, str(error))]
+    if value is None:
+        return []
+    if not isinstance(value, int) or isinstance(value, bool):
+        return [invalid(path, 0, wrong_type(path, value, "int64"))]
+    if value < 0:
+        return [invalid(path, value, "should be a non-negative integer")]
+    if value > _INT32:
+        return [invalid(path, value, f"should be less than or equal to {_INT32}")]
+    return []
+
+
+def nested(obj: JSONObject, path: str) -> Any:
+    """
+    The value at a dotted path; L{None} when there is nothing.
+
+    @raise LookupError: Something on the way is no object; the text is the reference's.
+    """
+    value: Any = obj
+    names = path.removeprefix(".").split(".")
+    for index, name in enumerate(names):
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            where = "." + ".".join(names[: index + 1])
+            raise LookupError(
+                f"{where} accessor error: {value} is of the type {go_type(value)}, expected map[string]interface{{}}"
+            )
+        if name not in value:
+            return None
+        value = value[name]
+    return value
+
+
+def wrong_type(path: str, value: Any, wanted: str) -> str:
+    """What is said of a value of another type at a dotted path."""
+    return f".{path.removeprefix('.')} accessor error: {value} is of the type {go_type(value)}, expected {wanted}"

@@ -1,0 +1,305 @@
+"""
+Keeps C{metadata.managedFields} true on every write to one endpoint, and carries out server-side apply.
+
+The rules are in L{kubetwist.schema.ownership}; here is what is around them: which entries count, versions of built-in
+kinds, errors as clients see them. What C{kubectl} gets on top is in L{kubetwist.registry.lastapplied}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..api.errors import APIStatusError, Cause
+from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
+from ..schema.fieldpath import shown
+from ..schema.managedfields import (
+    APPLY,
+    UPDATE,
+    MalformedEntries,
+    Manager,
+    Managers,
+    cap,
+    is_reset,
+    read,
+    read_foreign,
+    write,
+)
+from ..schema.mergetypes import MergeType, TypedError
+from ..schema.ownership import Conflicts, Filter, Ownership, Versions, same
+from . import lastapplied
+from .conversion import convert
+
+if TYPE_CHECKING:
+    from ..schema.definitions import Definitions
+
+#: Who owns what was there before anybody's fields were tracked.
+BEFORE_FIRST_APPLY = "before-first-apply"
+#: Whose applies heed, and keep, what client-side apply leaves in an annotation.
+KUBECTL = "kubectl"
+
+
+class BuiltInVersions:
+    """
+    The versions of a built-in kind; see L{Versions}.
+
+    @ivar kinds: The kind in each, by C{apiVersion}; for events these are of two groups.
+    """
+
+    def __init__(self, definitions: Definitions, kinds: Mapping[str, GroupVersionKind]) -> None:
+        self._definitions = definitions
+        self.kinds = kinds
+        self._types: dict[str, MergeType | None] = {}
+
+    def type_of(self, api_version: str) -> MergeType | None:
+        """See L{Versions.type_of}."""
+        try:
+            return self._types[api_version]
+        except KeyError:
+            gvk = self.kinds.get(api_version)
+            if gvk is None:
+                # Clients make these up; they are not remembered.
+                return None
+            known = self._definitions.knows(gvk)
+            found = self._types[api_version] = self._definitions.merge_type_for(gvk) if known else None
+            return found
+
+    def convert(self, obj: JSONObject, source: str, target: str) -> JSONObject:
+        """See L{Versions.convert}."""
+        return convert(obj, self.kinds[source], self.kinds[target])
+
+
+class FieldManager:
+    """
+    One endpoint: a resource in one version, or a subresource of it.
+
+    @ivar gvk: The kind that clients send.
+    """
+
+    def __init__(
+        self,
+        gvk: GroupVersionKind,
+        versions: Versions,
+        zero: Callable[[], JSONObject],
+        *,
+        stored: GroupVersionKind | None = None,
+        subresource: str = "",
+        allowed: Filter = Filter(),  # noqa: B008
+        reconciles: bool = False,
+    ) -> None:
+        """
+        @param zero: Makes the empty object of the kind, as L{ObjectType.zero}.
+        @param stored: The version of the objects that are given to L{update} and L{apply}, if it is another.
+        @param allowed: Which fields the endpoint's clients may own.
+        @param reconciles: Whether the kind's types may change while the server runs, so that what is owned whole
+            may have been owned by its parts; of kinds where they do not, only what clients send is looked at.
+        """
+        self.gvk = gvk
+        self._subresource = subresource
+        self._stored = None if stored is None or stored == gvk else stored
+        self._version = gvk.api_version
+        self._versions = versions
+        self._rules = Ownership(versions, self._version, allowed)
+        self._allowed = allowed
+        self._make_zero = zero
+        self._zero: JSONObject | None = None
+        self._reconciles = reconciles
+
+    def _nothing(self) -> JSONObject:
+        """What a new object is compared to."""
+        if self._zero is None:
+            self._zero = {"metadata": {}, "kind": self.gvk.kind, "apiVersion": self._version, **self._make_zero()}
+        return self._zero
+
+    def _in_version(self, obj: JSONObject) -> JSONObject:
+        """A given object as the endpoint shows it."""
+        return obj if self._stored is None else convert(obj, self._stored, self.gvk)
+
+    def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
+        """
+        Set C{managedFields} in C{new}, after defaults and before admission, in writes other than apply.
+
+        @param live: What C{new} replaces; L{None}, or without a uid, when it is created. It stays as it is.
+        @param new: With the C{managedFields} that the client sent, if any: C{[]} is not the same as none.
+        @param manager: Who writes: the fieldManager, or the beginning of the User-Agent.
+        @param now: The time in RFC 3339, in UTC and whole seconds.
+        """
+        meta = new["metadata"]
+        sent = meta.pop("managedFields", None)
+        before = live["metadata"].get("managedFields") if live is not None else None
+        try:
+            managers = self._read(sent, before)
+            if managers or live is None or not live["metadata"].get("uid"):
+                old = self._nothing() if live is None else self._in_version(live)
+                me = Manager(UPDATE, manager or "unknown", self._version, self._subresource)
+                self._rules.update(managers, old, self._in_version(new), me, now)
+                cap(managers)
+        except TypedError:
+            # As in the reference, writes do not fail for that.
+            if before:
+                meta["managedFields"] = before
+            return
+        if managers:
+            meta["managedFields"] = write(managers)
+
+    def _read(self, sent: Any, before: Any) -> Managers:
+        """The entries to go by: those a client sent, if they are any good and it may send them, or those of before."""
+        if sent is not None and not self._subresource and sent != before:
+            if is_reset(sent):
+                return {}
+            try:
+                managers = read_foreign(sent)
+            except MalformedEntries:
+                managers = {}
+            if managers:
+                self._rules.reconcile(managers)
+                return managers
+        managers = read(before or ())
+        if self._reconciles:
+            self._rules.reconcile(managers)
+        return managers
+
+    def apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
+        """
+        Merge C{applied} into C{live}.
+
+        @param live: As in L{update}.
+        @param applied: The decoded body, of the endpoint's version.
+        @return: The result in the endpoint's version, with its C{managedFields}; it is yet to be decoded by its type
+            and defaulted, and it shares parts with both objects.
+        @raise APIStatusError: C{applied} is of another kind or has managedFields (400), does not fit its type (500),
+            or others own what would change and C{force} is not given (409).
+        """
+        self._check_kind(applied)
+        old = dict(self._nothing() if live is None else self._in_version(live))
+        old["kind"], old["apiVersion"] = self.gvk.kind, self._version
+        before = old["metadata"].get("managedFields")
+        old["metadata"] = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
+        managers = self._tracked(before, old, now)
+        self._check_applied(applied)
+        try:
+            merged = self._merge(managers, old, applied, manager, now, force)
+        except Conflicts as conflicts:
+            raise conflict_error(conflicts) from None
+        except TypedError as error:
+            raise APIStatusError.unknown(f"failed to create typed live object ({self._named(old)}): {error}") from None
+        if merged is old:
+            merged = dict(old)
+        meta = merged["metadata"] = dict(merged["metadata"])
+        if managers:
+            meta["managedFields"] = write(managers)
+        if manager == KUBECTL:
+            lastapplied.refresh(meta, applied)
+        return merged
+
+    def _tracked(self, before: Any, old: JSONObject, now: str) -> Managers:
+        """The entries of an object; where there are none, one that owns all there is."""
+        managers = read(before or ())
+        if self._reconciles:
+            self._rules.reconcile(managers)
+        if not managers:
+            me = Manager(UPDATE, BEFORE_FIRST_APPLY, self._version, self._subresource)
+            try:
+                self._rules.update(managers, self._nothing(), old, me, now)
+            except TypedError as error:
+                raise APIStatusError.unknown(f"failed to create manager for existing fields: {error}") from None
+        return managers
+
+    def _merge(
+        self, managers: Managers, old: JSONObject, applied: JSONObject, manager: str, now: str, force: bool
+    ) -> JSONObject:
+        """See L{Ownership.apply}."""
+        me = Manager(APPLY, manager, "", self._subresource)
+        tracked = dict(managers)
+        try:
+            return self._rules.apply(managers, old, applied, me, now, force)
+        except Conflicts as conflicts:
+            if manager != KUBECTL:
+                raise
+            left = lastapplied.disputed(conflicts, self._rules, old)
+            if left.found:
+                raise left from None
+        managers.clear()
+        managers.update(tracked)
+        return self._rules.apply(managers, old, applied, me, now, True)
+
+    def _check_kind(self, applied: Any) -> None:
+        said = kind_of(applied)
+        if said != self.gvk:
+            raise APIStatusError.bad_request(f"invalid object type: {_shown_kind(said)}")
+
+    def _check_applied(self, applied: JSONObject) -> None:
+        meta = applied.get("metadata")
+        if isinstance(meta, dict) and isinstance(meta.get("managedFields"), list):
+            raise APIStatusError.bad_request("metadata.managedFields must be nil")
+        problems = self._rules.type.check(applied, False)
+        if problems:
+            error = TypedError.of(problems)
+            raise APIStatusError.unknown(f"failed to create typed patch object ({self._named(applied)}): {error}")
+
+    def _named(self, obj: JSONObject) -> str:
+        """An object as errors have it, which is how it names itself."""
+        return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_shown_kind(kind_of(obj))}"
+
+
+def keep_times(live: JSONObject, new: JSONObject) -> None:
+    """
+    Undo, in C{new}, changes of times where nothing else changed, so that nothing is written.
+
+    To be called when all of an update but its preparation by the kind's strategy is done.
+    """
+    before, now = live["metadata"].get("managedFields"), new["metadata"].get("managedFields")
+    if not before or not now or len(before) != len(now) or before == now:
+        return
+    for was, entry in zip(before, now, strict=True):
+        if was is not entry and {**was, "time": None} != {**entry, "time": None}:
+            return
+    if same(_without_entries(live), _without_entries(new)):
+        new["metadata"]["managedFields"] = before
+
+
+def _without_entries(obj: JSONObject) -> JSONObject:
+    rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+    rest["metadata"] = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    return rest
+
+
+def conflict_error(conflicts: Conflicts) -> APIStatusError:
+    """The 409 that tells an applier of all others that it is in the way of."""
+    items = conflicts.items()
+    causes = [Cause("FieldManagerConflict", f"conflict with {manager}", shown(path)) for manager, path in items]
+    if len(items) == 1:
+        manager, path = items[0]
+        message = f"Apply failed with 1 conflict: conflict with {manager}: {shown(path)}"
+    else:
+        texts: list[str] = []
+        last = None
+        for manager, path in items:
+            if manager != last:
+                texts.append(f"conflicts with {manager}:")
+                last = manager
+            texts.append(f"- {shown(path)}")
+        message = f"Apply failed with {len(items)} conflicts: " + "\n".join(texts)
+    return APIStatusError(409, "Conflict", message, {"causes": [cause.as_dict() for cause in causes]})
+
+
+def kind_of(obj: Any) -> GroupVersionKind:
+    """What an object says it is; empty where it does not."""
+    if not isinstance(obj, dict):
+        return GroupVersionKind("", "", "")
+    try:
+        group, version = GroupVersion.parse(_text(obj, "apiVersion"))
+    except ValueError:
+        return GroupVersionKind("", "", "")
+    return GroupVersionKind(group, version, _text(obj, "kind"))
+
+
+def _shown_kind(gvk: GroupVersionKind) -> str:
+    return f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
+
+
+def _text(obj: Any, *path: str) -> str:
+    """A string within an object; C{""} for everything else."""
+    for name in path:
+        obj = obj.get(name) if isinstance(obj, dict) else None
+    return obj if isinstance(obj, str) else ""

@@ -1,0 +1,194 @@
+"""
+What objects count for in resource quotas, and which quotas count them.
+
+@see: kubernetes, C{pkg/quota/v1/evaluator/core}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ..api.quantity import Quantity
+from ..api.resource import JSONObject
+from .podresources import Amounts, amounts, pod_amounts
+from .qos import qos_class
+
+_ONE: Final = Quantity.parse("1")
+_ZERO: Final = Quantity.parse("0")
+_POD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+#: What containers have to say where a quota counts it.
+_MUST_SAY: Final = frozenset(("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
+#: Kinds that are counted under their own name, too.
+_NAMED: Final = frozenset(("configmaps", "secrets", "replicationcontrollers", "resourcequotas"))
+_CLASS: Final = ".storageclass.storage.k8s.io/"
+_OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+
+
+def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
+    """Whether such a write may use up anything."""
+    if subresource:
+        return (group, resource, subresource, operation) == ("", "pods", "resize", "UPDATE")
+    if operation == "CREATE":
+        return True
+    return operation == "UPDATE" and (group, resource) in (("", "services"), ("", "persistentvolumeclaims"))
+
+
+def usage(group: str, resource: str, obj: JSONObject) -> Amounts:
+    """What an object uses, by the names that quotas have for it."""
+    used = {f"count/{resource}.{group}" if group else f"count/{resource}": _ONE}
+    if group:
+        return used
+    if resource in _NAMED:
+        used[resource] = _ONE
+    measure = _MEASURES.get(resource)
+    if measure is not None:
+        used.update(measure(obj))
+    return used
+
+
+def _pod_usage(pod: JSONObject) -> Amounts:
+    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return {}
+    spec = pod["spec"]
+    return {"pods": _ONE, **_compute(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))}
+
+
+def _compute(requests: Amounts, limits: Amounts) -> Amounts:
+    used: Amounts = {}
+    for name, amount in requests.items():
+        if name in _POD_RESOURCES or name.startswith("hugepages-"):
+            used[name] = used[f"requests.{name}"] = amount
+        elif "/" in name:
+            used[f"requests.{name}"] = amount
+    for name in _POD_RESOURCES:
+        if name in limits:
+            used[f"limits.{name}"] = limits[name]
+    return used
+
+
+def _service_usage(service: JSONObject) -> Amounts:
+    spec = service["spec"]
+    ports, kind = spec.get("ports") or (), spec.get("type")
+    balanced = kind == "LoadBalancer"
+    if balanced and spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = [port for port in ports if port.get("nodePort")]
+    elif not balanced and kind != "NodePort":
+        ports = ()
+    return {
+        "services": _ONE,
+        "services.loadbalancers": _ONE if balanced else _ZERO,
+        "services.nodeports": Quantity.parse(len(ports)),
+    }
+
+
+def _claim_usage(claim: JSONObject) -> Amounts:
+    used = {"persistentvolumeclaims": _ONE}
+    annotated = (claim["metadata"].get("annotations") or {}).get(_OLD_CLASS)
+    storage_class = annotated or claim["spec"].get("storageClassName")
+    if storage_class:
+        used[f"{storage_class}{_CLASS}persistentvolumeclaims"] = _ONE
+    storage = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    if storage is not None:
+        used["requests.storage"] = Quantity.parse(storage)
+        if storage_class:
+            used[f"{storage_class}{_CLASS}requests.storage"] = used["requests.storage"]
+    return used
+
+
+_MEASURES: Final[dict[str, Callable[[JSONObject], Amounts]]] = {
+    "pods": _pod_usage,
+    "services": _service_usage,
+    "persistentvolumeclaims": _claim_usage,
+}
+
+
+def countable(group: str, resource: str, names: Iterable[str]) -> set[str]:
+    """Which of the resources that a quota names are about this kind."""
+    own = {f"count/{resource}.{group}" if group else f"count/{resource}"}
+    if not group and (resource in _NAMED or resource in _MEASURES):
+        own.add(resource)
+    found = own.intersection(names)
+    if group:
+        return found
+    if resource == "pods":
+        found.update(name for name in names if _is_of_pods(name))
+    elif resource == "services":
+        found.update(name for name in names if name.startswith("services."))
+    elif resource == "persistentvolumeclaims":
+        found.update(name for name in names if name == "requests.storage" or _CLASS in name)
+    return found
+
+
+def _is_of_pods(name: str) -> bool:
+    if name in _POD_RESOURCES or name.startswith("hugepages-"):
+        return True
+    kind, _, what = name.partition(".")
+    if kind == "limits":
+        return what in _POD_RESOURCES
+    return kind == "requests" and what != "storage" and (what in _POD_RESOURCES or "hugepages-" in what or "/" in what)
+
+
+def unsaid(pod: JSONObject, names: Iterable[str]) -> str:
+    """Which containers do not say what these quota resources need, as a text; C{""} when all do."""
+    needed = _MUST_SAY.intersection(names)
+    spec = pod["spec"]
+    whole = spec.get("resources") or {}
+    if not needed or whole.get("requests") or whole.get("limits"):
+        return ""
+    missing: dict[str, set[str]] = {}
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            resources = container.get("resources") or {}
+            said = _compute(amounts(resources.get("requests")), amounts(resources.get("limits")))
+            for name in needed.difference(said):
+                missing.setdefault(name, set()).add(container.get("name", ""))
+    if not missing:
+        return ""
+    listed = (f"{name} for: {','.join(sorted(containers))}" for name, containers in sorted(missing.items()))
+    return f"must specify {'; '.join(listed)}"
+
+
+def in_scope(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> bool:
+    """Whether an object has all that a quota is limited to; only pods can."""
+    spec = quota.get("spec") or {}
+    wanted = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    wanted += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    if not wanted:
+        return True
+    return not group and resource == "pods" and all(_has_scope(obj["spec"], one) for one in wanted)
+
+
+def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
+    scope = wanted.get("scopeName")
+    if scope in ("Terminating", "NotTerminating"):
+        return (spec.get("activeDeadlineSeconds") is not None) == (scope == "Terminating")
+    if scope in ("BestEffort", "NotBestEffort"):
+        return (qos_class(spec) == "BestEffort") == (scope == "BestEffort")
+    if scope == "CrossNamespacePodAffinity":
+        return _crosses_namespaces(spec)
+    if scope == "PriorityClass":
+        name, operator = spec.get("priorityClassName") or "", wanted.get("operator")
+        if operator == "Exists":
+            return bool(name)
+        if operator == "DoesNotExist":
+            return not name
+        return (name in (wanted.get("values") or ())) == (operator == "In")
+    return False
+
+
+def _crosses_namespaces(spec: JSONObject) -> bool:
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind) or {}
+        every = list(terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+        for weighted in terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            every.append(weighted.get("podAffinityTerm") or {})
+        if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in every):
+            return True
+    return False
+
+
+def in_text(used: Amounts, names: Iterable[str]) -> str:
+    """Amounts as messages list them."""
+    return ",".join(f"{name}={used.get(name, _ZERO)}" for name in sorted(names))

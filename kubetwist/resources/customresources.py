@@ -1,0 +1,343 @@
+"""
+Serves custom resources: their paths, their lines in discovery, and what answers there.
+
+All of it comes and goes while the server runs. As there may be thousands of them, of which most are seldom asked for,
+nothing but a line is kept of one until somebody asks for its objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from inspect import iscoroutine
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ..api.errors import APIStatusError, named
+from ..api.resource import GroupResource, GroupVersion, GroupVersionKind
+from ..registry.codec import Codec
+from ..registry.customresources.codec import CustomCodec
+from ..registry.customresources.definition import CustomDefinition, CustomVersion
+from ..registry.customresources.scale import CustomScaleStore
+from ..registry.customresources.served import ServedResource
+from ..registry.parts import Part, status_rules
+from .discovery import Group, GroupVersionResources, page_not_found
+from .endpoint import Endpoint, InThread, in_threads_of
+from .installed import IInstalled, InstalledGroups, InstalledResource, Priority
+from .layer import Layer
+from .negotiation import CUSTOM_PATCH_TYPES
+from .reads import Reads
+from .routing import HandlerResource
+from .watching import Flusher
+from .writes import Writes
+
+if TYPE_CHECKING:
+    from ..registry.stores import Stores
+    from ..schema.definitions import Definitions
+    from ..server.site import KubeRequest
+
+#: Where groups of custom resources stand among the others.
+PRIORITY: Final = Priority(1000, 100)
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+#: While the definition is being deleted.
+FINAL_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
+PART_VERBS: Final = ("get", "patch", "update")
+SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+
+#: The verbs that need no namespace in the path of a namespaced resource.
+_ACROSS_NAMESPACES: Final = frozenset(("list", "watch"))
+
+
+class CustomVersionResource:
+    """
+    What answers for one version of a custom resource, made at its first request.
+
+    @ivar served: Its objects.
+    """
+
+    def __init__(self, served: ServedResource, version: CustomVersion, server: CustomResources) -> None:
+        self.served = served
+        self.version = version
+        self._server = server
+        self._handlers: dict[tuple[str, str], Callable[..., Any]] = {}
+
+    def subresources(self) -> set[str]:
+        """The names of those that are served."""
+        found = {""}
+        if self.version.has_status:
+            found.add("status")
+        if self.version.scale is not None:
+            found.add("scale")
+        return found
+
+    def handler(self, subresource: str, verb: str) -> Callable[..., Any] | None:
+        """What answers a verb; L{None} where nothing does. The objects must be there."""
+        if not self._handlers:
+            for name in self.subresources():
+                for known, handler in self._made(name).items():
+                    self._handlers[name, known] = handler
+        return self._handlers.get((subresource, verb))
+
+    def _made(self, subresource: str) -> dict[str, Callable[..., Any]]:
+        endpoint = self._endpoint(subresource)
+        reads = Reads(endpoint, self._server.reactor, self._server.flusher)
+        writes = Writes(endpoint, reads)
+        handlers: dict[str, Callable[..., Any]] = {"get": reads.get, "update": writes.update, "patch": writes.patch}
+        if not subresource:
+            handlers |= {
+                "list": reads.list,
+                "watch": reads.watch,
+                "create": writes.create,
+                "delete": writes.delete,
+                "deletecollection": writes.delete_collection,
+            }
+        return handlers
+
+    def _endpoint(self, subresource: str) -> Endpoint:
+        version = self.version
+        definition = version.definition
+        store = self.served.store(version)
+        storage: Any = store
+        codec: Codec = CustomCodec(version)
+        gvk = version.gvk
+        if subresource == "status":
+            storage = Part(store, status_rules(store))
+        elif subresource == "scale":
+            assert version.scale is not None
+            storage, gvk = CustomScaleStore(store, version.scale), SCALE
+            codec = Codec(definition.definitions, SCALE, SCALE)
+        return Endpoint(
+            storage,
+            definition.info,
+            GroupVersion(definition.group, version.name),
+            gvk,
+            codec,
+            self._server.in_thread,
+            store.strategy if subresource != "scale" else None,
+            subresource,
+            list_items_have_kind=True,
+            list_kind=definition.list_kind,
+            printer=version.printer if subresource != "scale" else None,
+            patch_types=CUSTOM_PATCH_TYPES,
+            min_request_timeout=self._server.min_request_timeout,
+        )
+
+    def lines(self) -> list[InstalledResource]:
+        """What discovery and OpenAPI are told."""
+        definition, version = self.served.definition, self.version
+        info, group_version = definition.info, GroupVersion(definition.group, version.name)
+
+        def line(subresource: str, kind: GroupVersionKind, verbs: tuple[str, ...]) -> InstalledResource:
+            main = not subresource
+            return InstalledResource(
+                group=definition.group,
+                version=version.name,
+                resource=definition.plural,
+                subresource=subresource,
+                kind=kind,
+                kind_shown_group_version=kind.group_version != group_version,
+                singular=definition.singular if main else "",
+                namespaced=definition.namespaced,
+                short_names=definition.short_names if main else (),
+                categories=definition.categories if main else (),
+                verbs=verbs,
+                storage_version_hash=info.storage_version_hash if main else "",
+                list_kind=definition.list_kind if main else "",
+            )
+
+        lines = [line("", version.gvk, FINAL_VERBS if self.served.terminating else VERBS)]
+        if version.has_status:
+            lines.append(line("status", version.gvk, PART_VERBS))
+        if version.scale is not None:
+            lines.append(line("scale", SCALE, PART_VERBS))
+        return lines
+
+
+class CustomGroupVersion(HandlerResource):
+    """Answers everything below C{/apis/<group>/<version>}; what it does not know is nobody's, as in the reference."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.resources: dict[str, CustomVersionResource] = {}
+
+    def render(self, request: KubeRequest) -> Any:
+        """Answer, now or later."""
+        info = request.info
+        resource = self.resources.get(info.resource) if info.is_resource_request else None
+        if resource is None:
+            return page_not_found(request)
+        if resource.served.definition.namespaced != bool(info.namespace) and (
+            info.namespace or info.verb not in _ACROSS_NAMESPACES
+        ):
+            return page_not_found(request)
+        if resource.version.warning:
+            request.warn(resource.version.warning)
+        return self.run(request, self._answer, {"resource": resource})
+
+    def _answer(self, request: KubeRequest, resource: CustomVersionResource) -> Any:
+        if resource.served.ready:
+            return self._handle(request, resource)
+        started = resource.served.start()
+        return started.addCallback(lambda _: self._handle(request, resource))
+
+    def _handle(self, request: KubeRequest, resource: CustomVersionResource) -> Any:
+        info = request.info
+        definition = resource.served.definition
+        group_resource = GroupResource(definition.group, definition.plural)
+        if info.subresource not in resource.subresources() or len(info.parts) > 3:
+            raise APIStatusError.not_found(group_resource, info.name)
+        verb = "" if request.method == b"HEAD" else info.verb
+        handler = resource.handler(info.subresource, verb)
+        if handler is None:
+            raise APIStatusError(
+                405,
+                "MethodNotAllowed",
+                f'{info.verb} is not supported on resources of kind "{group_resource}"',
+                named(group_resource, ""),
+            )
+        arguments = {"namespace": info.namespace}
+        has_name = len(info.parts) > 1
+        if verb in ("get", "update", "patch", "delete"):
+            if not has_name:
+                raise APIStatusError.bad_request("name must be provided")
+            arguments["name"] = info.parts[1]
+        elif verb == "watch" and has_name:
+            arguments["name"] = info.parts[1]
+        result = handler(request, **arguments)
+        return _later(result) if iscoroutine(result) else result
+
+
+def _later(result: Coroutine[Any, Any, Any]) -> Deferred[Any]:
+    return Deferred.fromCoroutine(result)
+
+
+class CustomResources:
+    """
+    The custom resources of the extensions server.
+
+    @ivar installed: What discovery and OpenAPI tell of them, together with the server's own.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        layer: Layer,
+        installed: InstalledGroups,
+        everything: IInstalled,
+        stores: Stores,
+        definitions: Definitions,
+        reactor: IReactorTime,
+        flusher: Flusher,
+        *,
+        min_request_timeout: float = 1800.0,
+        in_thread: InThread | None = None,
+    ) -> None:
+        """
+        @param layer: The server whose paths these are.
+        @param everything: What the whole chain serves.
+        """
+        self.installed = installed
+        self.reactor = reactor
+        self.flusher = flusher
+        self.min_request_timeout = min_request_timeout
+        self.in_thread = in_thread or in_threads_of(reactor)
+        self._layer = layer
+        self._everything = everything
+        self._stores = stores
+        self._definitions = definitions
+        self._served: dict[str, ServedResource] = {}
+        self._leaves: dict[GroupVersion, CustomGroupVersion] = {}
+        #: Group-versions that other servers of the chain answer: nobody gets in their way.
+        self._reserved = frozenset(everything.group_versions())
+        self._reserved_groups = frozenset(one.group for one in self._reserved)
+
+    def served(self, name: str) -> ServedResource | None:
+        """What is served for the definition of a name."""
+        return self._served.get(name)
+
+    def install(self, crd: dict[str, Any], *, terminating: bool) -> ServedResource:
+        """Serve what an established definition defines; nothing changes where that is what is served."""
+        definition = CustomDefinition(crd, self._definitions)
+        before = self._served.get(definition.name)
+        if before is not None and before.definition.same_as(definition):
+            if before.terminating != terminating:
+                before.terminating = terminating
+                self._list(before.definition)
+            return before
+        served = ServedResource(definition, self._stores)
+        served.terminating = terminating
+        if before is not None:
+            self._unroute(before)
+            before.stop()
+        self._served[definition.name] = served
+        for version in definition.served:
+            group_version = GroupVersion(definition.group, version.name)
+            if group_version in self._reserved:
+                self._log.warn("{crd} is not served: {version} is built in", crd=definition.name, version=group_version)
+                continue
+            self._leaf(group_version).resources[definition.plural] = CustomVersionResource(served, version, self)
+        changed = {one.definition.group for one in (served, before) if one is not None}
+        for group in changed:
+            self._settle(group)
+        return served
+
+    def remove(self, name: str) -> None:
+        """Serve nothing any more for the definition of a name."""
+        served = self._served.pop(name, None)
+        if served is not None:
+            self._unroute(served)
+            served.stop()
+            self._settle(served.definition.group)
+
+    def stop(self) -> None:
+        """End all watches and let go of the backend."""
+        for served in self._served.values():
+            served.stop()
+
+    def _leaf(self, group_version: GroupVersion) -> CustomGroupVersion:
+        leaf = self._leaves.get(group_version)
+        if leaf is None:
+            leaf = self._leaves[group_version] = CustomGroupVersion()
+            path = f"/apis/{group_version}"
+            self._layer.claim_below(path, leaf)
+            self._layer.claim(path, GroupVersionResources(self._everything, group_version))
+            if group_version.group not in self._reserved_groups:
+                self._layer.claim(f"/apis/{group_version.group}", Group(self._everything, group_version.group))
+        return leaf
+
+    def _unroute(self, served: ServedResource) -> None:
+        for version in served.definition.served:
+            leaf = self._leaves.get(GroupVersion(served.definition.group, version.name))
+            if leaf is not None and leaf.resources.get(served.definition.plural, None) is not None:
+                del leaf.resources[served.definition.plural]
+
+    def _settle(self, group: str) -> None:
+        """Bring the documents of a group in line with what is routed."""
+        for group_version, leaf in list(self._leaves.items()):
+            if group_version.group != group:
+                continue
+            if leaf.resources:
+                self._show(group_version, leaf)
+            else:
+                del self._leaves[group_version]
+                self._layer.release(f"/apis/{group_version}")
+                self.installed.remove_group_version(group_version)
+        if group not in self._reserved_groups and not any(one.group == group for one in self._leaves):
+            self._layer.release(f"/apis/{group}")
+
+    def _list(self, definition: CustomDefinition) -> None:
+        for version in definition.served:
+            group_version = GroupVersion(definition.group, version.name)
+            leaf = self._leaves.get(group_version)
+            if leaf is not None:
+                self._show(group_version, leaf)
+
+    def _show(self, group_version: GroupVersion, leaf: CustomGroupVersion) -> None:
+        lines = [line for name in sorted(leaf.resources) for line in leaf.resources[name].lines()]
+        if tuple(lines) != tuple(self.installed.resources(group_version)):
+            self.installed.set_group_version(group_version, lines, PRIORITY)
+
+

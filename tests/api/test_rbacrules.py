@@ -1,0 +1,187 @@
+"""Tests for L{kubetwist.api.rbacrules}."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import AuthorizerAttributes
+from kubetwist.api.rbacrules import FULL_AUTHORITY, RoleRules, allows, compacted, described, refusal, uncovered
+from kubetwist.api.resource import UserInfo
+
+ALICE = UserInfo("alice")
+VERBS = ("get", "list", "create")
+GROUPS = ("", "apps", "batch")
+RESOURCES = ("pods", "pods/log", "deployments", "deployments/scale")
+NAMES = ("", "a", "b")
+PATHS = ("/healthz", "/healthz/etcd", "/metrics", "/")
+
+
+def some(*words: str) -> st.SearchStrategy[list[str]]:
+    """A few of them."""
+    return st.lists(st.sampled_from(words), max_size=3)
+
+
+resource_rules = st.fixed_dictionaries(
+    {"verbs": some(*VERBS, "*"), "apiGroups": some(*GROUPS, "*")},
+    optional={"resources": some(*RESOURCES, "*", "*/log", "*/scale", "pods/*"), "resourceNames": some("a", "b")},
+)
+path_rules = st.fixed_dictionaries(
+    {"verbs": some(*VERBS, "*"), "nonResourceURLs": some(*PATHS, "*", "/healthz/*", "/h*", "/m")}
+)
+rules = st.lists(resource_rules | path_rules, max_size=4)
+
+
+def questions() -> list[AuthorizerAttributes]:
+    """All that can be asked about these words."""
+    asked = [
+        AuthorizerAttributes(
+            ALICE,
+            verb,
+            group=group,
+            resource=resource.partition("/")[0],
+            subresource=resource.partition("/")[2],
+            name=name,
+        )
+        for verb, group, resource, name in product(VERBS, GROUPS, RESOURCES, NAMES)
+    ]
+    asked += [
+        AuthorizerAttributes(ALICE, verb, path=path, is_resource_request=False) for verb in VERBS for path in PATHS
+    ]
+    return asked
+
+
+QUESTIONS = questions()
+
+
+def naively(rule: dict[str, Any], question: AuthorizerAttributes) -> bool:
+    """What a rule allows, spelled out: each star replaced by everything that it stands for."""
+    verbs = set(rule["verbs"]) | (set(VERBS) if "*" in rule["verbs"] else set())
+    if question.verb not in verbs:
+        return False
+    if not question.is_resource_request:
+        patterns = rule.get("nonResourceURLs", [])
+        spelled = {path for path in PATHS for one in patterns if one[-1] == "*" and path[: len(one) - 1] == one[:-1]}
+        return question.path in spelled | set(patterns)
+    groups = set(rule.get("apiGroups", [])) | (set(GROUPS) if "*" in rule.get("apiGroups", []) else set())
+    resources = set(rule.get("resources", []))
+    if "*" in resources:
+        resources |= set(RESOURCES)
+    for whole in RESOURCES:
+        _, slash, subresource = whole.partition("/")
+        if slash and f"*/{subresource}" in resources:
+            resources.add(whole)
+    asked = "/".join(filter(None, (question.resource, question.subresource)))
+    named = not rule.get("resourceNames") or question.name in rule["resourceNames"]
+    return question.group in groups and asked in resources and named
+
+
+class AllowsTests(SynchronousTestCase):
+    """Tests for L{allows} and L{RoleRules}."""
+
+    @settings(max_examples=60, deadline=None)
+    @given(rules)
+    def test_model(self, given_rules: list[dict[str, Any]]) -> None:
+        """A rule allows exactly what its words and stars stand for, and a role what any of its rules allows."""
+        role = RoleRules(given_rules)
+        for question in QUESTIONS:
+            expected = [naively(rule, question) for rule in given_rules]
+            self.assertEqual([allows(rule, question) for rule in given_rules], expected)
+            self.assertEqual(role.allow(question), any(expected), question)
+
+    def test_star_within_resource(self) -> None:
+        """C{pods/*} stands for nothing but itself: only C{*} and C{*/scale} are patterns."""
+        role = RoleRules([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods/*"]}])
+        self.assertFalse(role.allow(AuthorizerAttributes(ALICE, "get", resource="pods", subresource="log")))
+
+    def test_named_create(self) -> None:
+        """A rule for named objects does not allow what has no name: creating and listing."""
+        rule = {"verbs": ["create", "get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}
+        self.assertFalse(allows(rule, AuthorizerAttributes(ALICE, "create", resource="pods")))
+        self.assertTrue(allows(rule, AuthorizerAttributes(ALICE, "get", resource="pods", name="a")))
+
+
+class CoverTests(SynchronousTestCase):
+    """Tests for L{uncovered}."""
+
+    @settings(max_examples=80, deadline=None)
+    @given(rules, rules)
+    def test_sound(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+        """Whoever is told that he lacks nothing could already do all that he gives away."""
+        if uncovered(held, wanted):
+            return
+        for question in QUESTIONS:
+            if any(naively(rule, question) for rule in wanted):
+                self.assertTrue(any(naively(rule, question) for rule in held), question)
+
+    @settings(max_examples=60, deadline=None)
+    @given(rules, rules)
+    def test_complete(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+        """Nobody lacks what he has, and nobody lacks anything who has everything."""
+        self.assertEqual(uncovered(FULL_AUTHORITY, wanted), [])
+        self.assertEqual(uncovered([*held, *wanted], wanted), [])
+
+    @settings(max_examples=60, deadline=None)
+    @given(rules, rules)
+    def test_missing_completes(self, held: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
+        """With what was missing added nothing is missing any more."""
+        self.assertEqual(uncovered([*held, *uncovered(held, wanted)], wanted), [])
+
+    def test_one_rule(self) -> None:
+        """A star is covered by a star only, not by a list of all that there is."""
+        held = [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]
+        wanted = [{"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]}]
+        self.assertEqual(uncovered(held, wanted), wanted)
+
+    def test_names(self) -> None:
+        """A right to named objects covers neither others nor all."""
+        held = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"]}]
+        named = [{**held[0], "resourceNames": ["a", "b"]}]
+        everything = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
+        self.assertEqual(uncovered(held, named), [{**held[0], "resourceNames": ["b"]}])
+        self.assertEqual(uncovered(held, everything), everything)
+        self.assertEqual(uncovered(everything, named), [])
+
+    def test_subresources(self) -> None:
+        """C{*/scale} covers C{deployments/scale}, and not the deployment."""
+        held = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["*/scale"]}]
+        wanted = [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments/scale", "deployments"]}]
+        self.assertEqual([rule["resources"] for rule in uncovered(held, wanted)], [["deployments"]])
+
+
+class RefusalTests(SynchronousTestCase):
+    """Tests for L{refusal} and what it is made of."""
+
+    def test_text(self) -> None:
+        """A refusal tells the user, his groups and the missing rules in order, verbs of one resource together."""
+        missing = uncovered(
+            [],
+            [
+                {"verbs": ["get", "delete"], "apiGroups": [""], "resources": ["secrets"]},
+                {"verbs": ["get"], "nonResourceURLs": ["/x"]},
+                {"verbs": ["patch"], "apiGroups": ["batch"], "resources": ["jobs/status"], "resourceNames": ["a"]},
+            ],
+        )
+        self.assertEqual(
+            refusal("alice", ("dev", "qa"), missing),
+            'user "alice" (groups=["dev" "qa"]) is attempting to grant RBAC permissions not currently held:\n'
+            '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "delete"]}\n'
+            '{APIGroups:["batch"], Resources:["jobs/status"], ResourceNames:["a"], Verbs:["patch"]}\n'
+            '{NonResourceURLs:["/x"], Verbs:["get"]}',
+        )
+
+    def test_compact(self) -> None:
+        """Rules about several resources are left as they are; a verb is told once."""
+        wide = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "nodes"]}
+        narrow = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+        self.assertEqual(compacted([narrow, wide, narrow]), [wide, narrow])
+        self.assertEqual(narrow["verbs"], ["get"])
+
+    def test_described(self) -> None:
+        """Only what a rule has is printed, quoted as in Go."""
+        self.assertEqual(described({"verbs": ['a"b'], "resources": []}), '{Verbs:["a\\"b"]}')

@@ -1,0 +1,349 @@
+"""Tests for L{kubetwist.resources.reads}: GET and LIST, over HTTP in memory."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import Any
+
+import orjson
+import yaml
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.resources import respond
+from kubetwist.resources.encoding import to_yaml
+from tests.resources.server import Server, config_map
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ALL = "/api/v1/configmaps"
+
+
+class ReadTestCase(SynchronousTestCase):
+    """A test with some ConfigMaps."""
+
+    def setUp(self) -> None:
+        """Five of them, and one elsewhere."""
+        self.server = Server("configmaps", "secrets", "namespaces", "events", "componentstatuses")
+        self.client = self.server.client()
+        for name in "abcde":
+            self.client.ask("POST", MAPS, config_map(name))
+        self.client.ask("POST", "/api/v1/namespaces/other/configmaps", config_map("c", "other"))
+
+    def names(self, path: str) -> list[str]:
+        """The names in a list."""
+        code, found = self.client.ask("GET", path)
+        self.assertEqual(code, 200, found)
+        return [item["metadata"]["name"] for item in found["items"]]
+
+    def revision(self) -> int:
+        """The newest."""
+        revision: int = self.server.backend.revision
+        return revision
+
+    def error(self, path: str) -> tuple[int, str, str]:
+        """How a GET fails."""
+        code, status = self.client.ask("GET", path)
+        self.assertEqual((status["kind"], status["code"]), ("Status", code))
+        return code, status.get("reason", ""), status["message"]
+
+
+class GetTests(ReadTestCase):
+    """GET of one object."""
+
+    def test_found(self) -> None:
+        """An object is answered whole, with its kind."""
+        code, found = self.client.ask("GET", f"{MAPS}/a")
+        self.assertEqual((code, found["kind"], found["apiVersion"]), (200, "ConfigMap", "v1"))
+        self.assertEqual(found["metadata"]["name"], "a")
+
+    def test_not_found(self) -> None:
+        """What is not there is a 404 that names it."""
+        self.assertEqual(self.error(f"{MAPS}/x"), (404, "NotFound", 'configmaps "x" not found'))
+
+    def test_revision(self) -> None:
+        """A GET can ask for something as new as a revision, and is told when that does not come."""
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a?resourceVersion={self.revision()}")[0], 200)
+        self.client.send(f"GET {MAPS}/a?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.assertEqual(self.client.answers(), [])
+        self.client.send(b"")
+        other = self.server.client()
+        other.ask("POST", MAPS, config_map("z"))
+        (answer,) = self.client.answers()
+        self.assertEqual(answer.code, 200)
+        self.client.send(f"GET {MAPS}/a?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.server.clock.advance(3)
+        (answer,) = self.client.answers()
+        status = orjson.loads(answer.body)
+        self.assertEqual((status["code"], status["reason"]), (504, "Timeout"))
+        self.assertEqual(answer.header("retry-after"), "1")
+
+    def test_hangs_up(self) -> None:
+        """A GET that waits for a revision waits no more when its client is gone."""
+        self.client.send(f"GET {MAPS}/a?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        waiting = self.server.stores.get("", "configmaps").cache._waiting
+        self.assertEqual(len(waiting), 1)
+        self.client.gone()
+        self.assertEqual(waiting, [])
+
+    def test_malformed_revision(self) -> None:
+        """A resourceVersion that is no number is a 500 without a reason, as in the reference."""
+        for text in ("x", "-1", "%20", str(1 << 64)):
+            self.assertEqual(self.error(f"{MAPS}/a?resourceVersion={text}")[:2], (500, ""))
+
+    def test_traversal(self) -> None:
+        """
+        CVE-2015-5305: names that could be taken for parts of a path are refused, however they are written; an
+        escaped slash parts the path like any other.
+        """
+        for name in (".", "..", "%2e", "%2E%2e", "a%25b", "%252e"):
+            self.assertEqual(self.error(f"{MAPS}/{name}")[0], 400, name)
+        self.client.ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}})
+        for name in ("..%2Fsecrets%2Fs", "..%2F..%2Fsecrets%2Fdefault%2Fs", "a%2F..", "../secrets/s"):
+            self.assertIn(self.client.answer("GET", f"{MAPS}/{name}").code, (400, 404), name)
+        self.assertEqual(self.client.ask("GET", "/api/v1/namespaces%2Fdefault%2Fconfigmaps%2Fa")[0], 200)
+
+    def test_other_type(self) -> None:
+        """CVE-2022-3162: a name never leads from one type to what is stored of another whose key begins alike."""
+        backend = self.server.backend
+        self.client.ask("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "a"}, "type": "x"})
+        prefixes = sorted({store.cache.prefix for store in self.server.stores})
+        self.assertTrue(all(prefix.endswith("/") for prefix in prefixes))
+        for store in self.server.stores:
+            page = self.successResultOf(backend.read_page(store.cache.prefix))
+            kinds = {orjson.loads(item.value)["kind"] for item in page.items}
+            self.assertLessEqual(kinds, {store.info.kind})
+        for name in ("../../secrets/default/a", "/secrets/default/a"):
+            self.assertIsNone(self.server.stores.lookup("", "configmaps", "default", name))
+
+    def test_made_up_objects(self) -> None:
+        """Component statuses are made to answer, and read like other objects."""
+        code, found = self.client.ask("GET", "/api/v1/componentstatuses/etcd-0")
+        self.assertEqual((code, found["conditions"][0]["status"]), (200, "True"))
+        self.assertEqual(self.names("/api/v1/componentstatuses"), ["etcd-0"])
+        self.assertEqual(self.error("/api/v1/componentstatuses/x")[0], 404)
+
+
+class ListTests(ReadTestCase):
+    """GET of a collection."""
+
+    def test_namespace(self) -> None:
+        """A list is that of a namespace, or of all."""
+        self.assertEqual(self.names(MAPS), list("abcde"))
+        self.assertEqual(self.names(ALL), [*"abcde", "c"])
+        self.assertEqual(self.names("/api/v1/namespaces/none/configmaps"), [])
+
+    def test_document(self) -> None:
+        """A list says what it is and how new; its items need not."""
+        _, found = self.client.ask("GET", MAPS)
+        self.assertEqual((found["kind"], found["apiVersion"]), ("ConfigMapList", "v1"))
+        self.assertEqual(found["metadata"], {"resourceVersion": str(self.revision())})
+        self.assertNotIn("kind", found["items"][0])
+
+    def test_selectors(self) -> None:
+        """Labels and fields select; terms that contradict each other, or the path, select nothing."""
+        obj = config_map("l")
+        obj["metadata"]["labels"] = {"tier": "front"}
+        self.client.ask("POST", MAPS, obj)
+        for query, expected in (
+            ("labelSelector=tier%3Dfront", ["l"]),
+            ("labelSelector=!tier", [*"abcde"]),
+            ("fieldSelector=metadata.name%3Dc", ["c"]),
+            ("fieldSelector=metadata.name!%3Dc", [*"abde", "l"]),
+            ("fieldSelector=metadata.name%3Dc,metadata.name%3Dd", []),
+            ("fieldSelector=metadata.namespace%3Dother", []),
+            ("fieldSelector=metadata.name%3Dl&labelSelector=!tier", []),
+        ):
+            self.assertEqual(self.names(f"{MAPS}?{query}"), expected, query)
+        self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.name%3Dc"), ["c", "c"])
+        self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.namespace%3Dother"), ["c"])
+        self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.namespace!%3Dother"), [*"abcde", "l"])
+        self.assertEqual(self.error(f"{MAPS}?fieldSelector=data.x%3D1")[0], 400)
+        self.assertEqual(self.error(f"{MAPS}?labelSelector=a%20b")[0], 400)
+
+    def test_not_older(self) -> None:
+        """A list waits for the revision it asks for."""
+        code, _ = self.client.ask("GET", f"{MAPS}?resourceVersion={self.revision()}")
+        self.assertEqual(code, 200)
+        self.client.send(f"GET {MAPS}?resourceVersion={self.revision() + 1} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.assertEqual(self.client.answers(), [])
+        self.server.client().ask("POST", MAPS, config_map("z"))
+        (answer,) = self.client.answers()
+        self.assertEqual(len(orjson.loads(answer.body)["items"]), 6)
+
+    def test_exact(self) -> None:
+        """A list can be had exactly as it was: without what came later, with what is gone."""
+        then = self.revision()
+        self.client.ask("DELETE", f"{MAPS}/b")
+        self.client.ask("POST", MAPS, config_map("f"))
+        self.client.ask("PUT", f"{MAPS}/c", config_map("c", x="1"))
+        query = f"{MAPS}?resourceVersion={then}&resourceVersionMatch=Exact"
+        _, found = self.client.ask("GET", query)
+        self.assertEqual([item["metadata"]["name"] for item in found["items"]], list("abcde"))
+        self.assertTrue(all("data" not in item for item in found["items"]))
+        self.assertEqual(found["metadata"]["resourceVersion"], str(then))
+        self.assertEqual(self.names(MAPS), list("acdef"))
+
+    def test_forgotten(self) -> None:
+        """A revision that is compacted is 410, reason Expired."""
+        then = self.revision()
+        self.client.ask("DELETE", f"{MAPS}/b")
+        self.successResultOf(self.server.backend.compact(self.revision()))
+        code, reason, _ = self.error(f"{MAPS}?resourceVersion={then}&resourceVersionMatch=Exact")
+        self.assertEqual((code, reason), (410, "Expired"))
+
+    def test_malformed_revision(self) -> None:
+        """A resourceVersion that is no number is a 400."""
+        self.assertEqual(self.error(f"{MAPS}?resourceVersion=x")[:2], (400, "BadRequest"))
+
+    def test_future(self) -> None:
+        """An exact list of a revision that does not come is given up."""
+        path = f"{MAPS}?resourceVersion=999&resourceVersionMatch=Exact"
+        self.client.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.server.clock.advance(3)
+        (answer,) = self.client.answers()
+        self.assertEqual(answer.code, 504)
+
+    def test_head(self) -> None:
+        """HEAD is not what answers GET, as in the reference."""
+        self.assertEqual(self.client.request("HEAD", MAPS).code, 405)
+
+
+class PagingTests(ReadTestCase):
+    """Lists in pages."""
+
+    def pages(self, path: str, between: Any = lambda: None) -> list[str]:
+        """The names of all pages of two."""
+        found: list[str] = []
+        token = ""
+        sep = "&" if "?" in path else "?"
+        revisions = set()
+        while True:
+            more = f"&continue={token}" if token else ""
+            code, page = self.client.ask("GET", f"{path}{sep}limit=2{more}")
+            self.assertEqual(code, 200, page)
+            revisions.add(page["metadata"]["resourceVersion"])
+            found += [item["metadata"]["name"] for item in page["items"]]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                self.assertEqual(len(revisions), 1)
+                return found
+            between()
+
+    def test_pages(self) -> None:
+        """The pages together are the list, and tell how much is left."""
+        self.assertEqual(self.pages(MAPS), list("abcde"))
+        self.assertEqual(self.pages(ALL), [*"abcde", "c"])
+        _, page = self.client.ask("GET", f"{MAPS}?limit=2")
+        self.assertEqual(page["metadata"]["remainingItemCount"], 3)
+        _, page = self.client.ask("GET", f"{MAPS}?limit=2&labelSelector=!x")
+        self.assertNotIn("remainingItemCount", page["metadata"])
+        _, page = self.client.ask("GET", f"{MAPS}?limit=5")
+        self.assertNotIn("continue", page["metadata"])
+
+    def test_writes_meanwhile(self) -> None:
+        """All pages show the state of the first, whatever is written between them."""
+        steps = iter([("DELETE", "c", None), ("POST", "", config_map("bb")), ("DELETE", "e", None)])
+
+        def write() -> None:
+            method, name, body = next(steps)
+            other = self.server.client()
+            other.ask(method, f"{MAPS}/{name}" if name else MAPS, body)
+
+        self.assertEqual(self.pages(MAPS, write), list("abcde"))
+        self.assertEqual(self.names(MAPS), ["a", "b", "bb", "d", "e"])
+
+    def test_namespace_in_a_selector(self) -> None:
+        """A list of all namespaces whose selector leaves one can be had in pages, too."""
+        self.assertEqual(self.pages(f"{ALL}?fieldSelector=metadata.namespace%3Ddefault"), list("abcde"))
+        self.assertEqual(self.pages(f"{ALL}?fieldSelector=metadata.name%3Dc"), ["c", "c"])
+
+    def test_expired(self) -> None:
+        """A token whose revision is compacted is 410, with a token that goes on at the newest revision."""
+        _, page = self.client.ask("GET", f"{MAPS}?limit=2")
+        self.client.ask("DELETE", f"{MAPS}/c")
+        self.successResultOf(self.server.backend.compact(self.revision()))
+        code, status = self.client.ask("GET", f"{MAPS}?limit=2&continue={page['metadata']['continue']}")
+        self.assertEqual((code, status["reason"]), (410, "Expired"))
+        self.assertEqual(self.names(f"{MAPS}?limit=9&continue={status['metadata']['continue']}"), ["d", "e"])
+
+    def test_tokens_stay_inside(self) -> None:
+        """CVE-2022-3162: a token that was tampered with leads neither to another namespace nor to another type."""
+        for start in ("../other/a\0", "../../secrets/default/\0", "/a\0", "a/../../x\0", "./a\0"):
+            content = orjson.dumps({"v": "meta.k8s.io/v1", "rv": -1, "start": start})
+            token = base64.urlsafe_b64encode(content).decode().rstrip("=")
+            code, status = self.client.ask("GET", f"{MAPS}?limit=2&continue={token}")
+            found = [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in status.get("items") or []]
+            self.assertTrue(code == 400 or all(namespace == "default" for namespace, _ in found), start)
+
+    def test_bad_tokens(self) -> None:
+        """A token that is none is 400, and so is one beside a resourceVersion."""
+        self.assertEqual(self.error(f"{MAPS}?continue=!")[0], 400)
+        _, page = self.client.ask("GET", f"{MAPS}?limit=2")
+        token = page["metadata"]["continue"]
+        self.assertEqual(self.error(f"{MAPS}?continue={token}&resourceVersion=3")[0], 400)
+
+
+class FormTests(ReadTestCase):
+    """The forms of answers."""
+
+    def test_yaml(self) -> None:
+        """Objects and lists can be had in YAML, large lists from a thread."""
+        answer = self.client.answer("GET", f"{MAPS}/a", Accept="application/yaml")
+        self.assertEqual(answer.header("content-type"), "application/yaml")
+        self.assertEqual(yaml.safe_load(answer.body)["metadata"]["name"], "a")
+        answer = self.client.answer("GET", MAPS, Accept="application/yaml")
+        self.assertEqual(len(yaml.safe_load(answer.body)["items"]), 5)
+        self.assertEqual(self.server.done_in_threads, [])
+        self.client.ask("POST", MAPS, config_map("big", x="x" * 20000))
+        answer = self.client.answer("GET", MAPS, Accept="application/yaml")
+        self.assertEqual(len(yaml.safe_load(answer.body)["items"]), 6)
+        self.assertEqual(self.server.done_in_threads, [to_yaml])
+
+    def test_pretty(self) -> None:
+        """Whoever asks, or seems to be human, gets indented JSON."""
+        plain = self.client.answer("GET", MAPS)
+        pretty = self.client.answer("GET", f"{MAPS}?pretty=true")
+        curl = self.client.answer("GET", MAPS, User_Agent="curl/8.0")
+        self.assertEqual(pretty.body, curl.body)
+        self.assertEqual(orjson.loads(pretty.body), orjson.loads(plain.body))
+        self.assertIn(b'\n  "kind": "ConfigMapList"', pretty.body)
+        self.assertNotIn(b"\n", plain.body)
+
+    def test_gzip(self) -> None:
+        """Large answers are compressed for those who accept it, small ones are not."""
+        self.client.ask("POST", MAPS, config_map("big", x="x" * respond.GZIP_FROM))
+        answer = self.client.answer("GET", MAPS, Accept_Encoding="deflate, gzip;q=0.5")
+        self.assertEqual(answer.header("content-encoding"), "gzip")
+        self.assertEqual(answer.header("vary"), "Accept-Encoding")
+        self.assertLess(len(answer.body), respond.GZIP_FROM)
+        plain = self.client.answer("GET", MAPS)
+        self.assertIsNone(plain.header("content-encoding"))
+        self.assertEqual(gzip.decompress(answer.body), plain.body)
+        small = self.client.answer("GET", f"{MAPS}?limit=1", Accept_Encoding="gzip")
+        self.assertIsNone(small.header("content-encoding"))
+
+    def test_not_acceptable(self) -> None:
+        """A client that accepts nothing we have is told what there is, and a single object is no list."""
+        for accept in ("text/html", "application/json;as=Table;v=v2;g=meta.k8s.io"):
+            self.assertEqual(self.client.answer("GET", MAPS, Accept=accept).code, 406, accept)
+        view = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        self.assertEqual(self.client.answer("GET", MAPS, Accept=view).code, 406)
+        view = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+        self.assertEqual(self.client.answer("GET", f"{MAPS}/a", Accept=view).code, 406)
+        self.assertEqual(self.client.answer("GET", MAPS, Accept=view).code, 200)
+
+    def test_two_versions(self) -> None:
+        """One stored object is shown in the version of the path."""
+        event = {
+            "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+            "message": "hello",
+        }
+        self.assertEqual(self.client.ask("POST", "/api/v1/namespaces/default/events", event)[0], 201)
+        path = "/apis/events.k8s.io/v1/namespaces/default/events"
+        _, found = self.client.ask("GET", f"{path}/e")
+        self.assertEqual((found["apiVersion"], found["note"]), ("events.k8s.io/v1", "hello"))
+        self.assertEqual(found["regarding"]["name"], "p")
+        _, listing = self.client.ask("GET", path)
+        self.assertEqual(listing["items"][0]["note"], "hello")

@@ -1,0 +1,346 @@
+"""Tests for L{kubetwist.resources.watching}: watches, over HTTP in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.resources import watching
+from kubetwist.storage.watchcache import WatchCache
+from tests.resources.server import JSONClient, Server, chunks, config_map, events, pod
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+END = b"0\r\n\r\n"
+
+
+def summary(found: list[Any]) -> list[tuple[str, str]]:
+    """The kinds of events, and the names they are about."""
+    return [(one["type"], one["object"]["metadata"].get("name", "")) for one in found]
+
+
+class WatchTestCase(SynchronousTestCase):
+    """A test with a server, one who writes and one who watches."""
+
+    def setUp(self) -> None:
+        """Two ConfigMaps."""
+        self.server = Server("configmaps", "pods", "namespaces")
+        self.writer, self.client = self.server.client(), self.server.client()
+        for name in "ab":
+            self.create(name)
+
+    def cache(self) -> WatchCache:
+        """That of ConfigMaps."""
+        return self.server.stores.get("", "configmaps").cache
+
+    def create(self, name: str, **labels: str) -> None:
+        """Write a new one."""
+        obj = config_map(name)
+        obj["metadata"]["labels"] = labels
+        self.assertEqual(self.writer.ask("POST", MAPS, obj)[0], 201)
+
+    def relabel(self, name: str, **labels: str) -> None:
+        """Write labels."""
+        patch = {"metadata": {"labels": labels}}
+        answer = self.writer.answer("PATCH", f"{MAPS}/{name}", patch, Content_Type="application/merge-patch+json")
+        self.assertEqual(answer.code, 200)
+
+    def revision(self) -> int:
+        """The newest."""
+        revision: int = self.server.backend.revision
+        return revision
+
+    def watch(self, query: str, client: JSONClient | None = None, path: str = MAPS) -> list[Any]:
+        """Begin a watch; give the events that come at once."""
+        client = client or self.client
+        head, separator, body = client.begin(f"{path}?watch=1&{query}").partition(b"\r\n\r\n")
+        self.assertTrue(head.startswith(b"HTTP/1.1 200 "), head)
+        self.assertTrue(separator)
+        return events(body) + self.more(client)
+
+    def more(self, client: JSONClient | None = None) -> list[Any]:
+        """The events that have come since."""
+        self.server.clock.advance(0)
+        return events((client or self.client).taken())
+
+
+class WatchTests(WatchTestCase):
+    """What a watch shows."""
+
+    def test_from_a_revision(self) -> None:
+        """A watch from a revision shows what came after it, then what comes."""
+        then = self.revision()
+        self.create("c")
+        self.assertEqual(summary(self.watch(f"resourceVersion={then}")), [("ADDED", "c")])
+        self.writer.ask("PUT", f"{MAPS}/c", config_map("c", x="1"))
+        self.writer.ask("DELETE", f"{MAPS}/c")
+        found = self.more()
+        self.assertEqual(summary(found), [("MODIFIED", "c"), ("DELETED", "c")])
+        self.assertEqual(found[0]["object"]["data"], {"x": "1"})
+        self.assertEqual(found[0]["object"]["kind"], "ConfigMap")
+        self.assertEqual(found[1]["object"]["metadata"]["resourceVersion"], str(self.revision()))
+
+    def test_initial_state(self) -> None:
+        """A watch without a revision, or from 0, begins with what is there; one may decline that."""
+        for query in ("", "resourceVersion=0"):
+            client = self.server.client()
+            self.assertEqual(summary(self.watch(query, client)), [("ADDED", "a"), ("ADDED", "b")], query)
+        query = "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+        self.assertEqual(self.watch(query), [])
+
+    def test_end_of_initial_events(self) -> None:
+        """A client that asks for the initial events in the watch is told where they end."""
+        query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+        found = self.watch(query)
+        self.assertEqual(summary(found), [("ADDED", "a"), ("ADDED", "b"), ("BOOKMARK", "")])
+        meta = found[-1]["object"]["metadata"]
+        self.assertEqual(meta["annotations"], {"k8s.io/initial-events-end": "true"})
+        self.assertEqual(meta["resourceVersion"], str(self.revision()))
+        self.assertEqual(found[-1]["object"]["kind"], "ConfigMap")
+
+    def test_initial_events_and_the_future(self) -> None:
+        """The initial events come, too, when the revision asked for is not there yet."""
+        ahead = self.revision() + 5
+        query = (
+            f"sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion={ahead}"
+        )
+        self.assertEqual(summary(self.watch(query))[:2], [("ADDED", "a"), ("ADDED", "b")])
+
+    def test_namespace(self) -> None:
+        """A watch shows its own namespace, or all."""
+        everywhere = self.server.client()
+        self.watch(f"resourceVersion={self.revision()}", everywhere, "/api/v1/configmaps")
+        self.watch(f"resourceVersion={self.revision()}")
+        self.writer.ask("POST", "/api/v1/namespaces/other/configmaps", config_map("o", "other"))
+        self.assertEqual(summary(self.more(everywhere)), [("ADDED", "o")])
+        self.assertEqual(self.more(), [])
+
+    def test_one_object(self) -> None:
+        """A field selector, or the older path, watches one object."""
+        older = self.server.client()
+        query = f"resourceVersion={self.revision()}"
+        self.watch(f"{query}&fieldSelector=metadata.name%3Da")
+        self.watch(query, older, "/api/v1/watch/namespaces/default/configmaps/a")
+        self.relabel("a", x="1")
+        self.relabel("b", x="1")
+        for client in (self.client, older):
+            self.assertEqual(summary(self.more(client)), [("MODIFIED", "a")])
+
+    def test_transitions(self) -> None:
+        """What begins to match is ADDED; what ceases to is DELETED, as it was, at the revision of the change."""
+        self.watch(f"resourceVersion={self.revision()}&labelSelector=tier%3Dfront")
+        self.relabel("a", tier="front")
+        self.relabel("a", tier="front", x="1")
+        self.relabel("a", tier="back")
+        self.relabel("a", tier="side")
+        found = self.more()
+        self.assertEqual(summary(found), [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")])
+        self.assertEqual(found[-1]["object"]["metadata"]["labels"], {"tier": "front", "x": "1"})
+        self.assertEqual(found[-1]["object"]["metadata"]["resourceVersion"], str(self.revision() - 1))
+
+    def test_fields(self) -> None:
+        """Transitions count for field selectors as well."""
+        path = "/api/v1/namespaces/default/pods"
+        self.writer.ask("POST", path, pod("p"))
+        self.watch("fieldSelector=spec.nodeName%3Dn", path=path)
+        binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+        self.assertEqual(self.writer.ask("POST", f"{path}/p/binding", binding)[0], 201)
+        self.assertEqual(summary(self.more()), [("ADDED", "p")])
+
+    def test_too_old(self) -> None:
+        """A watch from a compacted revision is a stream of one ERROR event: 410, reason Expired."""
+        then = self.revision()
+        self.create("c")
+        self.create("d")
+        self.successResultOf(self.server.backend.compact(self.revision()))
+        head, _, body = self.client.begin(f"{MAPS}?watch=1&resourceVersion={then}").partition(b"\r\n\r\n")
+        self.assertTrue(head.startswith(b"HTTP/1.1 200 "))
+        (event,) = events(body)
+        self.assertEqual((event["type"], event["object"]["code"]), ("ERROR", 410))
+        self.assertEqual(event["object"]["reason"], "Expired")
+        self.assertTrue(body.endswith(END))
+
+    def test_refused(self) -> None:
+        """A watch that makes no sense is refused before it begins."""
+        for query, code in (
+            ("resourceVersion=x", 500),
+            ("fieldSelector=data.x%3D1", 400),
+            ("labelSelector=a%20b", 400),
+        ):
+            self.assertEqual(self.client.ask("GET", f"{MAPS}?watch=1&{query}")[0], code, query)
+        self.assertEqual(self.client.answer("GET", f"{MAPS}?watch=1", Accept="application/yaml").code, 406)
+
+    def test_from_the_future(self) -> None:
+        """A watch from a revision that is not there yet begins when it comes."""
+        self.assertEqual(self.watch(f"resourceVersion={self.revision() + 1}"), [])
+        self.create("c")
+        self.create("d")
+        self.assertEqual(summary(self.more()), [("ADDED", "d")])
+
+    def test_encoded_once(self) -> None:
+        """All watches that show an event alike are written the same bytes."""
+        clients = [self.server.client() for _ in range(3)]
+        for client in clients:
+            self.watch(f"resourceVersion={self.revision()}", client)
+        self.create("c")  # The first event of a watch may be special; those after it are shared.
+        self.create("d")
+        self.server.clock.advance(0)
+        written = [client.taken() for client in clients]
+        self.assertEqual(len(set(written)), 1)
+
+
+class LifeTests(WatchTestCase):
+    """How watches last, and end."""
+
+    def watched(self) -> int:
+        """How many watches the cache has."""
+        return sum(map(len, self.cache()._watches.values()))
+
+    def test_head_comes_at_once(self) -> None:
+        """The head of the answer is sent before there is any event."""
+        data = self.client.begin(f"{MAPS}?watch=1&resourceVersion={self.revision()}")
+        self.assertTrue(data.endswith(b"\r\n\r\n"))
+        self.assertIn(b"Transfer-Encoding: chunked", data)
+
+    def test_client_goes(self) -> None:
+        """When the client hangs up its watch is freed, with its timers."""
+        calls = len(self.server.clock.getDelayedCalls())
+        self.watch("allowWatchBookmarks=true")
+        self.assertEqual(self.watched(), 1)
+        self.client.gone()
+        self.assertEqual(self.watched(), 0)
+        self.assertEqual(len(self.server.clock.getDelayedCalls()), calls)
+        self.assertEqual(self.server.site.long_running, {})
+
+    def test_timeout(self) -> None:
+        """A watch ends when its time is over, in good order: the connection can be used again."""
+        self.watch(f"timeoutSeconds=10&resourceVersion={self.revision()}")
+        self.server.clock.advance(9)
+        self.assertEqual(self.client.taken(), b"")
+        self.server.clock.advance(1)
+        self.assertEqual(self.client.taken(), END)
+        self.assertEqual(self.watched(), 0)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 200)
+
+    def test_timeout_of_its_own(self) -> None:
+        """A watch that names no timeout lasts between once and twice the least."""
+        self.patch(watching.random, "random", lambda: 0.5)
+        self.watch(f"resourceVersion={self.revision()}")
+        self.server.clock.advance(1800 * 1.5 - 1)
+        self.assertEqual(self.client.taken(), b"")
+        self.server.clock.advance(1)
+        self.assertEqual(self.client.taken(), END)
+
+    def test_bookmarks(self) -> None:
+        """A watch that asks for bookmarks gets one a minute, and one shortly before its end."""
+        self.watch(f"allowWatchBookmarks=true&timeoutSeconds=130&resourceVersion={self.revision()}")
+        self.writer.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "unrelated"}})
+        seen = []
+        for moment in range(131):
+            self.server.clock.advance(1)
+            self.server.clock.advance(0)
+            data = self.client.taken().removesuffix(END)
+            seen += [(moment + 1, one) for one in events(data)]
+        self.assertEqual([moment for moment, _ in seen], [60, 120, 128])
+        self.assertEqual({one["type"] for _, one in seen}, {"BOOKMARK"})
+        self.assertEqual(seen[0][1]["object"]["metadata"], {"resourceVersion": str(self.revision())})
+
+    def test_no_bookmarks(self) -> None:
+        """Who does not ask for bookmarks gets none."""
+        self.watch(f"resourceVersion={self.revision()}")
+        self.server.clock.advance(100)
+        self.assertEqual(self.more(), [])
+
+    def test_server_stops(self) -> None:
+        """When the server stops, watches end in good order."""
+        self.watch(f"resourceVersion={self.revision()}")
+        self.server.site.end_long_running()
+        self.assertEqual(self.client.taken(), END)
+        self.assertEqual(self.watched(), 0)
+
+    def test_cache_starts_over(self) -> None:
+        """When the store is lost for a while, watches end with an error that has clients list again."""
+        self.watch(f"resourceVersion={self.revision()}")
+        self.cache().ended(RuntimeError("lost"))
+        data = self.client.taken()
+        (event,) = events(data.removesuffix(END))
+        self.assertEqual((event["type"], event["object"]["code"]), ("ERROR", 410))
+        self.assertTrue(data.endswith(END))
+
+    def test_not_filled(self) -> None:
+        """A watch on a cache that is being filled is asked to come again."""
+        self.cache().ready = False
+        code, status = self.client.ask("GET", f"{MAPS}?watch=1")
+        self.assertEqual((code, status["reason"]), (429, "TooManyRequests"))
+
+
+class SlowReaderTests(WatchTestCase):
+    """Readers that do not keep up."""
+
+    def setUp(self) -> None:
+        """A watch whose connection takes nothing more."""
+        super().setUp()
+        self.watch(f"resourceVersion={self.revision()}")
+        self.client.channel.pauseProducing()
+
+    def test_waits(self) -> None:
+        """Events wait while the reader is slow, and come in order when it goes on."""
+        for name in "cde":
+            self.create(name)
+        self.assertEqual(self.more(), [])
+        self.client.channel.resumeProducing()
+        self.assertEqual(summary(events(self.client.taken())), [("ADDED", "c"), ("ADDED", "d"), ("ADDED", "e")])
+        self.create("f")
+        self.assertEqual(summary(self.more()), [("ADDED", "f")])
+
+    def test_cut_off(self) -> None:
+        """A reader that leaves too much unread is cut off at once, and frees what waited for it; others go on."""
+        self.patch(watching, "UNREAD_LIMIT", 1000)
+        other = self.server.client()
+        self.watch(f"resourceVersion={self.revision()}", other)
+        for name in "cdefghij":
+            self.create(name)
+        self.assertTrue(self.client.transport.disconnected)
+        self.assertEqual(len(self.more(other)), 8)
+        self.assertEqual(sum(map(len, self.cache()._watches.values())), 1)
+
+    def test_end(self) -> None:
+        """A watch that ends while its reader is slow still says what it had to say."""
+        self.create("c")
+        self.server.clock.advance(3600)
+        data = self.client.taken()
+        self.assertEqual(summary(events(data.removesuffix(END))), [("ADDED", "c")])
+        self.assertTrue(data.endswith(END))
+
+    def test_gone(self) -> None:
+        """A slow reader that hangs up leaves nothing behind."""
+        self.create("c")
+        self.client.gone()
+        self.create("d")
+        self.assertEqual(self.cache()._watches, {})
+
+    def test_large_beginning(self) -> None:
+        """The initial events of a large collection are written no faster than they are read."""
+        self.patch(watching, "WRITTEN_TOGETHER", 2)
+        for name in "cdefg":
+            self.create(name)
+        client = self.server.client()
+        write, written = client.transport.write, []
+
+        def slow(data: bytes) -> None:
+            write(data)
+            written.append(data)
+            client.channel.pauseProducing()
+
+        client.transport.write = slow  # type: ignore[method-assign]
+        client.begin(f"{MAPS}?watch=1")
+        found: list[Any] = []
+        for _ in range(10):
+            client.channel.resumeProducing()
+            self.server.clock.advance(0)
+            pieces = chunks(client.taken())
+            self.assertLessEqual(len(pieces), 1)
+            found += [orjson.loads(line) for piece in pieces for line in piece.splitlines()]
+        self.assertEqual([one["object"]["metadata"]["name"] for one in found], list("abcdefg"))
