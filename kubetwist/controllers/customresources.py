@@ -1,6 +1,6 @@
 """
-What follows from CustomResourceDefinitions: their names are accepted, they are established and served, and when they are
-deleted, what they defined goes first.
+What follows from CustomResourceDefinitions: their names are accepted, they are established and served, and when they
+are deleted, what they defined goes first.
 
 In the reference these are several controllers that talk through the API. Here it is one that works off the names of
 definitions, one after the other, and what it writes are the same status updates.
@@ -8,10 +8,11 @@ definitions, one after the other, and what it writes are the same status updates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import orjson
+from attrs import frozen
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -69,6 +70,8 @@ class DefinitionController:
         self._failures: dict[str, int] = {}
         self._retries: dict[str, IDelayedCall] = {}
         self._emptied: dict[str, _Emptied] = {}
+        #: By group and definition, who has which names.
+        self._holders: dict[str, dict[str, _Names]] = {}
         self._stopped = False
 
     # --- life
@@ -93,13 +96,25 @@ class DefinitionController:
     def send(self, kind: str, record: Record, event: Any) -> None:
         """A definition changed: what is served follows at once, everything else in turn."""
         name = record.name
+        crd: JSONObject = orjson.loads(record.item)
+        group: str = crd["spec"]["group"]
+        holders = self._holders.setdefault(group, {})
         if kind == DELETED:
             self._remove(name)
-            self._reconsider_group(orjson.loads(record.item))
-            return
-        crd: JSONObject = orjson.loads(record.item)
-        self._serve(crd)
-        self._enqueue(name)
+            holders.pop(name, None)
+        else:
+            before = holders.get(name)
+            holders[name] = names = _Names.of(crd)
+            self._serve(crd)
+            self._enqueue(name)
+            if before is None or before.held <= names.held:
+                return
+        # Names have become free.
+        for other, theirs in holders.items():
+            if not theirs.settled:
+                self._enqueue(other)
+        if not holders:
+            del self._holders[group]
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """Nothing follows from a bookmark."""
@@ -211,12 +226,6 @@ class DefinitionController:
 
     # --- names
 
-    def _group_others(self, group: str) -> Iterable[JSONObject]:
-        for record in self._store.cache.list().records:
-            crd: JSONObject = orjson.loads(record.item)
-            if crd["spec"]["group"] == group:
-                yield crd
-
     def _names(self, crd: JSONObject) -> bool:
         """Accept the names that nobody has; tell whether anything changed."""
         wanted: JSONObject = crd["spec"]["names"]
@@ -226,10 +235,9 @@ class DefinitionController:
             return False
         resources: set[str] = set()
         kinds: set[str] = set()
-        for other in self._group_others(crd["spec"]["group"]):
-            taken = (other.get("status") or {}).get("acceptedNames") or {}
-            resources |= {taken.get("plural", ""), taken.get("singular", ""), *(taken.get("shortNames") or ())}
-            kinds |= {taken.get("kind", ""), taken.get("listKind", "")}
+        for holder in self._holders.get(crd["spec"]["group"], {}).values():
+            resources |= holder.resources
+            kinds |= holder.kinds
         names = dict(accepted)
         problem: tuple[str, str] | None = None
         for field, reason, used in (
@@ -262,11 +270,6 @@ class DefinitionController:
             elif condition(crd, "Established") is None:
                 set_condition(crd, "Established", "False", "NotAccepted", "not all names are accepted")
         return orjson.dumps(status, option=orjson.OPT_SORT_KEYS) != before
-
-    def _reconsider_group(self, crd: JSONObject) -> None:
-        """Names have become free."""
-        for other in self._group_others(crd["spec"]["group"]):
-            self._enqueue(other["metadata"]["name"])
 
     def _approval(self, crd: JSONObject) -> bool:
         """Tell in the status whether a definition in a group of the community's was approved."""
@@ -315,6 +318,33 @@ class DefinitionController:
 
     async def _let_go(self, name: str, crd: JSONObject) -> None:
         await self._write(name, crd, finalizers=True)
+
+
+@frozen
+class _Names:
+    """
+    The names that a definition has.
+
+    @ivar settled: They are all that it wants.
+    """
+
+    resources: frozenset[str]
+    kinds: frozenset[str]
+    settled: bool
+
+    @property
+    def held(self) -> frozenset[str]:
+        """All of them; kinds and resources differ in their first letter."""
+        return self.resources | self.kinds
+
+    @classmethod
+    def of(cls, crd: JSONObject) -> _Names:
+        """What a definition's status says."""
+        names = (crd.get("status") or {}).get("acceptedNames") or {}
+        resources = {names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())}
+        kinds = {names.get("kind"), names.get("listKind")}
+        settled = _same_names(crd["spec"]["names"], names)
+        return cls(frozenset(filter(None, resources)), frozenset(filter(None, kinds)), settled)
 
 
 def _same_names(wanted: JSONObject, accepted: JSONObject) -> bool:

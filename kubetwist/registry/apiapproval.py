@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..api.errors import Cause, invalid, required
+from ..api.goquote import quoted
 from ..api.resource import JSONObject
 
 ANNOTATION: Final = "api-approved.kubernetes.io"
@@ -46,7 +47,7 @@ def approval(crd: JSONObject) -> tuple[str, str, str] | None:
     if state == "invalid":
         return "False", "InvalidAnnotation", _invalid_text()
     if state == "bypassed":
-        return "False", "UnapprovedAPI", f"not approved: {said!r}".replace("'", '"')
+        return "False", "UnapprovedAnnotation", f"not approved: {quoted(said)}"
     return "True", "ApprovedAnnotation", f"approved in {said}"
 
 

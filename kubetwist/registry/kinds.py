@@ -52,7 +52,8 @@ class ResourceInfo:
     @ivar storage_group: The group in whose shape objects are stored: that of C{events.k8s.io} is the core group.
     @ivar hash_version: The version that C{storageVersionHash} tells of.
     @ivar stored: Whether there are objects of it at all, which there are not of reviews and bindings.
-    @ivar custom_fields: For custom resources, what objects can be selected by in each version besides name and namespace.
+    @ivar custom_fields: For custom resources, what objects can be selected by in each version, besides name and
+        namespace.
     """
 
     group: str

@@ -65,7 +65,7 @@ def approval_rules(store: Store) -> UpdateRules:
     """What C{certificatesigningrequests/approval} may write: the conditions that approve and deny."""
     strategy = store.strategy
     assert isinstance(strategy, CertificateSigningRequestStrategy)
-    return UpdateRules("approval", strategy.prepare_for_approval, strategy.validate_status_update)
+    return UpdateRules("approval", strategy.prepare_for_approval, strategy.validate_approval)
 
 
 def ephemeral_containers_rules(store: Store) -> UpdateRules:

@@ -15,7 +15,7 @@ from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..storage.record import Record
-from ..storage.watchcache import WINDOW_EVENTS, WatchCache, Codec
+from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
 from .allocators import NodePortAllocator, ServiceAllocator
 from .definitionstore import DefinitionStore
 from .fieldselectors import selectable_fields

@@ -11,6 +11,7 @@ from attrs import define
 from twisted.internet.interfaces import IReactorTime
 
 from ..admission.chain import build_chain
+from ..controllers.customresources import DefinitionController
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
 from ..registry.aggregation import Aggregation
@@ -20,6 +21,7 @@ from ..registry.stores import Stores
 from ..registry.validation.security import Privileges
 from ..schema.definitions import Definitions
 from ..storage.compaction import Compactor
+from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
 from .install import Installer
 from .installed import MergedGroups
@@ -79,6 +81,8 @@ class APIs:
         self.flusher = Flusher(reactor)
         self._min_request_timeout = min_request_timeout
         self._installers: dict[str, Installer] = {}
+        self._custom: CustomResources | None = None
+        self._definition_controller: DefinitionController | None = None
 
     def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = ()) -> None:
         """
@@ -110,14 +114,39 @@ class APIs:
             )
             installer.install([info for info in self.infos if groups(info.group)])
             self._installers[layer.name] = installer
-        return MergedGroups([installer.installed for installer in self._installers.values()])
+        merged = MergedGroups([installer.installed for installer in self._installers.values()])
+        self._install_custom(extensions, merged)
+        return merged
+
+    def _install_custom(self, extensions: Layer, merged: MergedGroups) -> None:
+        """Have the extensions server serve custom resources."""
+        store = self.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
+        if store is None:
+            return
+        self._custom = CustomResources(
+            extensions,
+            self._installers[extensions.name].installed,
+            merged,
+            self.stores,
+            self.definitions,
+            self.reactor,
+            self.flusher,
+            min_request_timeout=self._min_request_timeout,
+        )
+        self._definition_controller = DefinitionController(store, self._custom, self.reactor)
 
     async def start(self) -> None:
-        """Fill the watch caches; nothing can be served before."""
+        """Fill the watch caches; nothing can be served before, custom resources included."""
         await self.stores.start()
+        if self._definition_controller is not None:
+            self._definition_controller.start()
 
     def stop(self) -> None:
         """End the watches and let go of the backend."""
+        if self._definition_controller is not None:
+            self._definition_controller.stop()
+        if self._custom is not None:
+            self._custom.stop()
         self.stores.stop()
 
 

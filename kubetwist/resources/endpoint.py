@@ -10,8 +10,8 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 
-from ..api.times import now
 from ..api.resource import GroupVersion, GroupVersionKind
+from ..api.times import now
 from ..registry.codec import Codec
 from ..registry.scope import RequestScope
 from .negotiation import PATCH_TYPES
@@ -49,7 +49,8 @@ class Endpoint:
     @ivar strategy: Whose defaults are filled in; L{None} for kinds that have none.
     @ivar list_items_have_kind: Custom resources repeat kind and apiVersion in lists, built-in ones do not.
     @ivar list_kind: The kind of its collections, where that is not the kind with C{List} behind it.
-    @ivar printer: Makes its Tables, where it is no built-in kind: L{kubetwist.registry.customresources.columns.Printer}.
+    @ivar printer: Makes its Tables, where it is no built-in kind: a
+        L{kubetwist.registry.customresources.columns.Printer}.
     @ivar patch_types: The media types of patches that it takes.
     @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.

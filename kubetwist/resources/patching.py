@@ -70,7 +70,9 @@ class Patch(ABC):
         @param stored: In the stored version; L{None}, if the patch creates, when there is none.
         """
         assert stored is not None, "this patch does not create"
-        return self.apply(self.endpoint.codec.from_storage(stored))
+        # What was there is still needed, to see who changed what; two kinds of patch work in place.
+        current = stored if self.by_map else orjson.loads(orjson.dumps(stored))
+        return self.apply(self.endpoint.codec.from_storage(current))
 
     def apply(self, current: JSONObject) -> JSONObject:
         """

@@ -28,6 +28,8 @@ from .views import view
 if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
+#: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
+SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 #: The longest name of a manager, in bytes.
 MANAGER_LENGTH = 128
 
@@ -47,6 +49,8 @@ class Writes:
         options = create_options(request.query)
         obj = decode_object(request, endpoint, document, data, options.field_validation)
         scope = endpoint.scope(request, namespace)
+        for field in SET_BY_SERVER:
+            obj["metadata"].pop(field, None)
         obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
         result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, shown.one(result), shown.content_type)

@@ -218,5 +218,3 @@ def is_recognized(type_name: str, format_name: str) -> bool:
     if type_name in ("", "string"):
         return format_name.replace("-", "") in FORMATS
     return format_name in _NUMBER_FORMATS.get(type_name, ())
-
-

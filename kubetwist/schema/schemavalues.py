@@ -3,7 +3,8 @@ What values must satisfy by an OpenAPI schema, beyond having its shape.
 
 L{ValueSchema.accepts} is compiled for the many values that do; L{ValueSchema.problems} then says what is wrong with the
 few that do not, in the words and the order of kubernetes/kube-openapi, C{pkg/validation/validate}. On updates, what was
-wrong before and did not change is forgiven: kubernetes/apiextensions-apiserver, C{pkg/apiserver/validation/ratcheting.go}.
+wrong before and did not change is forgiven: kubernetes/apiextensions-apiserver,
+C{pkg/apiserver/validation/ratcheting.go}.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.errors import APIStatusError, invalid
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...schema.mismatch import DecodeError
-from ..codec import Codec
+from ..codec import Codec, identity
 
 if TYPE_CHECKING:
     from ...schema.structural import CustomType
@@ -41,7 +41,10 @@ class CustomCodec(Codec):
         """
         if value is None:
             value = {}
-        kind, api_version = self.said(value, raw)
+        try:
+            kind, api_version = identity(value)
+        except ValueError as error:
+            raise self.unrecognized(str(error), raw) from None
         if not kind:
             raise self.unreadable(f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'")
         if api_version != self.gvk.api_version:
@@ -91,7 +94,7 @@ class CustomCodec(Codec):
         return obj
 
     def from_storage(self, obj: JSONObject) -> JSONObject:
-        """An object in this version, with C{kind} and C{apiVersion} first, and without what this version does not have."""
+        """An object in this version, with C{kind} and C{apiVersion}, and without what this version does not have."""
         obj = {**obj, "kind": self.gvk.kind, "apiVersion": self.gvk.api_version}
         return self.pruned(obj) if self.converts else obj
 

@@ -1,4 +1,4 @@
-"""The objects of a custom resource, seen in one version; all versions share one cache, in the version that is stored."""
+"""The objects of a custom resource, seen in one version; all versions share a cache, in the version that is stored."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class CustomStrategy(Strategy):
         self.has_status = version.has_status
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """Whatever changes outside of the metadata makes a new generation, the status too where it is no subresource."""
+        """What changes outside of the metadata makes a new generation, the status too where it is no subresource."""
         return any(
             obj.get(name) != old.get(name)
             for name in obj.keys() | old.keys()

@@ -16,6 +16,8 @@ class CustomResourceDefinitionStrategy(Strategy):
     has_status = True
     allow_unconditional_update = False
     delete_returns_object = True
+    status_protects = ()
+    standard_finalizers = False
 
     def default(self, obj: JSONObject) -> None:
         """See C{apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go}."""

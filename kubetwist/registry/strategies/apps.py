@@ -131,6 +131,11 @@ class DaemonSetStrategy(WorkloadStrategy):
         if spec.get("revisionHistoryLimit") is None:
             spec["revisionHistoryLimit"] = 10
 
+    def default(self, obj: JSONObject) -> None:
+        """The annotation stands for a field of the internal type, so it is always there, and owned by who writes."""
+        super().default(obj)
+        _set_template_generation(obj, str(_template_generation(obj)))
+
     def prepare_for_create(self, obj: JSONObject) -> None:
         """The template has a generation too, from a time before the object's."""
         super().prepare_for_create(obj)

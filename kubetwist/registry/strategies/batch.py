@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
-from ..validation import batch
+from ..validation import batch, jobstatus
 from ._podspec import default_pod_template
 
 _PREFIX: Final = "batch.kubernetes.io/"
@@ -77,7 +77,7 @@ class JobStrategy(Strategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts and the conditions."""
-        return batch.validate_job_status_update(obj, old)
+        return jobstatus.validate_job_status_update(obj, old)
 
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
         """Whoever does not say what becomes of the pods is told what will."""

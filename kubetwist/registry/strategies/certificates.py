@@ -35,9 +35,15 @@ class CertificateSigningRequestStrategy(Strategy):
         """Approval and denial are another subresource's."""
         super().prepare_for_status_update(obj, old)
         status = obj.setdefault("status", {})
-        kept = certificates.approvals(old)
-        others = [one for one in status.get("conditions") or () if one.get("type") not in certificates.VERDICTS]
-        _set_conditions(status, kept + others, old)
+        conditions = list(status.get("conditions") or ())
+        for kind in certificates.VERDICTS:
+            # Those that come or go are left for validation to refuse.
+            held = [one for one in certificates.approvals(old) if one.get("type") == kind]
+            places = [place for place, one in enumerate(conditions) if one.get("type") == kind]
+            if len(places) == len(held):
+                for place, one in zip(places, held, strict=True):
+                    conditions[place] = one
+        _set_conditions(status, conditions, old)
 
     def prepare_for_creator(self, obj: JSONObject, user: UserInfo) -> None:
         """A request says whose it is, whatever its body says."""
@@ -68,8 +74,12 @@ class CertificateSigningRequestStrategy(Strategy):
         return certificates.validate_request_update(obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """Conditions may not be taken back."""
-        return certificates.validate_request_update(obj, old)
+        """A certificate, and no verdict."""
+        return certificates.validate_request_status_update(obj, old)
+
+    def validate_approval(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """A verdict, and no certificate."""
+        return certificates.validate_approval_update(obj, old)
 
 
 def _set_conditions(status: JSONObject, conditions: list[JSONObject], old: JSONObject) -> None:

@@ -118,7 +118,7 @@ class NodeStrategy(Strategy):
     @staticmethod
     def _sync_cidrs(spec: JSONObject) -> None:
         one, many = spec.get("podCIDR"), spec.get("podCIDRs")
-        if one and not many:
+        if one and (not many or many[0] != one):
             spec["podCIDRs"] = [one]
         elif many and not one:
             spec["podCIDR"] = many[0]

@@ -64,13 +64,13 @@ class PodStrategy(Strategy):
         obj["status"] = status
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The quality of service and, once given, the phase of a finished pod are not for clients to choose."""
+        """The quality of service stays when nothing is said of it."""
         super().prepare_for_status_update(obj, old)
         status = obj.get("status")
         if status is None:
             status = obj["status"] = {}
         quality = (old.get("status") or {}).get("qosClass")
-        if quality:
+        if quality and not status.get("qosClass"):
             status["qosClass"] = quality
         ips = status.get("podIPs")
         if ips and not status.get("podIP"):

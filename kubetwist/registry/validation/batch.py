@@ -197,20 +197,11 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     spec, before = obj["spec"], old["spec"]
     _job_spec(spec, "spec", causes, template_of_job=True)
     completions, was = spec.get("completions"), before.get("completions")
-    if completions != was:
-        both = (
-            before.get("completionMode") == "Indexed"
-            and completions is not None
-            and completions == spec.get("parallelism")
-            and was == before.get("parallelism")
-        )
-        if not both:
-            text = (
-                "can only be modified in tandem with spec.parallelism"
-                if completions is not None
-                else "field is immutable"
-            )
-            causes.append(invalid("spec.completions", completions, text))
+    if spec.get("completionMode") != "Indexed":
+        immutable(completions, was, "spec.completions", causes)
+    elif completions not in (was, None, spec.get("parallelism")):
+        text = "can only be modified in tandem with spec.parallelism"
+        causes.append(invalid("spec.completions", completions, text))
     immutable(
         spec.get("selector"), before.get("selector"), "spec.selector", causes, selector_shown(spec.get("selector"))
     )
@@ -240,30 +231,6 @@ def _suspended_change(spec: JSONObject, before: JSONObject, old: JSONObject) -> 
         return metadata, pod
 
     return rest(spec.get("template") or {}) == rest(before.get("template") or {})
-
-
-def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Counts, and conditions that a job does not take back."""
-    causes: Causes = []
-    status, before = obj.get("status") or {}, old.get("status") or {}
-    for name in ("active", "succeeded", "failed", "ready", "terminating"):
-        not_negative(status.get(name), f"status.{name}", causes)
-    now = {one.get("type") for one in status.get("conditions") or () if one.get("status") == "True"}
-    was = {one.get("type") for one in before.get("conditions") or () if one.get("status") == "True"}
-    for kind in ("Failed", "Complete"):
-        if kind in was and kind not in now:
-            text = f"cannot disable the terminal {kind}=True condition"
-            causes.append(forbidden("status.conditions", text))
-    if {"Complete", "Failed"} <= now:
-        text = "cannot set Complete=True and Failed=true conditions"
-        causes.append(invalid("status.conditions", True, text))
-    finished = bool({"Complete", "Failed"} & now)
-    if status.get("completionTime") is not None and "Complete" not in now:
-        text = "completionTime can only be set for Complete jobs"
-        causes.append(invalid("status.completionTime", status["completionTime"], text))
-    if finished and (status.get("active") or 0) > 0:
-        causes.append(invalid("status.active", status["active"], "active>0 is invalid for finished job"))
-    return causes
 
 
 # --- cron jobs ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode
 from typing import Final
 
@@ -14,6 +15,7 @@ from ...api.resource import JSONObject
 from .fields import Causes, quote, unsupported
 
 VERDICTS: Final = ("Approved", "Denied")
+_BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----\s*\n((?:[^\n:]+:[^\n]*\n)*)([A-Za-z0-9+/=\s]*)-----END \1-----")
 _KEPT: Final = ("Approved", "Denied", "Failed")
 _USAGES: Final = (
     "any",
@@ -130,26 +132,60 @@ def _conditions(obj: JSONObject) -> list[Cause]:
 
 def validate_request_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Verdicts and certificates are not taken back."""
+    return _update(obj, old, verdicts=True, certificate=False)
+
+
+def validate_approval_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Verdicts may come, certificates not."""
+    return _update(obj, old, verdicts=True, certificate=False)
+
+
+def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """A certificate may come, verdicts not."""
+    return _update(obj, old, verdicts=False, certificate=True)
+
+
+def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[Cause]:
     causes = _conditions(obj)
     status, before = obj.get("status") or {}, old.get("status") or {}
-    now = {one.get("type") for one in status.get("conditions") or ()}
-    for kind in _KEPT:
-        if any(one.get("type") == kind for one in before.get("conditions") or ()) and kind not in now:
-            text = f'updates may not remove a condition of type "{kind}"'
-            causes.append(forbidden("status.conditions", text))
     new, held = status.get("certificate") or "", before.get("certificate") or ""
     if new != held:
-        if held:
-            text = "updates may not modify existing certificate content"
-            causes.append(forbidden("status.certificate", text))
-        elif not _is_certificate(new):
-            text = "must contain at least one CERTIFICATE PEM block"
-            causes.append(invalid("status.certificate", "<certificate data>", text))
+        problem = certificate_problem(new)
+        if problem:
+            causes.append(invalid("status.certificate", "<certificate data>", problem))
+    now, was = ([one.get("type") for one in side.get("conditions") or ()] for side in (status, before))
+    for kind in _KEPT:
+        if now.count(kind) < was.count(kind):
+            causes.append(forbidden("status.conditions", f'updates may not remove a condition of type "{kind}"'))
+    for kind in VERDICTS:
+        if not verdicts and now.count(kind) > was.count(kind):
+            causes.append(forbidden("status.conditions", f'updates may not add a condition of type "{kind}"'))
+    if new != held and not certificate:
+        causes.append(forbidden("status.certificate", "updates may not set certificate content"))
+    elif new != held and held:
+        causes.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
     return causes
 
 
-def _is_certificate(encoded: str) -> bool:
+def certificate_problem(encoded: str) -> str:
+    """What is wrong with certificates in PEM in base64; C{""} when nothing is, or there are none at all."""
     try:
-        return b"-----BEGIN CERTIFICATE-----" in b64decode(encoded)
+        rest = b64decode(encoded)
     except (binascii.Error, ValueError):
-        return False
+        return "must contain at least one CERTIFICATE PEM block"
+    found = False
+    for block in _BLOCK.finditer(rest):
+        kind, headers, body = block.group(1), block.group(2), block.group(3)
+        if kind != b"CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(kind.decode('utf-8', 'replace'))}"
+        if headers:
+            return "no PEM block headers are permitted"
+        try:
+            x509.load_der_x509_certificate(b64decode(body))
+        except Exception:
+            # Whatever the parser did not like; to clients all of it is one.
+            return "x509: malformed certificate"
+        found = True
+    if rest and not found:
+        return "must contain at least one CERTIFICATE PEM block"
+    return ""

@@ -181,7 +181,7 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
         name = condition.get("type") or ""
         if name not in _SYSTEM_CONDITIONS:
             # The reference's path, as it is.
-            check(name, f"metadata.conditions[{index}].Type", qualified_name_problems, causes)
+            check(name, f"status.conditions[{index}].Type", qualified_name_problems, causes)
     nominated = status.get("nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
         check(nominated, "status.nominatedNodeName", dns_subdomain, causes)

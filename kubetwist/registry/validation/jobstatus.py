@@ -1,0 +1,197 @@
+"""
+What a job's controller may report; see kubernetes, C{pkg/apis/batch/validation/validation.go}.
+
+Most rules look only at what an update changes, so that jobs that break a newer rule can still be updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ...api.errors import Cause, duplicate, invalid, required
+from ...api.resource import JSONObject
+from .fields import Causes, go_json, invalid_shown, not_negative
+
+_TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
+
+
+class _View:
+    """A job's status, as the rules ask for it."""
+
+    __slots__ = ("_status", "complete", "failed", "failing", "finished", "succeeding", "true")
+
+    def __init__(self, obj: JSONObject) -> None:
+        self._status: Mapping[str, Any] = obj.get("status") or {}
+        self.true = {one.get("type") for one in self._status.get("conditions") or () if one.get("status") == "True"}
+        self.complete = "Complete" in self.true
+        self.failed = "Failed" in self.true
+        self.failing = "FailureTarget" in self.true
+        self.succeeding = "SuccessCriteriaMet" in self.true
+        self.finished = self.complete or self.failed
+
+    def __getitem__(self, name: str) -> Any:
+        return self._status.get(name)
+
+    def count(self, name: str) -> int:
+        return self._status.get(name) or 0
+
+
+def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts, times and conditions that fit together, and that a job does not take back."""
+    causes: Causes = []
+    spec, now, was = obj["spec"], _View(obj), _View(old)
+    for name in ("active", "succeeded", "failed", "ready", "terminating"):
+        not_negative(now[name], f"status.{name}", causes)
+    _uncounted(now["uncountedTerminatedPods"], causes)
+    _conditions(now, was, causes)
+    _finished(spec, now, was, causes)
+    _indexes(spec, now, was, causes)
+    if (now["ready"] != was["ready"] or now["active"] != was["active"]) and now.count("ready") > now.count("active"):
+        causes.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
+    _taken_back(spec, now, was, causes)
+    return causes
+
+
+def _condition(text: str) -> Cause:
+    return Cause("FieldValueInvalid", f"Invalid value: {text}", "status.conditions")
+
+
+def _uncounted(pods: JSONObject | None, causes: Causes) -> None:
+    seen: set[str] = set()
+    for name in ("succeeded", "failed"):
+        for index, uid in enumerate((pods or {}).get(name) or ()):
+            path = f"status.uncountedTerminatedPods.{name}[{index}]"
+            if not uid:
+                causes.append(invalid(path, uid, "must not be empty"))
+            elif uid in seen:
+                causes.append(duplicate(path, uid))
+            seen.add(uid)
+
+
+def _conditions(now: _View, was: _View, causes: Causes) -> None:
+    """Conditions that exclude or demand each other, and the time of completion."""
+    completes, fails = now.complete != was.complete, now.failed != was.failed
+    targets = now.failing != was.failing
+    path, time = "status.completionTime", now["completionTime"]
+    timed = time != was["completionTime"]
+    if (completes or fails) and now.complete and now.failed:
+        causes.append(_condition("cannot set Complete=True and Failed=true conditions"))
+    if (completes or targets) and now.complete and now.failing:
+        causes.append(_condition("cannot set Complete=True and FailureTarget=true conditions"))
+    if (completes or timed) and time is not None and not now.complete:
+        causes.append(invalid(path, time, "cannot set completionTime when there is no Complete=True condition"))
+    if (completes or timed) and time is None and now.complete:
+        causes.append(required(path, "completionTime is required for Complete jobs"))
+    started = now["startTime"]
+    if (timed or started != was["startTime"]) and started and time and time < started:
+        causes.append(invalid(path, time, "must be equal to or after `startTime`"))
+    if (fails or targets) and now.failed and not now.failing:
+        causes.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
+    if (completes or now.succeeding != was.succeeding) and now.complete and not now.succeeding:
+        causes.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
+
+
+def _finished(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+    """A finished job has begun, and has nothing left that runs."""
+    if not now.finished:
+        return
+    ends = not was.finished
+    for name in ("active", "terminating"):
+        if (ends or now[name] != was[name]) and now.count(name) > 0:
+            causes.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
+    never_began = spec.get("suspend") and spec.get("completions") == 0
+    if (ends or now["startTime"] != was["startTime"]) and now["startTime"] is None and not never_began:
+        causes.append(required("status.startTime", "startTime is required for finished job"))
+    uncounted = now["uncountedTerminatedPods"]
+    if (ends or uncounted != was["uncountedTerminatedPods"]) and uncounted is not None:
+        pods = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
+        if any(pods.values()):
+            path = "status.uncountedTerminatedPods"
+            causes.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
+
+
+def _indexes(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+    """Lists of indexes such as C{"0,2-4"}."""
+    completed, failed = now["completedIndexes"] or "", now["failedIndexes"]
+    total, limited = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
+    new_completed, new_failed = completed != (was["completedIndexes"] or ""), failed != was["failedIndexes"]
+    path = "status.completedIndexes"
+    done: set[int] = set()
+    if total is not None and completed:
+        done = _parse(completed, total, path, "completedIndexes", causes if new_completed else [])
+    lost: set[int] = set()
+    if total is not None and limited and failed is not None:
+        lost = _parse(failed, total, "status.failedIndexes", "failedIndexes", causes if new_failed else [])
+    if new_completed and completed and spec.get("completionMode") != "Indexed":
+        text = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        causes.append(invalid(path, completed, text))
+    if new_failed and failed is not None and not limited:
+        text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        causes.append(invalid("status.failedIndexes", failed, text))
+    if (new_completed or new_failed) and failed is not None and done & lost:
+        text = f"failedIndexes and completedIndexes overlap at index: {min(done & lost)}"
+        causes.append(invalid("status.failedIndexes", failed, text))
+
+
+def _parse(text: str, total: int, path: str, name: str, causes: Causes) -> set[int]:
+    found: set[int] = set()
+    try:
+        for first, last in _intervals(text, total):
+            found.update(range(first, last + 1))
+    except ValueError as error:
+        causes.append(invalid(path, text, f"error parsing {name}: {error}"))
+    return found
+
+
+def _intervals(text: str, total: int) -> Iterator[tuple[int, int]]:
+    """
+    The intervals in a list of indexes, which ascend.
+
+    @raise ValueError: It is none.
+    """
+    if not text:
+        return
+    before = -1
+    for interval in text.split(","):
+        limits = interval.split("-")
+        if len(limits) > 2:
+            raise ValueError(
+                f'the fragment "{interval}" violates the requirement that an index interval can have '
+                "at most two parts separated by '-'"
+            )
+        numbers = []
+        for limit in limits:
+            if not (limit.isascii() and limit.isdigit()):
+                raise ValueError(f'cannot convert string to integer for index: "{limit}"')
+            number = int(limit)
+            if number >= total:
+                raise ValueError(f'too large index: "{limit}"')
+            numbers.append(number)
+        if numbers[0] <= before:
+            raise ValueError(f"non-increasing order, previous: {before}, current: {numbers[0]}")
+        if numbers[-1] <= numbers[0] and len(numbers) == 2:
+            raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
+        before = numbers[-1]
+        yield numbers[0], numbers[-1]
+
+
+def _taken_back(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
+    """What only ever comes or grows."""
+    for kind in _TERMINAL:
+        if kind in was.true and kind not in now.true:
+            causes.append(_condition(f"cannot disable the terminal {kind}=True condition"))
+    if now.count("failed") < was.count("failed"):
+        causes.append(invalid("status.failed", now.count("failed"), "cannot decrease the failed counter"))
+    # A job with as many completions as pods at a time can be made smaller.
+    if spec.get("completions") != spec.get("parallelism") and now.count("succeeded") < was.count("succeeded"):
+        causes.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))
+    time, completed = now["completionTime"], was["completionTime"]
+    if completed is not None and time is not None and time != completed:
+        causes.append(invalid("status.completionTime", time, "field is immutable"))
+    started = was["startTime"]
+    if started is not None and now["startTime"] != started and not spec.get("suspend"):
+        text = "field is immutable for unsuspended job once set"
+        causes.append(invalid("status.startTime", now["startTime"], text))
+    if was.succeeding and not now.succeeding:
+        causes.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))

@@ -1,0 +1,163 @@
+"""Tests for L{kubetwist.resources.patching}, over HTTP in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.resources.server import Server, config_map, pod
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+JSON = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class PatchTests(SynchronousTestCase):
+    """PATCH."""
+
+    def setUp(self) -> None:
+        """A ConfigMap and a Pod."""
+        self.server = Server("configmaps", "pods", "namespaces")
+        self.client = self.server.client()
+        self.client.ask("POST", MAPS, config_map("a", x="1"))
+        self.client.ask("POST", PODS, pod("p"))
+
+    def patched(self, body: Any, media: str, path: str = f"{MAPS}/a", query: str = "") -> tuple[int, Any]:
+        """What a patch is answered with."""
+        answer = self.client.answer("PATCH", f"{path}?{query}", body, Content_Type=media)
+        self.warning = answer.header("warning")
+        return answer.code, orjson.loads(answer.body)
+
+    def data(self) -> Any:
+        """What is stored."""
+        return self.client.ask("GET", f"{MAPS}/a")[1].get("data")
+
+    def test_json_patch(self) -> None:
+        """A JSON patch is a list of operations, all of which are done, or none."""
+        steps = [{"op": "add", "path": "/data/y", "value": "2"}, {"op": "remove", "path": "/data/x"}]
+        code, new = self.patched(steps, JSON)
+        self.assertEqual((code, new["data"]), (200, {"y": "2"}))
+        code, status = self.patched([*steps[:1], {"op": "test", "path": "/data/y", "value": "no"}], JSON)
+        self.assertEqual((code, status["reason"]), (422, "Invalid"))
+        self.assertEqual(self.data(), {"y": "2"})
+
+    def test_merge_patch(self) -> None:
+        """A merge patch sets what it has, and takes away what it has as null."""
+        code, new = self.patched({"data": {"x": None, "y": "2"}}, MERGE)
+        self.assertEqual((code, new["data"]), (200, {"y": "2"}))
+
+    def test_strategic_merge_patch(self) -> None:
+        """A strategic merge patch merges lists by the keys of their items."""
+        patch = {"spec": {"containers": [{"name": "main", "image": "example.org/main:2"}]}}
+        code, new = self.patched(patch, STRATEGIC, f"{PODS}/p")
+        self.assertEqual(code, 200, new)
+        (container,) = new["spec"]["containers"]
+        self.assertEqual(container["image"], "example.org/main:2")
+        self.assertIn("terminationMessagePath", container)
+
+    def test_media_types(self) -> None:
+        """A patch in any other media type is 415; the comparison is by letter."""
+        for media in ("application/json", "text/plain", "", "Application/Merge-Patch+JSON"):
+            self.assertEqual(self.patched({"data": {"y": "2"}}, media)[0], 415, media)
+        self.assertEqual(self.patched({"data": {"y": "2"}}, f"{MERGE}; charset=utf-8")[0], 200)
+
+    def test_unreadable(self) -> None:
+        """What is no patch is a 400."""
+        for body, media in ((b"{", MERGE), (b"{", JSON), (b"[", STRATEGIC), ({}, JSON), ([1], JSON), ([1], MERGE)):
+            self.assertEqual(self.patched(body, media)[0], 400, (body, media))
+
+    def test_no_object_any_more(self) -> None:
+        """A patch that leaves nothing of the kind is a 422 that quotes what it leaves, whatever that is."""
+        for body in (
+            [{"op": "replace", "path": "", "value": [1]}],
+            [{"op": "replace", "path": "/metadata", "value": [1]}],
+            [{"op": "replace", "path": "/data", "value": "x"}],
+            [{"op": "replace", "path": "/kind", "value": 1}],
+            [{"op": "replace", "path": "/apiVersion", "value": "a/b/c"}],
+            [{"op": "replace", "path": "", "value": {}}],
+        ):
+            code, status = self.patched(body, JSON)
+            self.assertEqual((code, status["reason"]), (422, "Invalid"), body)
+            self.assertTrue(status["message"].startswith(' "" is invalid: patch: Invalid value: '), status["message"])
+        self.assertEqual(self.data(), {"x": "1"})
+
+    def test_name(self) -> None:
+        """A patch can not rename an object."""
+        for meta in ({"name": "b"}, {"name": None}, None):
+            self.assertEqual(self.patched({"metadata": meta}, MERGE)[0], 400, meta)
+
+    def test_identity(self) -> None:
+        """A patch can not change what identifies an object, and one to another kind is refused."""
+        self.assertEqual(self.patched({"metadata": {"uid": "other"}}, MERGE)[0], 409)
+        self.assertEqual(self.patched({"kind": "Secret"}, MERGE)[0], 422)
+
+    def test_version(self) -> None:
+        """A patch that says a resourceVersion applies to that one only."""
+        self.assertEqual(self.patched({"metadata": {"resourceVersion": "1"}}, MERGE)[0], 409)
+
+    def test_missing(self) -> None:
+        """A patch of what is not there is a 404."""
+        self.assertEqual(self.patched({}, MERGE, f"{MAPS}/none")[0], 404)
+
+    def test_unchanged(self) -> None:
+        """A patch that changes nothing writes nothing."""
+        revision = self.server.backend.revision
+        for body, media in (({}, MERGE), ([], JSON), ({"data": {"x": "1"}}, STRATEGIC)):
+            self.assertEqual(self.patched(body, media)[0], 200)
+        self.assertEqual(self.server.backend.revision, revision)
+
+    def test_unknown_fields(self) -> None:
+        """Unknown fields are dropped with a warning, without one, or refused, as the client asks."""
+        for media, body in ((MERGE, {"colour": "red"}), (JSON, [{"op": "add", "path": "/colour", "value": "red"}])):
+            for validation, warned in (("Warn", True), ("Ignore", False)):
+                code, new = self.patched(body, media, query=f"fieldValidation={validation}")
+                self.assertEqual(code, 200)
+                self.assertNotIn("colour", new)
+                self.assertEqual(self.warning is not None, warned)
+            code, status = self.patched(body, media, query="fieldValidation=Strict")
+            self.assertEqual(code, 422)
+            self.assertIn('unknown field "colour"', status["message"])
+
+    def test_too_many_operations(self) -> None:
+        """CVE-2019-1002100: a JSON patch of more than 10,000 operations is refused."""
+        steps = [{"op": "test", "path": "/data/x", "value": "1"}] * 10_001
+        self.assertEqual(self.patched(steps, JSON)[0], 413)
+
+    def test_amplification(self) -> None:
+        """CVE-2019-1002100: a JSON patch can not grow an object by copying it into itself again and again."""
+        steps = [{"op": "add", "path": "/data/x", "value": "x" * 10_000}]
+        steps += [{"op": "copy", "from": "/data", "path": f"/data/c{n}"} for n in range(60)]
+        self.assertIn(self.patched(steps, JSON)[0], (413, 422))
+        self.assertEqual(self.data(), {"x": "1"})
+
+    def test_dry_run(self) -> None:
+        """A dry run shows what would be, and leaves what is."""
+        code, new = self.patched({"data": {"y": "2"}}, MERGE, query="dryRun=All")
+        self.assertEqual((code, new["data"]), (200, {"x": "1", "y": "2"}))
+        self.assertEqual(self.data(), {"x": "1"})
+
+    def test_repeated(self) -> None:
+        """A patch that is overtaken is applied again, and so keeps what was written meanwhile."""
+        store = self.server.stores.get("", "configmaps")
+        backend, other = self.server.backend, self.server.client()
+
+        class Overtaken:
+            def commit(self, writes: Any) -> Any:
+                store.backend = backend
+                other.ask("PUT", f"{MAPS}/a", config_map("a", other="1"))
+                return backend.commit(writes)
+
+        for media, body in (
+            (MERGE, {"data": {"y": "2"}}),
+            (STRATEGIC, {"data": {"y": "2"}}),
+            (JSON, [{"op": "add", "path": "/data/y", "value": "2"}]),
+        ):
+            other.ask("PUT", f"{MAPS}/a", config_map("a", x="1"))
+            store.backend = Overtaken()  # type: ignore[assignment]
+            code, new = self.patched(body, media)
+            self.assertEqual((code, new["data"]), (200, {"other": "1", "y": "2"}), media)

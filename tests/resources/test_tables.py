@@ -1,0 +1,190 @@
+"""Tests for L{kubetwist.resources.tables} and L{kubetwist.resources.encoding}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.printers import AgeCell
+from kubetwist.resources import tables
+from kubetwist.resources.encoding import Body, list_body, metadata_of, without_kind
+from kubetwist.resources.tables import cell_pieces
+from kubetwist.storage.record import Draft, Record
+from tests.resources.server import Server, config_map, events, pod
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+class TableTests(SynchronousTestCase):
+    """Rows instead of objects."""
+
+    def setUp(self) -> None:
+        """A ConfigMap, and a Pod."""
+        self.server = Server("configmaps", "pods", "namespaces", "events")
+        self.client = self.server.client()
+        self.client.ask("POST", MAPS, config_map("a", x="1"))
+        self.client.ask("POST", PODS, pod("p"))
+
+    def table(self, path: str, accept: str = TABLE) -> Any:
+        """A Table."""
+        code, found = self.client.ask("GET", path, Accept=accept)
+        self.assertEqual((code, found["kind"], found["apiVersion"]), (200, "Table", "meta.k8s.io/v1"))
+        return found
+
+    def test_list(self) -> None:
+        """A list becomes a row for each object, under the columns of the kind."""
+        found = self.table(MAPS)
+        self.assertEqual([one["name"] for one in found["columnDefinitions"]], ["Name", "Data", "Age"])
+        (row,) = found["rows"]
+        self.assertEqual(row["cells"][:2], ["a", 1])
+        self.assertRegex(row["cells"][2], r"^\d+[smhdy]")
+        self.assertEqual(row["object"]["kind"], "PartialObjectMetadata")
+        self.assertEqual(set(row["object"]), {"kind", "apiVersion", "metadata"})
+        self.assertEqual(found["metadata"]["resourceVersion"], str(self.server.backend.revision))
+
+    def test_one(self) -> None:
+        """A single object is a table of one row, at that object's resourceVersion."""
+        found = self.table(f"{MAPS}/a")
+        self.assertEqual(len(found["rows"]), 1)
+        meta = self.client.ask("GET", f"{MAPS}/a")[1]["metadata"]
+        self.assertEqual(found["rows"][0]["object"]["metadata"], meta)
+        self.assertEqual(found["metadata"], {"resourceVersion": meta["resourceVersion"]})
+
+    def test_include(self) -> None:
+        """A row shows of its object what is asked for."""
+        self.assertIsNone(self.table(f"{MAPS}?includeObject=None")["rows"][0]["object"])
+        whole = self.table(f"{MAPS}?includeObject=Object")["rows"][0]["object"]
+        self.assertEqual((whole["kind"], whole["data"]), ("ConfigMap", {"x": "1"}))
+        code, status = self.client.ask("GET", f"{MAPS}?includeObject=Some", Accept=TABLE)
+        self.assertEqual(code, 400)
+        self.assertIn("must be 'Metadata', 'Object', 'None', or empty", status["message"])
+
+    def test_ages(self) -> None:
+        """A row is kept, its ages are those of the moment."""
+        created = self.client.ask("GET", f"{MAPS}/a")[1]["metadata"]["creationTimestamp"]
+        self.table(MAPS)
+        now = tables.time.time()
+        for later, expected in ((5, "5s"), (600, "10m"), (4 * 86400, "4d")):
+            self.patch(tables.time, "time", lambda at=now + later: at)
+            age = self.table(MAPS)["rows"][0]["cells"][2]
+            self.assertIn(age, (expected, f"{later - 1}s", f"{later + 1}s"), created)
+
+    def test_changes(self) -> None:
+        """A row that was kept is not that of a later state."""
+        self.table(MAPS)
+        self.client.ask("PUT", f"{MAPS}/a", config_map("a", x="1", y="2"))
+        self.assertEqual(self.table(MAPS)["rows"][0]["cells"][1], 2)
+
+    def test_conditions(self) -> None:
+        """The row of a pod that has ended says so."""
+        patch = {"status": {"phase": "Succeeded"}}
+        self.client.answer("PATCH", f"{PODS}/p/status", patch, Content_Type="application/merge-patch+json")
+        (row,) = self.table(PODS)["rows"]
+        self.assertEqual(row["conditions"][0]["type"], "Completed")
+
+    def test_other_version(self) -> None:
+        """A row of a kind that is stored in another version is that of the version asked for."""
+        event = {
+            "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+            "message": "hello",
+        }
+        self.client.ask("POST", "/api/v1/namespaces/default/events", event)
+        found = self.table("/apis/events.k8s.io/v1/namespaces/default/events")
+        self.assertEqual(found["rows"][0]["object"]["metadata"]["name"], "e")
+        self.assertIn("hello", found["rows"][0]["cells"])
+
+    def test_pages(self) -> None:
+        """A table has pages, too."""
+        self.client.ask("POST", MAPS, config_map("b"))
+        found = self.table(f"{MAPS}?limit=1")
+        self.assertEqual(found["metadata"]["remainingItemCount"], 1)
+        found = self.table(f"{MAPS}?limit=1&continue={found['metadata']['continue']}")
+        self.assertEqual(found["rows"][0]["cells"][0], "b")
+
+    def test_write(self) -> None:
+        """The answer to a write can be a table, also in a dry run and for a scale."""
+        for query in ("", "dryRun=All"):
+            code, found = self.client.ask("POST", f"{MAPS}?{query}", config_map(f"t{len(query)}"), Accept=TABLE)
+            self.assertEqual((code, found["kind"]), (201, "Table"))
+
+    def test_watch(self) -> None:
+        """Each event of a watch is a table; only the first has the columns. A bookmark is a row of blanks."""
+        query = "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+        data = self.client.begin(f"{MAPS}?{query}", Accept=TABLE).partition(b"\r\n\r\n")[2]
+        self.server.clock.advance(0)
+        other = self.server.client()
+        other.ask("POST", MAPS, config_map("b"))
+        self.server.clock.advance(0)
+        first, bookmark, second = events(data + self.client.taken())
+        self.assertEqual([one["type"] for one in (first, bookmark, second)], ["ADDED", "BOOKMARK", "ADDED"])
+        self.assertEqual(len(first["object"]["columnDefinitions"]), 3)
+        self.assertIsNone(second["object"]["columnDefinitions"])
+        self.assertEqual(bookmark["object"]["rows"][0]["cells"][0], "")
+        meta = bookmark["object"]["rows"][0]["object"]["metadata"]
+        self.assertEqual(meta["annotations"], {"k8s.io/initial-events-end": "true"})
+
+
+class PartialTests(SynchronousTestCase):
+    """Metadata instead of objects."""
+
+    def setUp(self) -> None:
+        """A ConfigMap."""
+        self.server = Server("configmaps")
+        self.client = self.server.client()
+        self.client.ask("POST", MAPS, config_map("a", x="1"))
+
+    def test_partial(self) -> None:
+        """An object can be had without anything but its metadata, and so can a list."""
+        _, found = self.client.ask("GET", f"{MAPS}/a", Accept=PARTIAL)
+        self.assertEqual((found["kind"], set(found)), ("PartialObjectMetadata", {"kind", "apiVersion", "metadata"}))
+        _, found = self.client.ask("GET", MAPS, Accept=PARTIALS)
+        self.assertEqual(found["kind"], "PartialObjectMetadataList")
+        self.assertEqual(found["items"][0]["kind"], "PartialObjectMetadata")
+        _, found = self.client.ask("GET", "/api/v1/namespaces/none/configmaps", Accept=PARTIALS)
+        self.assertIsNone(found["items"])
+
+    def test_partial_watch(self) -> None:
+        """A watch of metadata shows no more than that."""
+        data = self.client.begin(f"{MAPS}?watch=1", Accept=PARTIAL).partition(b"\r\n\r\n")[2]
+        self.server.clock.advance(0)
+        (event,) = events(data + self.client.taken())
+        self.assertEqual((event["object"]["kind"], "data" in event["object"]), ("PartialObjectMetadata", False))
+
+
+class PieceTests(SynchronousTestCase):
+    """What answers are put together from."""
+
+    def test_cells(self) -> None:
+        """A row's JSON is cut at its ages, so that the rest of it can be kept."""
+        self.assertEqual(cell_pieces(("a", 1, None)), (b'"a",1,null', None, b"", []))
+        one = ("a", AgeCell(5.0), 1)
+        before, stamp, after, more = cell_pieces(one)
+        self.assertEqual((before + b"3m" + after, stamp, more), (b'"a","3m",1', 5.0, []))
+        before, stamp, after, more = cell_pieces((AgeCell(5.0), "b", AgeCell(7.0, "(", ")")))
+        self.assertEqual(before + b"1s" + after + b"2s" + more[0][1], b'"1s","b","(2s)"')
+        self.assertEqual((stamp, more[0][0]), (5.0, 7.0))
+
+    def test_list_body(self) -> None:
+        """A list's items are joined with commas."""
+        for items in ([], [b"1"], [b"1", b"2", b"3"]):
+            body = list_body(b"[", list(items), b"]")
+            self.assertEqual(body.joined(), b"[" + b",".join(items) + b"]")
+            self.assertEqual(body.length, len(body.joined()))
+        self.assertEqual(Body([]).joined(), b"")
+
+    def test_without_kind(self) -> None:
+        """An object becomes what records keep: metadata first, its resourceVersion first in that."""
+        obj = {"kind": "X", "spec": 1, "apiVersion": "v1", "metadata": {"name": "a", "resourceVersion": "7"}}
+        item = without_kind(obj)
+        self.assertEqual(item, b'{"metadata":{"resourceVersion":"7","name":"a"},"spec":1}')
+        record = Record.from_draft("a", 7, Draft(b'{"metadata":{"name":"a"},"spec":1}', {}, {}))
+        self.assertEqual(record.item, item)
+        self.assertEqual(orjson.loads(metadata_of(record)), {"resourceVersion": "7", "name": "a"})
