@@ -1,4 +1,4 @@
-"""Subresources that only do something: bind a pod to a node, evict it, issue a token."""
+"""Subresources that only do something: bind a pod to a node, issue a token."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import orjson
 
 from zope.interface import implementer
 
-from ..api.decoding import BodyError
 from ..api.errors import APIStatusError, aggregate
-from ..api.listoptions import delete_options_from_body
-from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupResource, JSONObject
-from ..api.selectors import label_selector_from_object
 from ..interfaces import ICreator, INamedCreator
 from . import deletion
+from .evictions import PodEviction, success
 from .kinds import ResourceInfo, SubresourceInfo
 from .scope import RequestScope
 from .tokens import (
@@ -34,15 +32,8 @@ if TYPE_CHECKING:
     from .store import Store
     from .stores import Stores
 
-#: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
-BUDGET_RETRY = 10
 #: What tokens can end with, by kind.
 BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
-
-
-def success(code: int) -> JSONObject:
-    """The Status of an action that worked."""
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
 
 
 @implementer(INamedCreator)
@@ -67,9 +58,16 @@ class PodBinding:
 
         def bound(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "bindings do not create pods"
+            uid = obj["metadata"].get("uid")
+            if uid and uid != pod["metadata"]["uid"]:
+                raise self._pods.other_uid(self._pods.key(scope.namespace, name), obj["metadata"], pod["metadata"])
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 
+        attributes = self._pods.attributes("CREATE", scope, name, obj, None, options.dry_run, "binding")
+        attributes.kind = "Binding"
+        await self._pods.admission.admit(attributes)
+        await self._pods.admission.validate(attributes)
         rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: ())
         await self._pods.update(scope, name, bound, UpdateOptions(dry_run=options.dry_run), rules, patching=True)
         return success(201)
@@ -88,6 +86,8 @@ class PodBinding:
         spec["nodeName"] = node
         if meta.get("annotations"):
             pod["metadata"].setdefault("annotations", {}).update(meta["annotations"])
+        if meta.get("labels"):
+            pod["metadata"]["labels"] = {**meta["labels"], **(pod["metadata"].get("labels") or {})}
         status = pod.setdefault("status", {})
         conditions = [one for one in status.get("conditions") or [] if one.get("type") != "PodScheduled"]
         now = deletion.timestamp(datetime.now(UTC))
@@ -105,100 +105,6 @@ class Bindings:
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         return await self._binding.create_named(scope, obj["metadata"].get("name", ""), obj, options)
-
-
-@implementer(INamedCreator)
-class PodEviction:
-    """C{pods/eviction}: a deletion that respects disruption budgets."""
-
-    def __init__(self, pods: Store, budgets: Store | None) -> None:
-        self._pods = pods
-        self._budgets = budgets
-        self.info = pods.info
-
-    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
-        """See L{INamedCreator.create_named}."""
-        said = obj["metadata"].get("name")
-        if said and said != name:
-            raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
-        delete_options = self._delete_options(obj, options)
-        pod = orjson.loads(self._pods.existing(scope, name).item)
-        if self._budgets is not None and not ignores_budgets(pod):
-            await self._spend_budget(self._budgets, scope, pod, delete_options.dry_run)
-        await self._pods.delete(scope, name, delete_options)
-        return success(201)
-
-    def _delete_options(self, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
-        try:
-            found = delete_options_from_body(obj.get("deleteOptions") or {})
-        except BodyError as error:
-            raise APIStatusError.bad_request(str(error)) from None
-        found.dry_run = found.dry_run or options.dry_run
-        return found
-
-    async def _spend_budget(self, budgets: Store, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
-        labels = pod["metadata"].get("labels") or {}
-        matching = []
-        for record in budgets.cache.list(f"{scope.namespace}/").records:
-            budget = orjson.loads(record.item)
-            selector = (budget.get("spec") or {}).get("selector")
-            if selector is not None and label_selector_from_object(selector).matches(labels):
-                matching.append(record.name)
-        if not matching:
-            return
-        if len(matching) > 1:
-            raise APIStatusError.internal(
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            )
-        pod_name = pod["metadata"]["name"]
-
-        def spent(budget: JSONObject | None) -> JSONObject:
-            assert budget is not None, "evictions make no budgets"
-            spend(budget, pod_name)
-            return budget
-
-        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        await budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
-
-
-def ignores_budgets(pod: JSONObject) -> bool:
-    """Whether the end of a pod disrupts nothing: it has ended, not begun, or is ending."""
-    phase = (pod.get("status") or {}).get("phase", "")
-    return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
-
-
-def spend(budget: JSONObject, pod: str) -> None:
-    """
-    Take one disruption from a budget, in place.
-
-    @raise APIStatusError: None is left (429).
-    """
-    meta, status = budget["metadata"], budget.setdefault("status", {})
-    name = meta["name"]
-    refused = "Cannot evict pod as it would violate the pod's disruption budget."
-    if status.get("observedGeneration", 0) < meta.get("generation", 0):
-        why = f"The disruption budget {name} is still being processed by the server."
-        raise budget_error(refused, why, BUDGET_RETRY)
-    allowed = status.get("disruptionsAllowed", 0)
-    if allowed < 0:
-        raise APIStatusError.forbidden(
-            GroupResource("policy", "poddisruptionbudget"), name, "pdb disruptions allowed is negative"
-        )
-    if allowed == 0:
-        wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-        why = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
-        raise budget_error(refused, why, 0)
-    status["disruptionsAllowed"] = allowed - 1
-    status.setdefault("disruptedPods", {})[pod] = deletion.timestamp(datetime.now(UTC))
-
-
-def budget_error(message: str, why: str, retry: int) -> APIStatusError:
-    """The 429 of an eviction that has to wait."""
-    error = APIStatusError.too_many_requests(message, retry)
-    error.details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
-    if retry:
-        error.details["retryAfterSeconds"] = retry
-    return error
 
 
 @implementer(INamedCreator)

@@ -7,6 +7,7 @@ is there, the answer is that it can not be reached.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import orjson
 
 from zope.interface import implementer
 
-from ..api.errors import APIStatusError, Cause, invalid
+from ..api.errors import APIStatusError, Cause, forbidden, invalid, not_supported
 from ..api.resource import GroupKind, JSONObject
 from ..interfaces import IConnecter
 from .kinds import ResourceInfo, SubresourceInfo
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from .stores import Stores
 
 ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-#: What C{log} takes of its query as numbers, with the least each may be.
-LOG_LIMITS = (("sinceSeconds", 1), ("tailLines", 0), ("limitBytes", 1))
+#: What C{log} takes of its query as numbers.
+LOG_LIMITS = ("sinceSeconds", "tailLines", "limitBytes")
+LOG_STREAMS = ("All", "Stdout", "Stderr")
+#: Where a node is looked for, best first.
+NODE_ADDRESSES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 
 
 @implementer(IConnecter)
@@ -43,10 +47,12 @@ class Connection:
 
     async def connect(self, scope: RequestScope, name: str, path: str, request: Any) -> Any:
         """See L{IConnecter.connect}."""
+        whole = name
+        port = ""
         if self.name == "proxy":
-            name = self._behind(name)
+            name, port = self._behind(name)
         if self.info.resource == "services":
-            self._service(scope, name)
+            self._service(scope, name, port, whole)
         store = self._stores.get(self.info.group, self.info.resource)
         obj = orjson.loads(store.existing(scope, name).item)
         if self.info.resource == "pods" and self.name != "proxy":
@@ -56,15 +62,35 @@ class Connection:
             container = chosen_container(obj, query.get("container", ""))
             if not (obj.get("spec") or {}).get("nodeName"):
                 if self.name == "log":
-                    request.respond(200, b"", b"text/plain")
+                    request.respond(204, b"", b"")
                     return
                 raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
             raise APIStatusError.service_unavailable(f"the node of container {container} can not be reached")
+        if self.info.resource == "pods":
+            check_proxied(((obj.get("status") or {}).get("podIP")) or "")
+        elif self.info.resource == "nodes":
+            check_proxied(await self._address(node_host(obj)))
         raise APIStatusError.service_unavailable(f'{self.info.resource} "{name}" can not be reached')
 
-    def _behind(self, text: str) -> str:
+    async def _address(self, host: str) -> str:
         """
-        The name in C{name}, C{name:port} or C{scheme:name:port}.
+        The address of a host.
+
+        @raise APIStatusError: It has none (400).
+        """
+        try:
+            return str(ipaddress.ip_address(host))
+        except ValueError:
+            pass
+        try:
+            return str(await self._stores.reactor.resolve(host))
+        except Exception:
+            # Resolvers fail in many ways, which are the same to the client.
+            raise APIStatusError.bad_request(f"lookup {host}: no such host") from None
+
+    def _behind(self, text: str) -> tuple[str, str]:
+        """
+        The name and the port in C{name}, C{name:port} or C{scheme:name:port}.
 
         @raise APIStatusError: It is none of these (400).
         """
@@ -72,14 +98,25 @@ class Connection:
         scheme, name = parts[0] if len(parts) == 3 else "", parts[len(parts) // 3]
         if len(parts) > 3 or scheme not in ("", "http", "https") or not name:
             raise APIStatusError.bad_request(f'invalid {self.info.singular} request "{text}"')
-        return name
+        return name, parts[-1] if len(parts) > 1 else ""
 
-    def _service(self, scope: RequestScope, name: str) -> None:
+    def _service(self, scope: RequestScope, name: str, port: str, whole: str) -> None:
+        """
+        Look for somebody who answers for a service.
+
+        @raise APIStatusError: There is no such service (404), port or endpoint (503).
+        """
+        if port.isascii() and port.isdigit():
+            service = self._stores.lookup("", "services", scope.namespace, name)
+            if service is None:
+                raise self._stores.get("", "services").not_found(name)
+            if not any(one.get("port") == int(port) for one in service["spec"].get("ports") or ()):
+                raise APIStatusError.service_unavailable(f'no service port {int(port)} found for service "{name}"')
         endpoints = self._stores.lookup("", "endpoints", scope.namespace, name)
         if endpoints is None:
             raise self._stores.get("", "services").not_found(name)
         if not any(subset.get("addresses") for subset in endpoints.get("subsets") or []):
-            raise APIStatusError.service_unavailable(f'no endpoints available for service "{name}"')
+            raise APIStatusError.service_unavailable(f'no endpoints available for service "{whole}"')
 
 
 def chosen_container(pod: JSONObject, name: str) -> str:
@@ -114,21 +151,62 @@ def check_log_options(name: str, query: dict[str, str]) -> None:
 
     @raise APIStatusError: One is no number (400) or too small (422).
     """
-    causes: list[Cause] = []
-    for field, least in LOG_LIMITS:
+    numbers: dict[str, int] = {}
+    for field in LOG_LIMITS:
         text = query.get(field)
         if text is None:
             continue
         try:
-            number = int(text)
+            numbers[field] = int(text)
         except ValueError:
             shown = orjson.dumps(text).decode()
             raise APIStatusError.bad_request(f"strconv.ParseInt: parsing {shown}: invalid syntax") from None
-        if number < least:
-            rule = "must be greater than or equal to 0" if least == 0 else "must be greater than 0"
-            causes.append(invalid(field, number, rule))
+    causes: list[Cause] = []
+    if numbers.get("tailLines", 0) < 0:
+        causes.append(invalid("tailLines", numbers["tailLines"], "must be greater than or equal to 0"))
+    if numbers.get("limitBytes", 1) < 1:
+        causes.append(invalid("limitBytes", numbers["limitBytes"], "must be greater than 0"))
+    if "sinceSeconds" in numbers and query.get("sinceTime"):
+        # The reference's path has no name in it.
+        causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    elif numbers.get("sinceSeconds", 1) < 1:
+        causes.append(invalid("sinceSeconds", numbers["sinceSeconds"], "must be greater than 0"))
+    stream = query.get("stream")
+    if stream is not None and stream not in LOG_STREAMS:
+        causes.append(not_supported("stream", stream, LOG_STREAMS))
+    elif stream in LOG_STREAMS[1:] and "tailLines" in numbers:
+        causes.append(forbidden("[]", "`tailLines` and specific `stream` are mutually exclusive for now"))
     if causes:
         raise APIStatusError.invalid(GroupKind("", "PodLogOptions"), name, causes)
+
+
+def check_proxied(text: str) -> None:
+    """
+    Refuse what must not be reached through this server: itself, its neighbours, and what is no address.
+
+    @raise APIStatusError: It is one of these (400).
+    """
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise APIStatusError.bad_request("address not allowed") from None
+    if address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast:
+        raise APIStatusError.bad_request("address not allowed")
+
+
+def node_host(node: JSONObject) -> str:
+    """
+    Where a node's kubelet is reached.
+
+    @raise APIStatusError: The node does not tell (500).
+    """
+    known = (node.get("status") or {}).get("addresses") or []
+    for kind in NODE_ADDRESSES:
+        for one in known:
+            if one.get("type") == kind:
+                return str(one["address"])
+    shown = " ".join(f"{{{one.get('type', '')} {one.get('address', '')}}}" for one in known)
+    raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{shown}]")
 
 
 def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from zope.interface import implementer
@@ -41,6 +41,7 @@ class WritablePart:
         *,
         patching: bool = False,
         creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
         """See L{IUpdater.update}."""
         return await self.store.update(scope, name, change, options, self.rules, patching=patching)

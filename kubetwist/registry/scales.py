@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -49,6 +49,7 @@ class ScaleStore:
         *,
         patching: bool = False,
         creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
         """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
         store = self._store

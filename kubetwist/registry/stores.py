@@ -88,7 +88,7 @@ class Stores:
         self.admission = AdmissionChain()
         self.grants = Grants(self)
         self.authorizer: IAuthorizer | None = None
-        self._reactor = reactor
+        self.reactor = reactor
         self._prefix = prefix
         self._event_ttl = event_ttl
         #: What services take their addresses and ports from.
@@ -116,7 +116,7 @@ class Stores:
                 self.backend,
                 f"{self._prefix}{place}/",
                 codec,
-                self._reactor,
+                self.reactor,
                 window_events=max(self._cache_size(info), WINDOW_EVENTS),
             )
         make = SPECIAL.get((info.group, info.resource), Store)
@@ -140,7 +140,7 @@ class Stores:
         """A cache for a custom resource, which the caller starts and stops."""
         size = max(self._cache_size(info), WINDOW_EVENTS)
         prefix = f"{self._prefix}{info.key_prefix}/"
-        return WatchCache(self.backend, prefix, codec, self._reactor, window_events=size)
+        return WatchCache(self.backend, prefix, codec, self.reactor, window_events=size)
 
     def custom_store(self, store: _Custom, info: ResourceInfo, strategy: Strategy, cache: WatchCache) -> Store:
         """

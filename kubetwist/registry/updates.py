@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
@@ -57,6 +57,7 @@ class Updates(Creation):
         *,
         patching: bool = False,
         creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
         """
         See L{kubetwist.interfaces.IUpdater.update}; objects are in the stored version.
@@ -65,6 +66,7 @@ class Updates(Creation):
         @param rules: What may be written; the whole main resource by default.
         @param patching: The change starts from the current state, so that naming no resourceVersion is no mistake
             (C{change} leaves the current one in place), and nothing is created unless C{creating}.
+        @param may_create: Raises an L{APIStatusError} if the client must not create what is not there.
         """
         strategy = self.strategy
         if rules is None:
@@ -75,6 +77,8 @@ class Updates(Creation):
             if record is None:
                 if not (rules.creates and (creating if patching else strategy.allow_create_on_update)):
                     raise self.not_found(name)
+                if may_create is not None:
+                    await may_create()
                 try:
                     return await self.create_by_update(scope, key, change, options, patching), True
                 except KeyExists:

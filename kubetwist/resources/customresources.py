@@ -339,5 +339,3 @@ class CustomResources:
         lines = [line for name in sorted(leaf.resources) for line in leaf.resources[name].lines()]
         if tuple(lines) != tuple(self.installed.resources(group_version)):
             self.installed.set_group_version(group_version, lines, PRIORITY)
-
-

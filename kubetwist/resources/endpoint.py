@@ -17,6 +17,7 @@ from ..registry.scope import RequestScope
 from .negotiation import PATCH_TYPES
 
 if TYPE_CHECKING:
+    from ..interfaces import IAuthorizer
     from ..registry.fieldmanager import FieldManager
     from ..registry.kinds import ResourceInfo
     from ..registry.strategy import Strategy
@@ -53,6 +54,7 @@ class Endpoint:
         L{kubetwist.registry.customresources.columns.Printer}.
     @ivar patch_types: The media types of patches that it takes.
     @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
+    @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
     """
 
@@ -69,6 +71,7 @@ class Endpoint:
     printer: Any = None
     patch_types: tuple[str, ...] = PATCH_TYPES
     fields: FieldManager | None = None
+    authorizer: IAuthorizer | None = None
     min_request_timeout: float = 1800.0
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
 

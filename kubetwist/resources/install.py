@@ -168,9 +168,7 @@ class Installer:
         if info.stored and defaults:
             versions = BuiltInVersions(self._definitions, versions_of(info))
             allowed = allowed_fields(info, subresource)
-            fields = FieldManager(
-                gvk, versions, codec.zero, stored=stored, subresource=subresource, allowed=allowed
-            )
+            fields = FieldManager(gvk, versions, codec.zero, stored=stored, subresource=subresource, allowed=allowed)
         return Endpoint(
             storage,
             info,
@@ -181,6 +179,7 @@ class Installer:
             strategy_for(info.group, info.kind) if defaults else None,
             subresource,
             fields=fields,
+            authorizer=getattr(self._context, "authorizer", None),
             min_request_timeout=self._min_request_timeout,
         )
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 
-
 class Patch(ABC):
     """
     A patch for one endpoint; applied again when somebody else wrote in between.
@@ -171,7 +170,7 @@ class Apply(Patch):
         try:
             document = decode_yaml(data)
         except BodyError as error:
-            raise APIStatusError.bad_request(f"error decoding YAML: {error}") from None
+            raise APIStatusError.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
         if document.value is not None and not isinstance(document.value, dict):
             raise APIStatusError.bad_request(
                 "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
@@ -187,17 +186,18 @@ class Apply(Patch):
         """Merge; who owns what is noted in the result."""
         fields = self.endpoint.fields
         assert fields is not None, "this endpoint does not take apply patches"
-        if self.duplicates and self.field_validation == "Strict":
-            raise APIStatusError.bad_request(f"error strict decoding YAML: {', '.join(self.duplicates)}")
         merged = fields.apply(stored, self.applied, self.options.field_manager, now(), bool(self.options.force))
-        if stored is None:
-            merged.pop("status", None)
+        if self.duplicates and self.field_validation == "Strict":
+            why = ", ".join(self.duplicates)
+            raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.redecode(merged, problems, converted=True)
         except ValueError as error:
             raise APIStatusError.unknown(str(error)) from None
-        self.problems = self.duplicates if self.field_validation == "Warn" else []
+        if self.field_validation == "Warn":
+            # A line of the parser's each; the first only says what they are.
+            self.problems = [line.strip() for text in self.duplicates for line in text.split("\n")[1:]]
         return obj
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from attrs import evolve
 
+from twisted.internet.defer import maybeDeferred
+
+from ..api.authorization import Decision
 from ..api.errors import APIStatusError
 from ..api.listoptions import (
     create_options,
@@ -16,6 +20,7 @@ from ..api.listoptions import (
 )
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import JSONObject
+from ..filters.authorization import attributes_of, forbidden
 from ..storage.record import Record
 from .bodies import decode_object, named_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint
@@ -93,8 +98,24 @@ class Writes:
                 endpoint.storage.check_uid(scope, obj, stored)
             return endpoint.own(stored, obj, manager)
 
-        result, created = await endpoint.storage.update(scope, name, change, options)
+        result, created = await endpoint.storage.update(
+            scope, name, change, options, may_create=lambda: self.check_create(request)
+        )
         request.respond(201 if created else 200, shown.one(result), shown.content_type)
+
+    async def check_create(self, request: KubeRequest) -> None:
+        """
+        Ask whether a client that may update may create, too.
+
+        @raise APIStatusError: It may not (403).
+        """
+        authorizer = self.endpoint.authorizer
+        if authorizer is None:
+            return
+        question = evolve(attributes_of(request), verb="create")
+        verdict = await maybeDeferred(authorizer.authorize, question)
+        if verdict.decision is not Decision.ALLOW:
+            raise forbidden(question, verdict.reason)
 
     async def patch(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """PATCH of an object."""
@@ -118,7 +139,13 @@ class Writes:
             return obj if patch.owns else endpoint.own(stored, obj, manager)
 
         result, created = await endpoint.storage.update(
-            scope, name, change, options, patching=True, creating=patch.creates
+            scope,
+            name,
+            change,
+            options,
+            patching=True,
+            creating=patch.creates,
+            may_create=lambda: self.check_create(request),
         )
         for problem in patch.problems:
             request.warn(problem)

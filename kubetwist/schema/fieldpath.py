@@ -33,10 +33,8 @@ _escaped = re.compile("[<>&\u2028\u2029]").search
 
 def scalar_text(value: Any) -> str:
     """A JSON value as the steps have it."""
-    if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
-        value = int(value)
     try:
-        text = orjson.dumps(value).decode()
+        text = orjson.dumps(_go_numbers(value)).decode()
     except TypeError:
         # Whole numbers beyond 64 bits.
         text = str(value)
@@ -44,6 +42,18 @@ def scalar_text(value: Any) -> str:
         for character, escape in _ESCAPES.items():
             text = text.replace(character, escape)
     return text
+
+
+def _go_numbers(value: Any) -> Any:
+    """The value with whole numbers as Go writes them, whatever type they have here."""
+    if value.__class__ is float and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if value.__class__ is dict and any(item.__class__ in _NUMBERS_WITHIN for item in value.values()):
+        return {name: _go_numbers(item) for name, item in value.items()}
+    return [_go_numbers(item) for item in value] if value.__class__ is list else value
+
+
+_NUMBERS_WITHIN: Final = frozenset((float, dict, list))
 
 
 def key_step(keys: dict[str, Any]) -> str:

@@ -21,13 +21,13 @@ from ..storage.errors import KeyNotFound, StorageError
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
-from .tokens import make_token_issuer
 from .errors import StartError
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 from .plugins import make_authenticator, make_authorizer, make_backend
 from .site import KubeSite, traverse
+from .tokens import make_token_issuer
 from .versionresource import VersionResource
 
 #: Seconds that clients are given to take what was written for them, when the server stops.

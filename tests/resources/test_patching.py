@@ -93,7 +93,7 @@ class PatchTests(SynchronousTestCase):
 
     def test_identity(self) -> None:
         """A patch can not change what identifies an object, and one to another kind is refused."""
-        self.assertEqual(self.patched({"metadata": {"uid": "other"}}, MERGE)[0], 409)
+        self.assertEqual(self.patched({"metadata": {"uid": "other"}}, MERGE)[0], 422)
         self.assertEqual(self.patched({"kind": "Secret"}, MERGE)[0], 422)
 
     def test_version(self) -> None:

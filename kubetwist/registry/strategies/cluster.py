@@ -124,7 +124,18 @@ class NodeStrategy(Strategy):
             spec["podCIDR"] = many[0]
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """The status stays."""
+        """The status stays, but for what this release has given up."""
+        _drop_config(obj, {})
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """What this release has given up stays only where it is."""
+        super().prepare_for_update(obj, old)
+        _drop_config(obj, old)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """As for the main resource."""
+        super().prepare_for_status_update(obj, old)
+        _drop_config(obj, old)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Taints, addresses, capacities."""
@@ -137,6 +148,14 @@ class NodeStrategy(Strategy):
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """As the main resource."""
         return cluster.validate_node_update(obj, old)
+
+
+def _drop_config(obj: JSONObject, old: JSONObject) -> None:
+    """Kubelets are not configured by the server any more."""
+    if (old.get("status") or {}).get("config") is None:
+        (obj.get("status") or {}).pop("config", None)
+    if (old.get("spec") or {}).get("configSource") is None:
+        (obj.get("spec") or {}).pop("configSource", None)
 
 
 class EventStrategy(Strategy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from typing import Any, Final
 
-from ...api.errors import Cause, forbidden, invalid, required, too_many
+from ...api.errors import Cause, invalid, required, too_many
 from ...api.resource import JSONObject
 from .cron import CronError, check_schedule
 from .fields import (

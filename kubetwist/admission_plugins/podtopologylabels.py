@@ -1,0 +1,47 @@
+"""Tells pods the zone and region of the node that they are bound to, as labels."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..interfaces import IMutatingAdmission
+
+#: What pods are told.
+LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class PodTopologyLabels:
+    """See kubernetes, C{plugin/pkg/admission/podtopologylabels/admission.go}."""
+
+    name: ClassVar[str] = "PodTopologyLabels"
+
+    def handles(self, operation: str) -> bool:
+        """Creating: bindings, and pods that are bound from the start."""
+        return operation == "CREATE"
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        obj = attributes.object
+        if attributes.group or attributes.resource != "pods" or obj is None:
+            return
+        if attributes.subresource == "binding":
+            target = obj.get("target") or {}
+            node = target.get("name") if target.get("kind") in ("Node", None, "") else None
+        elif not attributes.subresource:
+            node = obj["spec"].get("nodeName")
+        else:
+            return
+        found = attributes.context.lookup("", "nodes", "", node) if node else None
+        if found is None:
+            return
+        told = found["metadata"].get("labels") or {}
+        added = {label: told[label] for label in LABELS if label in told}
+        if added:
+            obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **added}

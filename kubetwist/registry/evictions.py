@@ -1,0 +1,195 @@
+"""C{pods/eviction}: a deletion that respects disruption budgets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from zope.interface import implementer
+
+from ..api.decoding import BodyError
+from ..api.errors import APIStatusError
+from ..api.listoptions import delete_options_from_body
+from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ..api.resource import GroupResource, JSONObject
+from ..api.selectors import label_selector_from_object
+from ..interfaces import INamedCreator
+from . import deletion
+from .scope import RequestScope
+from .updates import UpdateRules
+
+if TYPE_CHECKING:
+    from .store import Store
+
+#: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
+BUDGET_RETRY = 10
+#: So many pods may be on their way out of one budget.
+MOST_DISRUPTED = 2000
+
+
+def success(code: int) -> JSONObject:
+    """The Status of an action that worked."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code}
+
+
+@implementer(INamedCreator)
+class PodEviction:
+    """C{pods/eviction}: a deletion that respects disruption budgets."""
+
+    def __init__(self, pods: Store, budgets: Store | None) -> None:
+        self._pods = pods
+        self._budgets = budgets
+        self.info = pods.info
+
+    async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
+        """See L{INamedCreator.create_named}."""
+        said = obj["metadata"].get("name")
+        if said and said != name:
+            raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
+        delete_options = self._delete_options(obj, options)
+        self._pods.check_namespace(scope, obj["metadata"])
+        attributes = self._pods.attributes("CREATE", scope, name, obj, None, delete_options.dry_run, "eviction")
+        attributes.kind = "Eviction"
+        await self._pods.admission.admit(attributes)
+        await self._pods.admission.validate(attributes)
+        record = self._pods.existing(scope, name)
+        pod = orjson.loads(record.item)
+        deletion.check_preconditions(delete_options, pod["metadata"], self._pods.group_kind, name)
+        if self._budgets is not None and not ignores_budgets(pod):
+            await self._spend_budget(self._budgets, scope, pod, delete_options.dry_run)
+        if not delete_options.dry_run:
+            await self._tell(scope, name)
+            # The version that the client knew is not the newest any more, by our own doing.
+            delete_options.precondition_resource_version = None
+        await self._pods.delete(scope, name, delete_options)
+        return success(201)
+
+    async def _tell(self, scope: RequestScope, name: str) -> None:
+        """Have the pod's status say why the pod ends."""
+
+        def told(pod: JSONObject | None) -> JSONObject:
+            assert pod is not None, "evictions make no pods"
+            conditions = pod.setdefault("status", {}).setdefault("conditions", [])
+            if not any(one.get("type") == "DisruptionTarget" for one in conditions):
+                conditions.append(
+                    {
+                        "type": "DisruptionTarget",
+                        "status": "True",
+                        "reason": "EvictionByEvictionAPI",
+                        "message": "Eviction API: evicting",
+                        "lastProbeTime": None,
+                        "lastTransitionTime": deletion.timestamp(datetime.now(UTC)),
+                    }
+                )
+            return pod
+
+        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+        await self._pods.update(scope, name, told, UpdateOptions(), rules, patching=True)
+
+    def _delete_options(self, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
+        try:
+            found = delete_options_from_body(obj.get("deleteOptions") or {})
+        except BodyError as error:
+            raise APIStatusError.bad_request(str(error)) from None
+        found.dry_run = found.dry_run or options.dry_run
+        return found
+
+    async def _spend_budget(self, budgets: Store, scope: RequestScope, pod: JSONObject, dry_run: bool) -> None:
+        labels = pod["metadata"].get("labels") or {}
+        matching = []
+        for record in budgets.cache.list(f"{scope.namespace}/").records:
+            budget = orjson.loads(record.item)
+            selector = (budget.get("spec") or {}).get("selector")
+            if selector is not None and label_selector_from_object(selector).matches(labels):
+                matching.append(record.name)
+        if not matching:
+            return
+        if len(matching) > 1:
+            raise APIStatusError(
+                500,
+                "",
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+            )
+        pod_name = pod["metadata"]["name"]
+        conditions = (pod.get("status") or {}).get("conditions") or ()
+        ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+        def spent(budget: JSONObject | None) -> JSONObject:
+            assert budget is not None, "evictions make no budgets"
+            if ready or not spares(budget):
+                spend(budget, pod_name)
+            return budget
+
+        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+        await budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
+
+
+def ignores_budgets(pod: JSONObject) -> bool:
+    """Whether the end of a pod disrupts nothing: it has ended, not begun, or is ending."""
+    phase = (pod.get("status") or {}).get("phase", "")
+    return phase in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]
+
+
+def spares(budget: JSONObject) -> bool:
+    """Whether a pod that is not ready may go without counting: it adds nothing to what the budget protects."""
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    wanted = status.get("desiredHealthy", 0)
+    return bool(0 < wanted <= status.get("currentHealthy", 0))
+
+
+def spend(budget: JSONObject, pod: str) -> None:
+    """
+    Take one disruption from a budget, in place.
+
+    @raise APIStatusError: None is left (429).
+    """
+    meta, status = budget["metadata"], budget.setdefault("status", {})
+    name = meta["name"]
+    refused = "Cannot evict pod as it would violate the pod's disruption budget."
+    if status.get("observedGeneration", 0) < meta.get("generation", 0):
+        why = f"The disruption budget {name} is still being processed by the server."
+        raise budget_error(refused, why, BUDGET_RETRY)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        raise APIStatusError.forbidden(
+            GroupResource("policy", "poddisruptionbudget"), name, "pdb disruptions allowed is negative"
+        )
+    if allowed == 0:
+        wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+        why = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+        raise budget_error(refused, why, 0)
+    disrupted = status.setdefault("disruptedPods", {})
+    if len(disrupted) > MOST_DISRUPTED:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise APIStatusError.forbidden(GroupResource("policy", "poddisruptionbudget"), name, why)
+    now = deletion.timestamp(datetime.now(UTC))
+    status["disruptionsAllowed"] = allowed - 1
+    if allowed == 1:
+        _none_left(status, now)
+    disrupted[pod] = now
+
+
+def _none_left(status: JSONObject, now: str) -> None:
+    """Have the budget's condition say so; its time is that of the change."""
+    conditions = status.setdefault("conditions", [])
+    condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), None)
+    if condition is None:
+        condition = {"type": "DisruptionAllowed"}
+        conditions.append(condition)
+    if condition.get("status") != "False":
+        condition["lastTransitionTime"] = now
+    observed = status.get("observedGeneration", 0)
+    condition.update(status="False", reason="InsufficientPods", message="", observedGeneration=observed)
+
+
+def budget_error(message: str, why: str, retry: int) -> APIStatusError:
+    """The 429 of an eviction that has to wait."""
+    error = APIStatusError.too_many_requests(message, retry)
+    error.details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    if retry:
+        error.details["retryAfterSeconds"] = retry
+    return error

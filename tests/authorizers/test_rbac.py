@@ -1,0 +1,233 @@
+"""Tests for L{kubetwist.authorizers.rbac} and L{kubetwist.registry.grants}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.resource import UserInfo
+from kubetwist.authorizers import rbac
+from kubetwist.interfaces import IAuthorizer, IRuleResolver
+from kubetwist.registry.grants import GROUP
+from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
+from tests.registry.rbacserver import API, USERS, RBACServer, binding, role, rule
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ROLES, BINDINGS = f"{API}/namespaces/default/roles", f"{API}/namespaces/default/rolebindings"
+
+
+def reading(user: str, resource: str = "configmaps", namespace: str = "default") -> AuthorizerAttributes:
+    """The question whether a user may list a resource."""
+    return AuthorizerAttributes(USERS[user], "list", version="v1", resource=resource, namespace=namespace)
+
+
+class RBACTestCase(SynchronousTestCase):
+    """A test on a server."""
+
+    def setUp(self) -> None:
+        """Without any role."""
+        self.server = RBACServer()
+        self.rbac = self.server.rbac
+
+    def allowed(self, question: AuthorizerAttributes) -> bool:
+        """What RBAC says."""
+        return self.rbac.authorize(question).decision is Decision.ALLOW
+
+    def may_list(self, user: str) -> bool:
+        """What the server says, over HTTP."""
+        code, _ = self.server.ask(user, "GET", MAPS)
+        self.assertIn(code, (200, 403))
+        return code == 200
+
+
+class DecisionTests(RBACTestCase):
+    """Tests for L{rbac.RBAC}."""
+
+    def test_interfaces(self) -> None:
+        """It decides, and can list what it goes by."""
+        verifyObject(IAuthorizer, self.rbac)
+        verifyObject(IRuleResolver, self.rbac)
+
+    def test_scopes(self) -> None:
+        """A RoleBinding gives rules of a role of either kind in its namespace; a ClusterRoleBinding everywhere."""
+        self.server.make(ROLES, role("maps", rule("list", "configmaps")))
+        self.server.make(f"{API}/clusterroles", role("secrets", rule("list", "secrets")))
+        self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
+        self.server.make(BINDINGS, binding("b", "ClusterRole/secrets", "Group/developers"))
+        self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/secrets", "User/bob"))
+        self.assertTrue(self.allowed(reading("bob")))
+        self.assertFalse(self.allowed(reading("bob", namespace="other")))
+        self.assertTrue(self.allowed(reading("bob", "secrets", "other")))
+        self.assertTrue(self.allowed(reading("bob", "secrets", "")))
+        self.assertTrue(self.allowed(reading("alice", "secrets")))
+        self.assertFalse(self.allowed(reading("alice", "secrets", "")))
+
+    def test_service_accounts(self) -> None:
+        """An account is bound by name and namespace, which is the binding's when it is not told."""
+        self.server.make(ROLES, role("maps", rule("list", "configmaps")))
+        self.server.make(BINDINGS, binding("a", "Role/maps", "ServiceAccount/robot"))
+        verdict = self.rbac.authorize(reading("robot"))
+        self.assertEqual(
+            verdict.reason,
+            'RBAC: allowed by RoleBinding "a/default" of Role "maps" to ServiceAccount "robot/default"',
+        )
+
+    def test_paths(self) -> None:
+        """Paths are allowed by cluster roles that are bound everywhere."""
+        paths = {"verbs": ["get"], "nonResourceURLs": ["/logs/*"]}
+        self.server.make(f"{API}/clusterroles", role("logs", paths))
+        self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/logs", "User/bob"))
+        for path, verb, expected in (("/logs/a", "get", True), ("/logs/a", "post", False), ("/log", "get", False)):
+            question = AuthorizerAttributes(USERS["bob"], verb, path=path, is_resource_request=False)
+            self.assertEqual(self.allowed(question), expected, path)
+
+    def test_reason(self) -> None:
+        """A verdict names the binding, the role and the first subject in it that is the user."""
+        self.server.make(f"{API}/clusterroles", role("maps", rule("list", "configmaps")))
+        self.server.make(
+            f"{API}/clusterrolebindings", binding("c", "ClusterRole/maps", "User/eve", "Group/qa", "User/alice")
+        )
+        self.assertEqual(
+            self.rbac.authorize(reading("alice")).reason,
+            'RBAC: allowed by ClusterRoleBinding "c" of ClusterRole "maps" to Group "qa"',
+        )
+
+    def test_missing_roles(self) -> None:
+        """A refusal tells which roles of the user are not there, each once."""
+        self.server.make(BINDINGS, binding("a", "Role/none", "User/bob", "Group/system:authenticated"))
+        one = f'role.{GROUP} "none" not found'
+        self.assertEqual(self.rbac.authorize(reading("bob")).reason, f"RBAC: {one}")
+        self.server.make(BINDINGS, binding("b", "ClusterRole/gone", "User/bob"))
+        self.assertEqual(
+            self.rbac.authorize(reading("bob")).reason, f'RBAC: [{one}, clusterrole.{GROUP} "gone" not found]'
+        )
+        self.assertEqual(self.rbac.authorize(reading("bob", namespace="other")).reason, "")
+
+    def test_many_questions(self) -> None:
+        """No more than a fixed number of decisions is remembered, whatever is asked."""
+        self.patch(rbac, "REMEMBERED", 10)
+        for number in range(25):
+            self.rbac.authorize(AuthorizerAttributes(USERS["bob"], "get", resource="pods", name=str(number)))
+        self.assertLessEqual(len(self.rbac._decisions), 10)
+
+    def test_caches_not_filled(self) -> None:
+        """Before the caches are filled for the first time nothing is decided."""
+        server = RBACServer.__new__(RBACServer)
+        super(RBACServer, server).__init__(
+            "configmaps", *(f"{kind}{what}" for kind in ("", "cluster") for what in ("roles", "rolebindings"))
+        )
+        for resource in ("roles", "rolebindings"):
+            server.stores.get(GROUP, resource).cache.ready = False
+        self.assertRaises(StorageUnavailable, server.stores.grants.current)
+
+    def test_lost_place(self) -> None:
+        """While a cache starts over, what was known goes on to hold; then what it has become does."""
+        self.server.make(ROLES, role("maps", rule("list", "configmaps")))
+        self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
+        self.assertTrue(self.allowed(reading("bob")))
+        cache = self.server.stores.get(GROUP, "rolebindings").cache
+        cache.ended(RevisionCompacted(1, 2))
+        self.assertTrue(self.allowed(reading("bob")))
+        self.server.clock.advance(60)
+        self.assertTrue(cache.ready)
+        self.assertTrue(self.allowed(reading("bob")))
+        self.server.ask("admin", "DELETE", f"{BINDINGS}/a")
+        self.assertFalse(self.allowed(reading("bob")))
+
+    def test_rules_for(self) -> None:
+        """The rules of all bindings can be listed, with what could not be found."""
+        self.server.make(ROLES, role("maps", rule("list", "configmaps", resourceNames=["x"])))
+        self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
+        self.server.make(BINDINGS, binding("b", "Role/none", "User/bob"))
+        paths = {"verbs": ["get"], "nonResourceURLs": ["/logs/*"]}
+        self.server.make(f"{API}/clusterroles", role("logs", paths))
+        self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/logs", "User/bob"))
+        status = self.rbac.rules_for(USERS["bob"], "default")
+        self.assertEqual(status["resourceRules"], [rule("list", "configmaps", resourceNames=["x"])])
+        self.assertEqual(status["nonResourceRules"], [paths])
+        self.assertEqual(status["evaluationError"], f'role.{GROUP} "none" not found')
+        self.assertFalse(status["incomplete"])
+
+
+class ChangeTests(RBACTestCase):
+    """Decisions follow the objects at once."""
+
+    def test_roles(self) -> None:
+        """A role that is made, changed or deleted counts from the next request on."""
+        self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
+        self.assertFalse(self.may_list("bob"))
+        self.server.make(ROLES, role("maps", rule("list", "configmaps")))
+        self.assertTrue(self.may_list("bob"))
+        self.server.ask("admin", "PATCH", f"{ROLES}/maps", {"rules": [rule("get", "configmaps")]})
+        self.assertFalse(self.may_list("bob"))
+        self.server.ask("admin", "PATCH", f"{ROLES}/maps", {"rules": [rule("*", "*")]})
+        self.assertTrue(self.may_list("bob"))
+        self.server.ask("admin", "DELETE", f"{ROLES}/maps")
+        self.assertFalse(self.may_list("bob"))
+
+    def test_bindings(self) -> None:
+        """A binding that is made, changed or deleted counts from the next request on."""
+        self.server.make(ROLES, role("maps", rule("list", "configmaps")))
+        self.assertFalse(self.may_list("bob"))
+        self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob"))
+        self.assertTrue(self.may_list("bob"))
+        self.assertFalse(self.may_list("alice"))
+        self.server.ask("admin", "PATCH", f"{BINDINGS}/a", {"subjects": [{"kind": "Group", "name": "qa"}]})
+        self.assertFalse(self.may_list("bob"))
+        self.assertTrue(self.may_list("alice"))
+        self.server.ask("admin", "DELETE", f"{BINDINGS}/a")
+        self.assertFalse(self.may_list("alice"))
+
+    def test_cluster_objects(self) -> None:
+        """Likewise for those that hold everywhere."""
+        self.server.make(f"{API}/clusterrolebindings", binding("c", "ClusterRole/maps", "User/bob"))
+        self.assertFalse(self.may_list("bob"))
+        self.server.make(f"{API}/clusterroles", role("maps", rule("list", "configmaps")))
+        self.assertTrue(self.may_list("bob"))
+        self.server.ask("admin", "DELETE", f"{API}/clusterrolebindings/c")
+        self.assertFalse(self.may_list("bob"))
+
+    def test_nothing_kept(self) -> None:
+        """Nothing is kept of bindings that are gone."""
+        grants = self.server.stores.grants
+        self.assertFalse(self.may_list("bob"))
+        for name in ("a", "b"):
+            self.server.make(BINDINGS, binding(name, "Role/maps", "User/bob", "User/bob", "Group/qa"))
+        self.assertEqual((len(grants._bindings), len(grants._bound)), (2, 2))
+        for name in ("a", "b"):
+            self.server.ask("admin", "DELETE", f"{BINDINGS}/{name}")
+        self.assertEqual((grants._bindings, grants._bound), ({}, {}))
+
+
+people = st.builds(
+    UserInfo, st.sampled_from(["alice", "bob"]), st.just(""), st.lists(st.sampled_from("gh"), unique=True).map(tuple)
+)
+places = st.sampled_from(["", "default", "other"])
+bound = st.tuples(places, st.sampled_from(["User/alice", "User/bob", "Group/g", "Group/h"]), st.integers(0, 2))
+
+
+class UnionTests(SynchronousTestCase):
+    """A user may do what any of his bindings lets him do."""
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.lists(bound, max_size=6), people, places)
+    def test_union(self, bindings: list[tuple[str, str, int]], user: UserInfo, where: str) -> None:
+        """What a user may do is the union over the bindings that are his, in the namespace and everywhere."""
+        server = RBACServer()
+        resources = ("configmaps", "secrets", "pods")
+        for number, resource in enumerate(resources):
+            server.make(f"{API}/clusterroles", role(f"r{number}", rule("list", resource)))
+        for number, (namespace, who, which) in enumerate(bindings):
+            path = f"{API}/namespaces/{namespace}/rolebindings" if namespace else f"{API}/clusterrolebindings"
+            server.make(path, binding(f"b{number}", f"ClusterRole/r{which}", who))
+        mine: set[Any] = {f"User/{user.name}", *(f"Group/{group}" for group in user.groups)}
+        for number, resource in enumerate(resources):
+            question = AuthorizerAttributes(user, "list", resource=resource, namespace=where)
+            expected = any(who in mine and place in ("", where) and which == number for place, who, which in bindings)
+            self.assertEqual(server.rbac.authorize(question).decision is Decision.ALLOW, expected)

@@ -1,0 +1,250 @@
+"""Tests for L{kubetwist.resources.routing} and L{kubetwist.resources.install}: which path and method lead where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from klein import Klein
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.filters.stack import with_filters
+from kubetwist.resources import routing
+from kubetwist.resources.install import add, group_version_path, verbs
+from kubetwist.resources.layer import Layer
+from kubetwist.resources.routing import RoutedResource
+from kubetwist.server.chain import NotFound
+from kubetwist.server.site import KubeRequest, traverse
+from tests.resources.server import JSONClient, Server, all_kinds, config_map
+from tests.server.harness import Allow, Everyone, make_site
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Boom(Exception):
+    """A bug."""
+
+
+class HandlerTests(SynchronousTestCase):
+    """What becomes of what a handler does."""
+
+    def client(self, handler: Any, method: str = "GET") -> JSONClient:
+        """A connection to a server with one route, C{/api/v1/things/<name>}."""
+        app = Klein()
+        add(app, method, "/api/v1/things/<name>", handler)
+        layer = Layer("test", NotFound())
+        self.resource = RoutedResource(app)
+        layer.claim_below("/api/v1", self.resource)
+        site = make_site()
+        handle = with_filters(traverse(layer), reactor=site.reactor, authenticator=Everyone(), authorizer=Allow())
+        return JSONClient(make_site(handle))
+
+    def test_at_once(self) -> None:
+        """A handler may answer at once."""
+        client = self.client(lambda request, name: request.respond(200, name.encode(), b"text/plain"))
+        self.assertEqual(client.request("GET", "/api/v1/things/a").body, b"a")
+
+    def test_later(self) -> None:
+        """A handler may answer later."""
+        waiting: Deferred[None] = Deferred()
+
+        async def handler(request: KubeRequest, name: str) -> None:
+            await waiting
+            request.respond(200, b"done", b"text/plain")
+
+        client = self.client(handler)
+        client.send(b"GET /api/v1/things/a HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertEqual(client.answers(), [])
+        waiting.callback(None)
+        self.assertEqual(client.answers()[0].body, b"done")
+
+    def test_status(self) -> None:
+        """An error of the API is answered as its Status, raised at once or later."""
+        error = APIStatusError.bad_request("no")
+
+        def now(request: KubeRequest, name: str) -> None:
+            raise error
+
+        async def later(request: KubeRequest, name: str) -> None:
+            raise error
+
+        for handler in (now, later):
+            code, status = self.client(handler).ask("GET", "/api/v1/things/a")
+            self.assertEqual((code, status["message"], status["kind"]), (400, "no", "Status"))
+
+    def test_bug(self) -> None:
+        """A bug is logged, and answered with a 500 that does not tell its text."""
+
+        def now(request: KubeRequest, name: str) -> None:
+            raise Boom("a secret")
+
+        async def later(request: KubeRequest, name: str) -> None:
+            raise Boom("a secret")
+
+        for handler in (now, later):
+            answer = self.client(handler).request("GET", "/api/v1/things/a")
+            self.assertEqual((answer.code, orjson.loads(answer.body)["reason"]), (500, "InternalError"))
+            self.assertNotIn(b"secret", answer.body)
+            self.assertEqual(len(self.flushLoggedErrors(Boom)), 1)
+
+    def test_bug_in_the_middle(self) -> None:
+        """After a bug in the middle of an answer the connection is cut, so that nobody takes it for whole."""
+
+        async def handler(request: KubeRequest, name: str) -> None:
+            request.write(b"half")
+            raise Boom
+
+        client = self.client(handler)
+        client.send(b"GET /api/v1/things/a HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertTrue(client.transport.disconnected)
+        self.assertFalse(client.transport.value().endswith(b"0\r\n\r\n"))
+        self.assertEqual(len(self.flushLoggedErrors(Boom)), 1)
+
+    def test_hangs_up(self) -> None:
+        """A read whose client goes away is cancelled; a write is seen through."""
+        for method, cancelled in (("GET", True), ("POST", False), ("PATCH", False), ("DELETE", False)):
+            seen: list[Any] = []
+            waiting: Deferred[None] = Deferred()
+
+            async def handler(
+                request: KubeRequest, name: str, waiting: Deferred[None] = waiting, seen: list[Any] = seen
+            ) -> None:
+                try:
+                    await waiting
+                except CancelledError:
+                    seen.append("cancelled")
+                    raise
+                seen.append("done")
+                request.respond(200, b"", b"text/plain")
+
+            client = self.client(handler, method)
+            client.send(f"{method} /api/v1/things/a HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            client.gone()
+            if not cancelled:
+                waiting.callback(None)
+            self.assertEqual(seen, ["cancelled" if cancelled else "done"])
+
+    def test_remembered(self) -> None:
+        """Matches are remembered for short paths only, and not without end."""
+        self.patch(routing, "REMEMBERED", 3)
+        client = self.client(lambda request, name: request.respond(200, b"", b"text/plain"))
+        for name in ("a", "b", "a", "c", "d", "e", "x" * 300):
+            self.assertEqual(client.request("GET", f"/api/v1/things/{name}").code, 200)
+            self.assertLessEqual(len(self.resource._matches), 3)
+        self.assertFalse(any(len(path) > 256 for _, path in self.resource._matches))
+        client.request("GET", "/api/v1/nothing")
+        self.assertNotIn((b"GET", "/api/v1/nothing"), self.resource._matches)
+
+
+class PathTests(SynchronousTestCase):
+    """Which paths answer what."""
+
+    def setUp(self) -> None:
+        """Some resources."""
+        self.server = Server(
+            "configmaps", "namespaces", "nodes", "pods", "deployments", "clusterroles", "services", "endpoints"
+        )
+        self.client = self.server.client()
+        self.client.ask("POST", MAPS, config_map("a"))
+
+    def test_methods(self) -> None:
+        """A method that a path does not know is a 405."""
+        for method, path in (
+            ("POST", f"{MAPS}/a"),
+            ("PUT", MAPS),
+            ("PATCH", MAPS),
+            ("OPTIONS", MAPS),
+            ("HEAD", f"{MAPS}/a"),
+            ("POST", "/api/v1/configmaps"),
+            ("DELETE", "/api/v1/namespaces"),
+            ("GET", "/api/v1/namespaces/default/finalize"),
+        ):
+            answer = self.client.answer(method, path)
+            self.assertEqual(answer.code, 405, (method, path))
+            if method != "HEAD":
+                self.assertEqual(orjson.loads(answer.body)["reason"], "MethodNotAllowed")
+
+    def test_unknown(self) -> None:
+        """A resource or subresource that is not served is a 404."""
+        for path in ("/api/v1/things", f"{MAPS}/a/status", "/api/v1/namespaces/default/things", "/api/v1/pods/a/b/c"):
+            code, status = self.client.ask("GET", path)
+            self.assertEqual((code, status["reason"]), (404, "NotFound"), path)
+
+    def test_other_scope(self) -> None:
+        """CVE-2019-11247: what is cluster-scoped is not found below a namespace, nor the other way round."""
+        for method in ("GET", "DELETE", "POST", "PATCH", "PUT"):
+            for path in (
+                "/api/v1/namespaces/default/nodes",
+                "/api/v1/namespaces/default/nodes/n",
+                "/apis/rbac.authorization.k8s.io/v1/namespaces/default/clusterroles",
+                "/apis/rbac.authorization.k8s.io/v1/namespaces/default/clusterroles/c",
+                "/api/v1/namespaces/default/namespaces/n",
+                "/api/v1/configmaps/a",
+            ):
+                self.assertEqual(self.client.answer(method, path, {}).code, 404, (method, path))
+
+    def test_slashes(self) -> None:
+        """A slash at the end does not matter."""
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/")[0], 200)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a/")[0], 200)
+
+    def test_connections(self) -> None:
+        """Paths to other processes answer every method, with what is below them."""
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            for path in ("proxy", "proxy/", "proxy/some/where"):
+                self.assertEqual(self.client.answer(method, f"/api/v1/nodes/n/{path}").code, 404, (method, path))
+
+    def test_service_proxy(self) -> None:
+        """The proxy of a service takes its name with a scheme and a port, and needs endpoints."""
+        services = "/api/v1/namespaces/default/services"
+        path = "/api/v1/namespaces/default/endpoints"
+        for name in ("web", "web:80", "https:web:80", ":web:"):
+            self.assertEqual(self.client.ask("GET", f"{services}/{name}/proxy/")[1]["details"]["name"], "web")
+        self.client.ask("POST", services, {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}})
+        self.client.ask("POST", path, {"metadata": {"name": "web"}})
+        self.assertEqual(self.client.ask("GET", f"{services}/web:80/proxy/")[0], 503)
+        subsets = [{"addresses": [{"ip": "10.1.1.1"}], "ports": [{"port": 80}]}]
+        self.client.ask("PUT", f"{path}/web", {"metadata": {"name": "web"}, "subsets": subsets})
+        for name in ("web", "web:80", "http:web:80"):
+            self.assertEqual(self.client.ask("GET", f"{services}/{name}/proxy/")[0], 503, name)
+        for name in ("a:b:c:d", "ftp:web:80", "::80"):
+            self.assertEqual(self.client.ask("GET", f"{services}/{name}/proxy/")[0], 400, name)
+
+
+class InstallTests(SynchronousTestCase):
+    """What is told of what is served."""
+
+    def test_verbs_follow_from_capabilities(self) -> None:
+        """The verbs in discovery are those of the storage object's capabilities."""
+        server = Server("configmaps", "namespaces", "selfsubjectreviews", "nodes")
+        installed = server.installer.installed
+        told = {
+            (one.resource, one.subresource): one.verbs
+            for version in installed.group_versions()
+            for one in installed.resources(version)
+        }
+        everything = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+        self.assertEqual(told["configmaps", ""], everything)
+        self.assertEqual(told["namespaces", ""], tuple(verb for verb in everything if verb != "deletecollection"))
+        self.assertEqual(told["namespaces", "finalize"], ("update",))
+        self.assertEqual(told["namespaces", "status"], ("get", "patch", "update"))
+        self.assertEqual(told["selfsubjectreviews", ""], ("create",))
+        self.assertEqual(told["nodes", "proxy"], ("create", "delete", "get", "patch", "update"))
+        self.assertEqual(verbs(server.stores.get("", "nodes")), everything)
+
+    def test_all_kinds(self) -> None:
+        """Every resource of a release that can be listed is, in every version that it is served in, and empty."""
+        server = Server(*(info.resource for info in all_kinds()))
+        client = server.client()
+        installed = server.installer.installed
+        listed = 0
+        for version in installed.group_versions():
+            for one in installed.resources(version):
+                if "list" in one.verbs and one.resource != "componentstatuses":
+                    code, found = client.ask("GET", f"{group_version_path(version)}/{one.resource}")
+                    self.assertEqual((code, found["kind"], found["items"]), (200, one.list_kind, []))
+                    listed += 1
+        self.assertGreater(listed, 50)
