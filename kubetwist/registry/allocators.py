@@ -207,6 +207,16 @@ class ServiceAllocator:
         for port in _node_ports(service["spec"]):
             self.ports.release(port)
 
+    def learn_address(self, address: str) -> None:
+        """An address is not to be given out."""
+        for allocator in self.ips.values():
+            allocator.learn(address)
+
+    def release_address(self, address: str) -> None:
+        """It may be given out again."""
+        for allocator in self.ips.values():
+            allocator.release(address)
+
     # --- writing
 
     def allocate(self, obj: JSONObject, old: JSONObject | None, *, dry_run: bool = False) -> Reservation:

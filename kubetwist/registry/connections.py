@@ -82,8 +82,9 @@ class Connection:
             return str(ipaddress.ip_address(host))
         except ValueError:
             pass
+        resolver: Any = self._stores.reactor
         try:
-            return str(await self._stores.reactor.resolve(host))
+            return str(await resolver.resolve(host))
         except Exception:
             # Resolvers fail in many ways, which are the same to the client.
             raise APIStatusError.bad_request(f"lookup {host}: no such host") from None

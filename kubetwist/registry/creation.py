@@ -81,7 +81,7 @@ class Creation(StoredObjects):
                 hold.cancel()
                 return obj
             draft = self.draft(obj)
-            revision = await self.commit(key, draft, 0)
+            revision = await self.commit(key, draft, 0, hold)
         except BaseException:
             hold.cancel()
             raise

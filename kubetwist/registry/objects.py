@@ -138,11 +138,11 @@ class StoredObjects:
             raise self.not_found(name)
         return record
 
-    async def commit(self, key: str, draft: Draft | None, expected: int) -> int:
-        """Write one object, or delete it; the errors are storage's."""
+    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING) -> int:
+        """Write one object, or delete it, with what comes along with it; the errors are storage's."""
         value = None if draft is None else self.value(draft)
         write = Write(self._prefix + key, value, expected, self.ttl, draft)
-        return await self.backend.commit([write])
+        return await self.backend.commit([write, *hold.writes()])
 
     def written(self, key: str, revision: int, draft: Draft) -> Record:
         """The record of what was just committed: the cache's own while it is the newest."""

@@ -153,7 +153,8 @@ def _understood(
 
 def _field_term(requirement: JSONObject) -> tuple[str, str, bool]:
     """A requirement as a term of a field selector, which has one value and two operators only."""
-    operator, values = requirement.get("operator"), requirement.get("values") or ()
+    operator = requirement.get("operator")
+    values: Sequence[str] = requirement.get("values") or ()
     if operator not in ("In", "NotIn") or len(values) != 1:
         raise SelectorError(f"a field selector has no {operator} of {len(values)} values")
     return requirement.get("key", ""), values[0], operator == "In"

@@ -21,6 +21,7 @@ from .definitionstore import DefinitionStore
 from .fieldselectors import selectable_fields
 from .grants import GROUP as RBAC
 from .grants import Grants
+from .ipaddresses import IPAddressStore
 from .kinds import ResourceInfo
 from .namespaces import NamespaceStore
 from .rbacstores import BindingStore, RoleStore
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     ("", "namespaces"): NamespaceStore,
     ("", "services"): ServiceStore,
+    ("networking.k8s.io", "ipaddresses"): IPAddressStore,
     (RBAC, "clusterroles"): RoleStore,
     (RBAC, "roles"): RoleStore,
     (RBAC, "clusterrolebindings"): BindingStore,
@@ -217,6 +219,8 @@ class Stores:
         except FirstError as error:
             # They all read one backend: what is wrong for one is wrong for all.
             error.subFailure.raiseException()
+        for store in self._stores.values():
+            store.loaded()
 
     def stop(self) -> None:
         """Let go of the backend's watches, and end all watches of clients."""

@@ -169,7 +169,7 @@ class Updates(Creation):
             if options.dry_run:
                 hold.cancel()
                 return Record.from_draft(key, record.revision, draft)
-            revision = await self.commit(key, draft, record.revision)
+            revision = await self.commit(key, draft, record.revision, hold)
         except BaseException:
             hold.cancel()
             raise

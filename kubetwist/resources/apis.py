@@ -16,6 +16,7 @@ from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
 from ..registry.aggregation import Aggregation
 from ..registry.grants import GROUP as RBAC
+from ..registry.ipaddresses import IPAddressStore
 from ..registry.kinds import ResourceInfo, kinds_for
 from ..registry.stores import Stores
 from ..registry.validation.security import Privileges
@@ -212,6 +213,12 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
         address, port = config.endpoint
         await bootstrap.kubernetes_service(stores, cidrs, first_ip, address, port)
 
+    async def addresses() -> None:
+        store = stores.find("networking.k8s.io", "ipaddresses")
+        if isinstance(store, IPAddressStore):
+            await store.repair()
+
+    kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
     present = {(info.group, info.resource) for info in apis.infos}
 
     def hook(server: Any, name: str, needed: tuple[str, str], run: Callable[[Stores], Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -15,7 +16,9 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.authorizers import rbac
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.registry.grants import GROUP
+from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
+from kubetwist.storage.memory import MemoryStorage
 from tests.registry.rbacserver import API, USERS, RBACServer, binding, role, rule
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -118,13 +121,10 @@ class DecisionTests(RBACTestCase):
 
     def test_caches_not_filled(self) -> None:
         """Before the caches are filled for the first time nothing is decided."""
-        server = RBACServer.__new__(RBACServer)
-        super(RBACServer, server).__init__(
-            "configmaps", *(f"{kind}{what}" for kind in ("", "cluster") for what in ("roles", "rolebindings"))
-        )
-        for resource in ("roles", "rolebindings"):
-            server.stores.get(GROUP, resource).cache.ready = False
-        self.assertRaises(StorageUnavailable, server.stores.grants.current)
+        clock = Clock()
+        stores = Stores(MemoryStorage(clock), clock)
+        stores.add(self.server.infos)
+        self.assertRaises(StorageUnavailable, stores.grants.current)
 
     def test_lost_place(self) -> None:
         """While a cache starts over, what was known goes on to hold; then what it has become does."""

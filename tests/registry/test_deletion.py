@@ -17,6 +17,7 @@ class Graceful(Strategy):
     """Ends after half a minute unless told otherwise."""
 
     def grace_period(self, obj, options):
+        """Half a minute, unless the client says."""
         return 30 if options.grace_period_seconds is None else options.grace_period_seconds
 
 

@@ -55,7 +55,7 @@ class RoleTests(EscalationTestCase):
             self.assertEqual(self.alice("POST", path, role("small", rule("get", "configmaps")))[0], 201)
 
     def test_not_held(self) -> None:
-        """Rules that the writer does not hold are refused, also in a dry run and with an invalid object."""
+        """Rules that the writer does not hold are refused, also in a dry run."""
         big = role("big", rule("get delete", "configmaps secrets"))
         for path in (ROLES, CLUSTER_ROLES, f"{ROLES}?dryRun=All"):
             answer = self.alice("POST", path, big)
@@ -66,6 +66,11 @@ class RoleTests(EscalationTestCase):
             )
         self.assertEqual(answer[1]["details"], {"name": "big", "group": GROUP, "kind": "roles"})
         self.assertEqual(self.server.ask("admin", "GET", f"{ROLES}/big")[0], 404)
+
+    def test_invalid(self) -> None:
+        """What may not be given away is not looked at any further."""
+        self.assertEqual(self.alice("POST", ROLES, role("a/b", rule("get", "secrets")))[0], 403)
+        self.assertEqual(self.alice("POST", ROLES, role("a/b", rule("get", "configmaps")))[0], 422)
 
     def test_updates(self) -> None:
         """Updates must not add what the writer does not hold, by PUT or PATCH, or PUT where nothing is."""

@@ -95,6 +95,9 @@ class ServerCase(TestCase):
     def make(self, *flags: str) -> Any:
         """A server with some flags, not started."""
         options = Options()
+        if not any(flag.startswith("--authorization-mode") for flag in flags):
+            # There are no stores here, so there are no roles.
+            flags = ("--authorization-mode=AuthenticatedUsers", *flags)
         options.parseOptions([f"--data-dir={self.folder}/data", "--secure-port=0", "--storage-backend=memory", *flags])
         return KubeAPIService(options, reactor, self.install)
 

@@ -1,0 +1,311 @@
+"""Tests for L{kubetwist.registry.bootstraprbac} and L{kubetwist.registry.aggregation}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.rbacrules import uncovered
+from kubetwist.api.resource import UserInfo
+from kubetwist.registry.aggregation import Aggregation, gathered
+from kubetwist.registry.bootstraprbac import (
+    AUTOUPDATE,
+    expected_cluster_role_bindings,
+    expected_cluster_roles,
+    expected_role_bindings,
+    expected_roles,
+    mended_role,
+    reconcile,
+)
+from kubetwist.registry.bootstraprules import EVENTS, paths, rule
+from kubetwist.registry.grants import GROUP
+from kubetwist.storage.errors import RevisionCompacted
+from tests.registry import rbacserver
+from tests.registry.rbacserver import API, RBACServer, binding, role
+
+CLUSTER_ROLES, CLUSTER_BINDINGS = f"{API}/clusterroles", f"{API}/clusterrolebindings"
+
+
+class ShortHandTests(SynchronousTestCase):
+    """Tests for L{kubetwist.registry.bootstraprules}."""
+
+    def test_rule(self) -> None:
+        """Words become sorted lists; some stand for several verbs, and C{core} for the group without a name."""
+        self.assertEqual(
+            rule("update read", "core apps", "pods nodes", "b a"),
+            {
+                "verbs": ["get", "list", "update", "watch"],
+                "apiGroups": ["", "apps"],
+                "resources": ["nodes", "pods"],
+                "resourceNames": ["a", "b"],
+            },
+        )
+        self.assertEqual(
+            rule("write", "core", "*")["verbs"], ["create", "delete", "deletecollection", "patch", "update"]
+        )
+        self.assertEqual(paths("/b /a"), {"verbs": ["get"], "nonResourceURLs": ["/a", "/b"]})
+
+
+class ReconcileTestCase(SynchronousTestCase):
+    """A test on a server."""
+
+    def setUp(self) -> None:
+        """Without any role."""
+        self.server = RBACServer()
+
+    def reconcile(self) -> int:
+        """Start; the number of writes."""
+        before = self.server.backend.revision
+        self.server.run(reconcile(self.server.stores))
+        return self.server.backend.revision - before
+
+    def admin(self, method: str, path: str, body: Any = None) -> Any:
+        """What the server answers to the administrator, who succeeds."""
+        code, answer = self.server.ask("admin", method, path, body)
+        self.assertIn(code, (200, 201), answer)
+        return answer
+
+
+class ReconcileTests(ReconcileTestCase):
+    """Tests for L{reconcile}."""
+
+    def test_first_start(self) -> None:
+        """Everything is made, each object in one write, and the namespaces that it needs."""
+        objects = [
+            *expected_cluster_roles(),
+            *expected_cluster_role_bindings(),
+            *expected_roles(),
+            *expected_role_bindings(),
+        ]
+        self.assertEqual(len(objects), 70 + 51 + 7 + 7)
+        self.assertEqual(self.reconcile(), len(objects) + 2)
+        for resource, count in (("clusterroles", 70), ("clusterrolebindings", 51), ("roles", 7), ("rolebindings", 7)):
+            self.assertEqual(len(self.server.stores.get(GROUP, resource).cache), count)
+
+    def test_objects(self) -> None:
+        """The objects are those of the reference in full: labels, annotations, rules and subjects."""
+        self.reconcile()
+        scheduler = self.admin(
+            "GET", f"{API}/namespaces/kube-system/rolebindings/system::leader-locking-kube-scheduler"
+        )
+        for name in ("uid", "creationTimestamp", "resourceVersion", "managedFields"):
+            scheduler["metadata"].pop(name, None)
+        self.assertEqual(
+            scheduler,
+            {
+                "kind": "RoleBinding",
+                "apiVersion": f"{GROUP}/v1",
+                "metadata": {
+                    "name": "system::leader-locking-kube-scheduler",
+                    "namespace": "kube-system",
+                    "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+                    "annotations": {AUTOUPDATE: "true"},
+                },
+                "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "system::leader-locking-kube-scheduler"},
+                "subjects": [
+                    {"kind": "User", "apiGroup": GROUP, "name": "system:kube-scheduler"},
+                    {"kind": "ServiceAccount", "namespace": "kube-system", "name": "kube-scheduler"},
+                ],
+            },
+        )
+        edit = self.admin("GET", f"{CLUSTER_ROLES}/edit")
+        self.assertEqual(edit["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-admin"], "true")
+        cron = self.admin("GET", f"{CLUSTER_ROLES}/system:controller:cronjob-controller")
+        self.assertIn(rule("read update", "batch", "cronjobs"), cron["rules"])
+        self.assertIn(EVENTS, cron["rules"])
+        self.assertNotIn("subjects", self.admin("GET", f"{CLUSTER_BINDINGS}/system:node"))
+
+    def test_next_start(self) -> None:
+        """When nothing was changed, nothing is written."""
+        self.reconcile()
+        self.assertEqual(self.reconcile(), 0)
+
+    def test_missing(self) -> None:
+        """What was deleted or taken away comes back."""
+        self.reconcile()
+        self.admin("DELETE", f"{CLUSTER_ROLES}/system:kube-dns")
+        self.admin(
+            "PATCH", f"{CLUSTER_ROLES}/system:discovery", {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/api"]}]}
+        )
+        self.admin("PATCH", f"{CLUSTER_BINDINGS}/cluster-admin", {"subjects": None, "metadata": {"labels": None}})
+        self.assertEqual(self.reconcile(), 3)
+        self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")
+        rules = self.admin("GET", f"{CLUSTER_ROLES}/system:discovery")["rules"]
+        (expected,) = [
+            one["rules"] for one in expected_cluster_roles() if one["metadata"]["name"] == "system:discovery"
+        ]
+        self.assertEqual(uncovered(rules, expected), [])
+        master = self.admin("GET", f"{CLUSTER_BINDINGS}/cluster-admin")
+        self.assertEqual([subject["name"] for subject in master["subjects"]], ["system:masters"])
+        self.assertEqual(master["metadata"]["labels"], {"kubernetes.io/bootstrapping": "rbac-defaults"})
+        self.assertEqual(self.reconcile(), 0)
+
+    def test_additions(self) -> None:
+        """Rules, subjects, labels and annotations that were added are left alone."""
+        self.reconcile()
+        more = rule("get", "core", "pods")
+        rules = [more, *self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")["rules"]]
+        changes = {"rules": rules, "metadata": {"labels": {"a": "b", "kubernetes.io/bootstrapping": "mine"}}}
+        self.admin("PATCH", f"{CLUSTER_ROLES}/system:kube-dns", changes)
+        eve = [{"kind": "User", "name": "eve"}, {"kind": "Group", "name": "system:masters"}]
+        self.admin("PATCH", f"{CLUSTER_BINDINGS}/cluster-admin", {"subjects": eve})
+        self.assertEqual(self.reconcile(), 0)
+        self.assertEqual(self.admin("GET", f"{CLUSTER_ROLES}/system:kube-dns")["rules"], rules)
+
+    def test_opted_out(self) -> None:
+        """An object that says so is left as it is, even a binding of another role."""
+        self.reconcile()
+        out = {"metadata": {"annotations": {AUTOUPDATE: "false"}}}
+        self.admin("PATCH", f"{CLUSTER_ROLES}/system:discovery", {**out, "rules": None})
+        self.admin("PATCH", f"{CLUSTER_BINDINGS}/system:discovery", {**out, "subjects": None})
+        self.admin("DELETE", f"{CLUSTER_BINDINGS}/system:basic-user")
+        other = binding("system:basic-user", "ClusterRole/other")
+        self.admin("POST", CLUSTER_BINDINGS, {**other, "metadata": {**other["metadata"], **out["metadata"]}})
+        self.assertEqual(self.reconcile(), 0)
+        self.assertIsNone(self.admin("GET", f"{CLUSTER_ROLES}/system:discovery")["rules"])
+
+    def test_other_role(self) -> None:
+        """A binding of another role is made anew."""
+        self.reconcile()
+        self.admin("DELETE", f"{CLUSTER_BINDINGS}/system:discovery")
+        self.admin("POST", CLUSTER_BINDINGS, binding("system:discovery", "ClusterRole/other", "User/eve"))
+        self.assertEqual(self.reconcile(), 2)
+        again = self.admin("GET", f"{CLUSTER_BINDINGS}/system:discovery")
+        self.assertEqual(again["roleRef"]["name"], "system:discovery")
+        self.assertEqual([subject["name"] for subject in again["subjects"]], ["system:authenticated"])
+
+    def test_selectors(self) -> None:
+        """A role that gathers gets its selector back; one that should not gather stops."""
+        admin, dns = (
+            one for one in expected_cluster_roles() if one["metadata"]["name"] in ("admin", "system:kube-dns")
+        )
+        gathering = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
+        mended = mended_role({**admin, "aggregationRule": gathering}, admin)
+        assert mended is not None
+        selectors = mended["aggregationRule"]["clusterRoleSelectors"]
+        self.assertEqual(selectors, [{"matchLabels": {"a": "b"}}, *admin["aggregationRule"]["clusterRoleSelectors"]])
+        self.assertEqual(mended_role({**dns, "aggregationRule": gathering}, dns), dns)
+        self.assertIsNone(mended_role(dns, dns))
+
+    def test_scheduler(self) -> None:
+        """With them components can do their work, and everyone can see what there is, but not change it."""
+        self.reconcile()
+        scheduler = UserInfo("system:kube-scheduler", groups=("system:authenticated",))
+
+        def may(user: UserInfo, verb: str, **more: Any) -> bool:
+            question = AuthorizerAttributes(user, verb, **more)
+            return self.server.rbac.authorize(question).decision is Decision.ALLOW
+
+        self.assertTrue(may(scheduler, "create", resource="pods", subresource="binding", namespace="a"))
+        self.assertFalse(may(scheduler, "create", resource="pods", namespace="a"))
+        bob = rbacserver.USERS["bob"]
+        self.assertTrue(may(bob, "get", path="/apis/apps/v1", is_resource_request=False))
+        self.assertFalse(may(bob, "list", resource="pods"))
+
+
+class AggregationTests(ReconcileTestCase):
+    """Tests for L{Aggregation}."""
+
+    def setUp(self) -> None:
+        """All roles, and one who looks after them."""
+        super().setUp()
+        self.reconcile()
+        self.aggregation = Aggregation(self.server.stores, self.server.clock)
+        self.addCleanup(self.aggregation.stop)
+
+    def rules(self, name: str) -> list[Any]:
+        """Those of a role as it is now."""
+        self.server.clock.advance(0)
+        return self.admin("GET", f"{CLUSTER_ROLES}/{name}")["rules"] or []
+
+    def start(self) -> None:
+        """Begin."""
+        self.server.run(self.aggregation.start())
+
+    def test_start(self) -> None:
+        """Each of the three has the rules of the next smaller one, and those that are labelled for it."""
+        self.assertEqual(self.rules("admin"), [])
+        self.start()
+        for name, parts in (
+            ("view", ["system:aggregate-to-view"]),
+            ("edit", ["system:aggregate-to-edit", "view"]),
+            ("admin", ["edit", "system:aggregate-to-admin"]),
+        ):
+            expected: list[Any] = []
+            for part in parts:
+                expected += [one for one in self.rules(part) if one not in expected]
+            self.assertEqual(self.rules(name), expected)
+            self.assertTrue(expected)
+
+    def test_restart(self) -> None:
+        """When they are filled already, nothing is written, by this or by what makes the roles."""
+        self.start()
+        before = self.server.backend.revision
+        self.reconcile()
+        self.server.run(Aggregation(self.server.stores, self.server.clock).start())
+        self.assertEqual(self.server.backend.revision, before)
+
+    def test_changes(self) -> None:
+        """A labelled role counts for all three as soon as it is there, and no longer when it is not."""
+        self.start()
+        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+        more = rule("read", "stable.example.com", "crontabs")
+        self.server.make(CLUSTER_ROLES, role("crontabs", more, labels=label))
+        for name in ("view", "edit", "admin"):
+            self.assertIn(more, self.rules(name))
+        other = rule("get", "stable.example.com", "crontabs")
+        self.admin("PATCH", f"{CLUSTER_ROLES}/crontabs", {"rules": [other]})
+        self.assertIn(other, self.rules("admin"))
+        self.assertNotIn(more, self.rules("admin"))
+        self.admin("PATCH", f"{CLUSTER_ROLES}/crontabs", {"metadata": {"labels": None}})
+        self.assertNotIn(other, self.rules("admin"))
+        self.admin("PATCH", f"{CLUSTER_ROLES}/crontabs", {"metadata": {"labels": label}})
+        self.assertIn(other, self.rules("admin"))
+        self.admin("DELETE", f"{CLUSTER_ROLES}/crontabs")
+        self.assertNotIn(other, self.rules("view"))
+
+    def test_by_hand(self) -> None:
+        """What somebody writes into one of them is put right."""
+        self.start()
+        expected = self.rules("view")
+        self.admin("PATCH", f"{CLUSTER_ROLES}/view", {"rules": [rule("*", "*", "*")]})
+        self.assertEqual(self.rules("view"), expected)
+
+    def test_unlabelled(self) -> None:
+        """Roles that nobody could gather give nobody work."""
+        self.start()
+        self.server.clock.advance(0)
+        self.server.make(CLUSTER_ROLES, role("other", rule("get", "core", "pods")))
+        self.assertEqual(self.aggregation._planned, None)
+
+    def test_lost_place(self) -> None:
+        """When the cache of roles starts over, the next change is seen again."""
+        self.start()
+        cache = self.server.stores.get(GROUP, "clusterroles").cache
+        cache.ended(RevisionCompacted(1, 2))
+        for _ in range(5):
+            self.server.clock.advance(1)
+        more = rule("get", "core", "pods")
+        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+        self.server.make(CLUSTER_ROLES, role("other", more, labels=label))
+        self.assertIn(more, self.rules("view"))
+
+    def test_stop(self) -> None:
+        """Once stopped nothing is planned any more."""
+        self.start()
+        self.aggregation.stop()
+        self.aggregation.stop()
+        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+        self.server.make(CLUSTER_ROLES, role("other", rule("get", "core", "pods"), labels=label))
+        self.assertEqual(self.server.clock.getDelayedCalls(), [])
+
+    def test_gathered(self) -> None:
+        """A role gathers each rule once and never its own, and a selector that makes no sense selects nothing."""
+        one, two = rule("get", "core", "pods"), rule("get", "core", "nodes")
+        everything: dict[str, Any] = {}
+        nonsense = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+        total = {**role("sum", two), "aggregationRule": {"clusterRoleSelectors": [nonsense, everything, everything]}}
+        roles = {"sum": total, "a": role("a", one), "b": role("b", one)}
+        self.assertEqual(gathered(total, roles), [one])
