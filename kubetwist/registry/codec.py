@@ -72,8 +72,7 @@ class Codec:
             raise self.unreadable(error.as_written(raw)) from None
         obj["kind"] = self.gvk.kind
         obj["apiVersion"] = api_version
-        if "metadata" not in obj:
-            obj["metadata"] = {}
+        complete_metadata(obj, value)
         return obj
 
     def read_protobuf(self, data: bytes) -> Decoded:
@@ -126,8 +125,7 @@ class Codec:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
             raise ValueError(error.converted if converted else str(error)) from None
-        if "metadata" not in obj:
-            obj["metadata"] = {}
+        complete_metadata(obj, value)
         return obj
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
@@ -205,6 +203,19 @@ def identity(value: Any) -> tuple[str, str]:
 def _parsable(api_version: str) -> str:
     """A version in protobuf; the reference takes one that it can not parse, or that has only a group, for none."""
     return "" if api_version.count("/") > 1 or api_version.endswith("/") else api_version
+
+
+def complete_metadata(obj: JSONObject, value: JSONObject) -> None:
+    """
+    Give a decoded object metadata where it has none.
+
+    An empty list of managers, which decoding drops, stays: clients send it to start over.
+    """
+    meta = obj.setdefault("metadata", {})
+    if "managedFields" not in meta:
+        sent = value.get("metadata")
+        if isinstance(sent, dict) and sent.get("managedFields") == []:
+            meta["managedFields"] = []
 
 
 def summary(raw: bytes) -> str:

@@ -134,8 +134,8 @@ class FieldManager:
                 me = Manager(UPDATE, manager or "unknown", self._version, self._subresource)
                 self._rules.update(managers, old, self._in_version(new), me, now)
                 cap(managers)
-        except TypedError:
-            # As in the reference, writes do not fail for that.
+        except (TypedError, RecursionError):
+            # As in the reference, writes do not fail for that. Values may be nested deeper than Python can follow.
             if before:
                 meta["managedFields"] = before
             return
@@ -167,9 +167,15 @@ class FieldManager:
         @param applied: The decoded body, of the endpoint's version.
         @return: The result in the endpoint's version, with its C{managedFields}; it is yet to be decoded by its type
             and defaulted, and it shares parts with both objects.
-        @raise APIStatusError: C{applied} is of another kind or has managedFields (400), does not fit its type (500),
-            or others own what would change and C{force} is not given (409).
+        @raise APIStatusError: C{applied} is of another kind, has managedFields or is nested too deeply (400), does
+            not fit its type (500), or others own what would change and C{force} is not given (409).
         """
+        try:
+            return self._apply(live, applied, manager, now, force)
+        except RecursionError:
+            raise APIStatusError.bad_request("the object is nested too deeply") from None
+
+    def _apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
         self._check_kind(applied)
         old = dict(self._nothing() if live is None else self._in_version(live))
         old["kind"], old["apiVersion"] = self.gvk.kind, self._version

@@ -12,22 +12,29 @@ from zope.interface import implementer
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, WriteOptions
 from ..api.resource import GroupKind, JSONObject
+from ..api.times import now
 from ..interfaces import IPatcher
 from .scope import RequestScope
 from .strategies.scale import apply_scale, scale_of, validate_scale
 from .updates import UpdateRules, parse_version
 
 if TYPE_CHECKING:
+    from .fieldmanager import FieldManager
     from .store import Store
 
 
 @implementer(IPatcher)
 class ScaleStore:
-    """How many replicas an object wants and has, as C{autoscaling/v1, Scale}."""
+    """
+    How many replicas an object wants and has, as C{autoscaling/v1, Scale}.
+
+    @ivar fields: Notes in the object who scaled it; L{None} when nobody keeps track.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.info = store.info
+        self.fields: FieldManager | None = None
 
     def _scale(self, obj: JSONObject) -> JSONObject:
         return scale_of(obj, self.info.group, self.info.kind)
@@ -65,7 +72,11 @@ class ScaleStore:
             causes = validate_scale(wanted)
             if causes:
                 raise APIStatusError.invalid(GroupKind("autoscaling", "Scale"), name, causes)
+            live = orjson.loads(orjson.dumps(stored))
             apply_scale(stored, wanted, self.info.group, self.info.kind)
+            if self.fields is not None:
+                # Of the resource's own fields: a scale has no owners, its replicas have.
+                self.fields.update(live, stored, scope.manager, now())
             return stored
 
         strategy = store.strategy

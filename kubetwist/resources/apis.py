@@ -246,7 +246,7 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
             await aggregation.start()
 
         kube.add_post_start_hook("rbac/bootstrap-roles", roles)
-        kube.add_at_end("aggregated cluster roles", aggregation.stop)
+        aggregator.add_at_end("aggregated cluster roles", aggregation.stop)
     hook(
         aggregator,
         "kube-apiserver-autoregistration",

@@ -33,6 +33,7 @@ from ..registry.codec import Codec
 from ..registry.fieldmanager import BuiltInVersions, FieldManager
 from ..registry.kinds import ResourceInfo, SubresourceInfo
 from ..registry.resetfields import allowed_fields
+from ..registry.scales import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
 from .connecting import Connects
@@ -151,6 +152,8 @@ class Installer:
             part_gvk = subresource_kind(info, subresource, version)
             same = subresource.kind == info.kind
             stored = info.storage_kind if same else part_gvk
+            if isinstance(part, ScaleStore):
+                part.fields = self._fields(info, gvk, info.storage_kind, subresource.name)
             yield self._endpoint(part, info, version, part_gvk, stored, subresource.name, same)
 
     def _endpoint(
@@ -164,11 +167,7 @@ class Installer:
         defaults: bool = True,
     ) -> Endpoint:
         codec = Codec(self._definitions, gvk, stored)
-        fields = None
-        if info.stored and defaults:
-            versions = BuiltInVersions(self._definitions, versions_of(info))
-            allowed = allowed_fields(info, subresource)
-            fields = FieldManager(gvk, versions, codec.zero, stored=stored, subresource=subresource, allowed=allowed)
+        fields = self._fields(info, gvk, stored, subresource) if info.stored and defaults else None
         return Endpoint(
             storage,
             info,
@@ -182,6 +181,15 @@ class Installer:
             authorizer=getattr(self._context, "authorizer", None),
             min_request_timeout=self._min_request_timeout,
         )
+
+    def _fields(
+        self, info: ResourceInfo, gvk: GroupVersionKind, stored: GroupVersionKind, subresource: str
+    ) -> FieldManager:
+        """What keeps track of who owns the fields of an endpoint's objects."""
+        codec = Codec(self._definitions, gvk, stored)
+        versions = BuiltInVersions(self._definitions, versions_of(info))
+        allowed = allowed_fields(info, subresource)
+        return FieldManager(gvk, versions, codec.zero, stored=stored, subresource=subresource, allowed=allowed)
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
         handlers = Handlers(endpoint, self._reactor, self._flusher)

@@ -70,7 +70,6 @@ def value_step(value: Any) -> str:
     return "v:" + scalar_text(value)
 
 
-@lru_cache(maxsize=8192)
 def canonical(step: str) -> str | None:
     """
     The one way to write a step that somebody wrote.
@@ -82,9 +81,14 @@ def canonical(step: str) -> str | None:
         raise MalformedStep("key must be 2 characters long:")
     if step[1] != ":":
         raise MalformedStep(f"missing colon: {step}")
-    content = step[2:]
     if step[0] == "f":
         return step
+    # Long steps are not kept in memory: clients choose them.
+    return _cached(step) if len(step) < 512 else _canonical(step)
+
+
+def _canonical(step: str) -> str | None:
+    content = step[2:]
     if step[0] == "i":
         if not re.fullmatch(r"[+-]?\d+", content, re.ASCII):
             raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: invalid syntax")
@@ -100,6 +104,9 @@ def canonical(step: str) -> str | None:
     if not isinstance(value, dict):
         raise MalformedStep(f"expect {{ or n, but found {content[:1]}")
     return key_step({name: value[name] for name in sorted(value)})
+
+
+_cached = lru_cache(maxsize=8192)(_canonical)
 
 
 def shown_step(step: str) -> str:

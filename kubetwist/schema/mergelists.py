@@ -6,7 +6,7 @@ What is shared between the latter two is L{Associative}: the step to an item doe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,8 @@ from .mergetypes import Changes, MergeType, Problem, TypedError
 
 #: The value of a key that an item leaves out and that has no default.
 ABSENT = object()
+#: How long keys may be that are kept in memory: clients choose them.
+MOST_CACHED = 256
 
 
 class AtomicList(MergeType):
@@ -294,10 +296,13 @@ class MapList(Associative):
             why = "a null element" if item is None else "non-map elements"
             raise TypedError(f"associative list with keys may not have {why}")
         parts: list[Any] = []
+        make: Callable[..., str] = _cached_step
         for name, default in self._defaults:
             value = item.get(name, default)
             if value is not ABSENT:
                 parts += (name, value)
+                if value.__class__ is str and len(value) > MOST_CACHED:
+                    make = _step
         if not parts:
             names = " ".join(f'"{name}"' for name in self.keys)
             raise TypedError(
@@ -305,8 +310,9 @@ class MapList(Associative):
                 "(and doesn't have default values for any key fields)"
             )
         try:
-            return _cached_step(*parts)
+            return make(*parts)
         except TypeError:
+            # Keys that are lists or maps are not cached either.
             return _step(*parts)
 
     def item_added(self, item: Any) -> FieldSet:

@@ -2,7 +2,7 @@
 Who owns what after a write: the rules of server-side apply.
 
 Objects are plain dicts without C{managedFields}; entries are L{kubetwist.schema.managedfields}'. Where entries are of
-different versions of a kind, L{IVersions} says what an object is in each.
+different versions of a kind, L{Versions} says what an object is in each.
 """
 
 from __future__ import annotations

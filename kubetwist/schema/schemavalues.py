@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import orjson
-import re2
 
 from ..api.errors import Cause, shown
 from ..api.goquote import quoted
 from ..api.resource import JSONObject
 from .formats import FORMATS, is_recognized
 from .gotext import go_text
+from .patterns import compiled
 
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
 #: of a request and an object likewise can ask for billions.
@@ -215,7 +215,7 @@ class ValueSchema:
     def regexp(self) -> Any:
         """The pattern; it can be compiled, or the schema would have been refused."""
         if self._regexp is None:
-            self._regexp = re2.compile(self.pattern)
+            self._regexp = compiled(self.pattern)
         return self._regexp
 
     # --- what is wrong with it

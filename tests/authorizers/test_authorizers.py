@@ -12,7 +12,7 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorizers import always, authenticatedusers
 from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
-from kubetwist.interfaces import IAuthorizer
+from kubetwist.interfaces import IAuthorizer, IRuleResolver
 
 ALICE = UserInfo("alice", groups=("system:authenticated",))
 MASTER = UserInfo("root", groups=("a", "system:masters"))
@@ -113,6 +113,30 @@ class UnionTests(SynchronousTestCase):
         for later in (False, True):
             silent = [Says(Decision.NO_OPINION, reason, later) for reason in ("one", "", "two")]
             self.assertEqual(self.ask(*silent), Verdict(Decision.NO_OPINION, "one\ntwo"))
+
+    def test_rules(self) -> None:
+        """The rules of all are listed; who has none to list makes the list incomplete, except for system:masters."""
+        allow, deny = always.make_allow({}, None), always.make_deny({}, None)
+        for each in (allow, deny):
+            verifyObject(IRuleResolver, each)
+        everything = {
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+            "incomplete": False,
+        }
+        union = AuthorizerUnion([PrivilegedGroup(), deny, allow])
+        verifyObject(IRuleResolver, union)
+        self.assertEqual(union.rules_for(ALICE, "default"), everything)
+        nothing = AuthorizerUnion([deny, Says(Decision.ALLOW)]).rules_for(ALICE, "default")
+        self.assertEqual(
+            nothing,
+            {
+                "resourceRules": [],
+                "nonResourceRules": [],
+                "incomplete": True,
+                "evaluationError": "Says does not support user rule resolution",
+            },
+        )
 
     def test_masters(self) -> None:
         """Members of system:masters may do everything, whatever others would say."""

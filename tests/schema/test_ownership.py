@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -265,7 +265,7 @@ class ApplyTests(SynchronousTestCase):
 class UpdateTests(SynchronousTestCase):
     """Updates that are no applies."""
 
-    SCHEMA: Schema = {
+    SCHEMA: ClassVar[Schema] = {
         "type": "object",
         "properties": {
             "spec": {"type": "object", "additionalProperties": STRING},

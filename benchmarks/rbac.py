@@ -1,0 +1,129 @@
+"""
+Measure RBAC by itself: microseconds per decision, remembered and not, among many roles and bindings.
+
+Usage: python benchmarks/rbac.py [--bindings 2000] [--roles 500]
+
+Bindings are spread over users, groups and namespaces; C{crowded} is a group to which all roles are bound at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.task import react
+
+from kubetwist.api.authorization import AuthorizerAttributes
+from kubetwist.api.options import CreateOptions
+from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.authorizers.rbac import RBAC
+from kubetwist.registry import bootstraprbac
+from kubetwist.registry.grants import GROUP
+from kubetwist.registry.kinds import kinds_for
+from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.stores import Stores
+from kubetwist.schema.definitions import Definitions
+from kubetwist.storage.memory import MemoryStorage
+
+VERBS = ("get", "list", "watch")
+
+
+def role(number: int) -> JSONObject:
+    """A cluster role of five rules."""
+    rules = [
+        {"verbs": list(VERBS), "apiGroups": [f"g{part}.example.com"], "resources": [f"things{number}", f"parts{part}"]}
+        for part in range(5)
+    ]
+    return {"metadata": {"name": f"role-{number}"}, "rules": rules}
+
+
+def binding(number: int, roles: int) -> JSONObject:
+    """A binding for one of a hundred users or groups in one of fifty namespaces, or for the crowded group."""
+    kind, name = ("User", f"user-{number % 100}") if number % 2 else ("Group", f"group-{number % 100}")
+    subjects = [{"kind": kind, "apiGroup": GROUP, "name": name}]
+    if number < roles:
+        subjects.append({"kind": "Group", "apiGroup": GROUP, "name": "crowded"})
+    return {
+        "metadata": {"name": f"binding-{number}", "namespace": "crowd" if number < roles else f"ns-{number % 50}"},
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"role-{number % roles}"},
+        "subjects": subjects,
+    }
+
+
+def timed(what: str, count: int, call: Callable[[int], Any]) -> None:
+    """Print the time of a call: the mean of each of five runs, the best."""
+    best = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        for number in range(count):
+            call(number)
+        best = min(best, (time.perf_counter() - began) / count)
+    print(f"{what:34} {best * 1e6:8.1f} us")
+
+
+async def measure(reactor: Any, options: argparse.Namespace) -> None:
+    """Make the objects, and ask."""
+    backend = MemoryStorage(reactor)
+    stores = Stores(backend, reactor)
+    stores.add(kinds_for(Definitions.load("1.36").gvks(), 36))
+    await backend.open()
+    await stores.start()
+    began = time.perf_counter()
+    await bootstraprbac.reconcile(stores)
+    print(f"{'bootstrap, all objects':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
+    began = time.perf_counter()
+    await bootstraprbac.reconcile(stores)
+    print(f"{'bootstrap, nothing to do':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
+
+    async def create(resource: str, objects: list[JSONObject]) -> None:
+        store = stores.get(GROUP, resource)
+        for obj in objects:
+            await store.create(RequestScope(obj["metadata"].get("namespace", "")), obj, CreateOptions())
+
+    await create("clusterroles", [role(number) for number in range(options.roles)])
+    await create("rolebindings", [binding(number, options.roles) for number in range(options.bindings)])
+    rbac = RBAC(lambda: stores.grants)
+    usual = UserInfo("user-7", groups=("group-8", "group-10", "system:authenticated"))
+    crowd = UserInfo("somebody", groups=("crowded", "system:authenticated"))
+
+    def ask(user: UserInfo, namespace: str) -> Callable[[int], Any]:
+        def call(number: int) -> Any:
+            return rbac.authorize(
+                AuthorizerAttributes(user, "get", resource="pods", namespace=namespace, name=f"pod-{number}")
+            )
+
+        return call
+
+    began = time.perf_counter()
+    stores.grants.current()
+    print(f"{'index, once':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
+    for name, user, namespace in (("usual", usual, "ns-7"), ("crowded", crowd, "crowd")):
+        same = ask(user, namespace)
+        same(0)
+        timed(f"{name}, remembered", 20000, lambda number, same=same: same(0))
+
+        def forgetful(number: int, user: UserInfo = user, namespace: str = namespace) -> Any:
+            rbac._decisions.clear()
+            return ask(user, namespace)(number)
+
+        timed(f"{name}, not remembered", 500, forgetful)
+    stores.stop()
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bindings", type=int, default=2000)
+    parser.add_argument("--roles", type=int, default=500)
+    options = parser.parse_args()
+
+    async def run(reactor: Any) -> None:
+        await measure(reactor, options)
+
+    react(run)
+
+
+if __name__ == "__main__":
+    main()

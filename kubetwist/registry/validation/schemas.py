@@ -1,0 +1,351 @@
+"""
+What is wrong with the schema of a CustomResourceDefinition.
+
+See kubernetes/apiextensions-apiserver, C{pkg/apis/apiextensions/validation/validation.go} and
+C{pkg/apiserver/schema/defaulting/validation.go}. Rules in CEL are not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from ...api.errors import Cause, forbidden, invalid, not_supported, required
+from ...api.resource import JSONObject
+from ...schema.listrules import embedded_causes
+from ...schema.mismatch import DecodeError
+from ...schema.nodes import StructNode
+from ...schema.schemavalues import TooManyAlternatives, ValueSchema
+from ...schema.structural import CustomType, Structural, copied
+from ...schema.structuralrules import children, everywhere, structural_causes, unsupported
+
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+_META_FIELDS: Final = frozenset(("metadata", "kind", "apiVersion"))
+#: What a root may have besides when the status is a subresource, as the reference lists it.
+_ROOT_FIELDS: Final[Mapping[str, str]] = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+#: Schemas of more parts than this are refused: they would be too much to compile, and for whom?
+MOST_PARTS: Final = 50_000
+
+
+@frozen
+class SchemaOptions:
+    """
+    What a schema has to satisfy; old definitions may go on breaking rules that are younger than they.
+
+    @ivar status: The status is a subresource.
+    @ivar structural: It must be structural.
+    @ivar object_meta: The type of C{metadata}.
+    """
+
+    status: bool
+    object_meta: StructNode
+    structural: bool = True
+    pruned_defaults: bool = True
+    atomic_sets: bool = True
+    list_keys: bool = True
+    valid_types: bool = True
+
+
+def schema_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+    """Everything that is wrong with the schema of a version, or of all versions."""
+    if sum(1 for _ in everywhere(schema)) > MOST_PARTS:
+        return [invalid(path, "", f"must have at most {MOST_PARTS} parts")]
+    causes: list[Cause] = []
+    if options.status:
+        causes += _status_causes(schema, path)
+    if schema.get("nullable"):
+        causes.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+    unreadable = ""
+    if options.structural:
+        unreadable = unsupported(schema)
+        if not unreadable:
+            found = structural_causes(schema, path) or default_causes(schema, path, options)
+            causes += found
+    causes += _openapi_causes(schema, path, options, _Place())
+    if not causes and unreadable:
+        causes.append(invalid(path, "", unreadable))
+    return causes
+
+
+def _status_causes(schema: JSONObject, path: str) -> list[Cause]:
+    kind = schema.get("type")
+    if kind and kind != "object":
+        text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        return [invalid(f"{path}.type", kind, text)]
+    if any(value and name not in _ROOT_FIELDS for name, value in schema.items()):
+        allowed = " ".join(_ROOT_FIELDS.values())
+        text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
+        return [invalid(path, schema, text)]
+    return []
+
+
+# --- keywords
+
+
+@frozen
+class _Place:
+    """Where a part of a schema is."""
+
+    root: bool = True
+    inside_meta: bool = False
+    no_defaults: str | None = None
+
+
+def _openapi_causes(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[Cause]:
+    causes = _keyword_causes(schema, path, options, place)
+    if schema.get("uniqueItems"):
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        causes.append(forbidden(f"{path}.uniqueItems", text))
+    additional = schema.get("additionalProperties")
+    properties: JSONObject = schema.get("properties") or {}
+    inner = evolve(place, root=False)
+    if additional is not None:
+        if properties and additional is not True:
+            text = "additionalProperties and properties are mutual exclusive"
+            causes.append(forbidden(f"{path}.additionalProperties", text))
+        if isinstance(additional, dict):
+            reason = "inside additionalProperties applying to object metadata"
+            there = evolve(inner, no_defaults=reason) if place.inside_meta else inner
+            causes += _openapi_causes(additional, f"{path}.additionalProperties", options, there)
+    for name, part in properties.items():
+        there = inner
+        if (place.root or schema.get("x-kubernetes-embedded-resource")) and name in _META_FIELDS:
+            there = evolve(there, inside_meta=True)
+            if place.root:
+                there = evolve(there, no_defaults=f"in top-level {name}")
+        causes += _openapi_causes(part, f"{path}.properties[{name}]", options, there)
+    for part, end in children(schema):
+        if not end.startswith((".properties[", ".additionalProperties", ".items")):
+            causes += _openapi_causes(part, path + end, options, inner)
+    for name, part in (schema.get("definitions") or {}).items():
+        causes += _openapi_causes(part, f"{path}.definitions[{name}]", options, inner)
+    items = schema.get("items")
+    if isinstance(items, dict):
+        causes += _openapi_causes(items, f"{path}.items", options, inner)
+    elif isinstance(items, list):
+        for index, part in enumerate(items):
+            causes += _openapi_causes(part, f"{path}.items[{index}]", options, inner)
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        causes.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
+    causes += _map_type_causes(schema, path)
+    causes += _list_type_causes(schema, path, options)
+    return causes
+
+
+def _keyword_causes(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[Cause]:
+    causes: list[Cause] = []
+    kind = schema.get("type")
+    if options.valid_types and kind and kind not in TYPES:
+        causes.append(not_supported(f"{path}.type", kind, TYPES))
+    if schema.get("default") is not None and place.no_defaults is not None:
+        causes.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
+    for name in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"):
+        if schema.get(name) or (name in ("$ref", "dependencies", "additionalItems") and name in schema):
+            causes.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
+    if kind == "null":
+        causes.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
+    if isinstance(schema.get("items"), list):
+        causes.append(forbidden(f"{path}.items", "items must be a schema object and not an array"))
+    if place.inside_meta and schema.get("x-kubernetes-embedded-resource"):
+        text = "must not be used inside of resource meta"
+        causes.append(forbidden(f"{path}.x-kubernetes-embedded-resource", text))
+    return causes
+
+
+def _map_type_causes(schema: JSONObject, path: str) -> list[Cause]:
+    map_type = schema.get("x-kubernetes-map-type")
+    if map_type is None:
+        return []
+    causes: list[Cause] = []
+    kind = schema.get("type") or ""
+    if kind != "object":
+        text = "must be object if x-kubernetes-map-type is specified"
+        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+    if map_type not in ("atomic", "granular"):
+        causes.append(unsupported_value(f"{path}.x-kubernetes-map-type", map_type, ("atomic", "granular")))
+    return causes
+
+
+def unsupported_value(field: str, value: str, supported: tuple[str, ...]) -> Cause:
+    """As L{not_supported}, but with the choices in the order that the reference tells them in."""
+    cause = not_supported(field, value, ())
+    choice = ", ".join(f'"{one}"' for one in supported)
+    return Cause(cause.reason, f"{cause.message}: supported values: {choice}", field)
+
+
+def _list_type_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+    causes: list[Cause] = []
+    list_type = schema.get("x-kubernetes-list-type")
+    kind = schema.get("type") or ""
+    items = schema.get("items")
+    keys: list[str] = schema.get("x-kubernetes-list-map-keys") or []
+    if list_type is not None and kind != "array":
+        text = "must be array if x-kubernetes-list-type is specified"
+        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+    elif options.atomic_sets and list_type == "set" and isinstance(items, dict):
+        causes += _set_causes(items, path)
+    where = f"{path}.x-kubernetes-list-type"
+    if list_type is not None and list_type not in ("atomic", "set", "map"):
+        causes.append(unsupported_value(where, list_type, ("atomic", "set", "map")))
+    if keys and list_type != "map":
+        text = "must be map if x-kubernetes-list-map-keys is non-empty"
+        causes.append(required(where, text) if list_type is None else invalid(where, list_type, text))
+    if list_type == "map":
+        causes += _keys_causes(items, keys, path)
+    if options.list_keys and list_type in ("set", "map") and isinstance(items, dict):
+        causes += _nullable_causes(items, keys, list_type, path)
+    return causes
+
+
+def _set_causes(items: JSONObject, path: str) -> list[Cause]:
+    text = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    if items.get("type") == "array":
+        list_type = items.get("x-kubernetes-list-type")
+        if list_type is not None and list_type != "atomic":
+            return [invalid(f"{path}.items.x-kubernetes-list-type", list_type, text)]
+    if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
+        return [invalid(f"{path}.items.x-kubernetes-map-type", items.get("x-kubernetes-list-type"), text)]
+    return []
+
+
+def _keys_causes(items: Any, keys: list[str], path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    where = f"{path}.x-kubernetes-list-map-keys"
+    if not keys:
+        causes.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
+    if items is None:
+        causes.append(required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
+    elif not isinstance(items, dict):
+        text = "must only have a single schema if x-kubernetes-list-type is map"
+        causes.append(invalid(f"{path}.items", "", text))
+    elif items.get("type") != "object":
+        text = "must be object if parent array's x-kubernetes-list-type is map"
+        causes.append(invalid(f"{path}.items.type", items.get("type") or "", text))
+    else:
+        properties: JSONObject = items.get("properties") or {}
+        for index, key in enumerate(keys):
+            if key not in properties:
+                causes.append(invalid(where, keys, "entries must all be names of item properties"))
+            elif properties[key].get("type") in ("array", "object"):
+                text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+                causes.append(invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
+            if key in keys[:index]:
+                causes.append(invalid(where, keys, "must not contain duplicate entries"))
+    return causes
+
+
+def _nullable_causes(items: JSONObject, keys: list[str], list_type: str, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if items.get("nullable"):
+        text = f"cannot be nullable when x-kubernetes-list-type is {list_type}"
+        causes.append(forbidden(f"{path}.items.nullable", text))
+    if list_type != "map":
+        return causes
+    properties: JSONObject = items.get("properties") or {}
+    needed = items.get("required") or ()
+    for key in keys:
+        part = properties.get(key)
+        if part is None:
+            continue
+        where = f"{path}.items.properties[{key}]"
+        if key not in needed and part.get("default") is None:
+            text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            causes.append(required(f"{where}.default", text))
+        if part.get("nullable"):
+            text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            causes.append(forbidden(f"{where}.nullable", text))
+    return causes
+
+
+# --- defaults
+
+
+def default_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
+    """Defaults that would not be valid themselves; C{schema} is structural."""
+    if all(part.get("default") is None for part in everywhere(schema)):
+        return []
+    return _default_causes({**schema, "x-kubernetes-embedded-resource": True}, path, options, False)
+
+
+def _default_causes(schema: JSONObject, path: str, options: SchemaOptions, inside_meta: bool) -> list[Cause]:
+    causes: list[Cause] = []
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    if embedded:
+        inside_meta = False
+    default = schema.get("default")
+    where = f"{path}.default"
+    if default is not None:
+        if not inside_meta:
+            causes += _shape_causes(default, schema, where, options, embedded)
+        if not causes:
+            values = ValueSchema(schema)
+            try:
+                causes += [problem.cause(where) for problem in values.problems(copied(default))]
+            except TooManyAlternatives:
+                causes.append(invalid(where, "", "validating the default against its schema takes too long"))
+    items = schema.get("items")
+    if isinstance(items, dict):
+        causes += _default_causes(items, f"{path}.items", options, inside_meta)
+    for name, part in (schema.get("properties") or {}).items():
+        meta = inside_meta or (embedded and name in _META_FIELDS)
+        causes += _default_causes(part, f"{path}.properties[{name}]", options, meta)
+    return causes
+
+
+def _shape_causes(
+    default: Any, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool
+) -> list[Cause]:
+    """Unknown fields, and metadata that is none."""
+    bare = _without_defaults(schema)
+    unknown: list[str] = []
+    structural = Structural(bare)
+    try:
+        if embedded and isinstance(default, dict):
+            CustomType(bare, options.object_meta).decode(default, unknown)
+        else:
+            structural.reader(options.object_meta.compiled())(default, unknown)
+    except DecodeError as error:
+        return [invalid(where, default, str(error))]
+    except Exception:
+        # Readers know no paths; whatever does not fit them is metadata.
+        return [invalid(where, default, "must result in valid metadata")]
+    causes: list[Cause] = []
+    if unknown and options.pruned_defaults:
+        causes.append(invalid(where, default, "must not have unknown fields"))
+    return causes + embedded_causes(default, structural, where, root=False)
+
+
+def _without_defaults(schema: JSONObject) -> JSONObject:
+    """A schema that changes nothing: what a default lacks is not filled in before it is looked at."""
+    bare = {name: value for name, value in schema.items() if name != "default"}
+    if bare.get("properties"):
+        bare["properties"] = {name: _without_defaults(part) for name, part in bare["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(bare.get(name), dict):
+            bare[name] = _without_defaults(bare[name])
+    return bare

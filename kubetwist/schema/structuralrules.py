@@ -1,0 +1,245 @@
+"""
+What makes an OpenAPI schema a structural one.
+
+Every value has one type, said where the value is and not within C{allOf}, C{anyOf}, C{oneOf} or C{not}; what these speak
+of is specified outside of them, too. See kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/validation.go} and
+C{complete.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..api.errors import Cause, forbidden, invalid, required
+from ..api.resource import JSONObject
+from .patterns import PatternError, compiled
+
+_ROOT, _ITEM, _FIELD = range(3)
+_INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
+_TYPE_NEEDED: Final = {
+    _ROOT: "must not be empty at the root",
+    _ITEM: "must not be empty for specified array items",
+    _FIELD: "must not be empty for specified object fields",
+}
+#: Fields that a structural schema does not have at all.
+UNSUPPORTED: Final = (
+    "id",
+    "$schema",
+    "$ref",
+    "patternProperties",
+    "dependencies",
+    "additionalItems",
+    "definitions",
+)
+
+
+def unsupported(schema: JSONObject) -> str:
+    """Why a schema can not even be read as a structural one; C{""} when it can."""
+    for name in UNSUPPORTED:
+        if schema.get(name):
+            return f"OpenAPIV3Schema '{name.removeprefix('$') if name == '$schema' else name}' is not supported"
+    if isinstance(schema.get("items"), list):
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+    for part, _ in children(schema):
+        text = unsupported(part)
+        if text:
+            return text
+    return ""
+
+
+def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
+    """The schemas directly within a schema, with the ends of their paths."""
+    items = schema.get("items")
+    if isinstance(items, dict):
+        yield items, ".items"
+    elif isinstance(items, list):
+        for index, part in enumerate(items):
+            yield part, f".items[{index}]"
+    for name, part in (schema.get("properties") or {}).items():
+        yield part, f".properties[{name}]"
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        yield additional, ".additionalProperties"
+    negated = schema.get("not")
+    if negated is not None:
+        yield negated, ".not"
+    for group in ("allOf", "anyOf", "oneOf"):
+        for index, part in enumerate(schema.get(group) or ()):
+            yield part, f".{group}[{index}]"
+
+
+def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
+    """A schema and all within it."""
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending += [part for part, _ in children(one)]
+
+
+def structural_causes(schema: JSONObject, path: str) -> list[Cause]:
+    """Why a schema is none, in the order of the texts."""
+    causes = _invariants(schema, _ROOT, path) + _completeness(schema, schema, path, path)
+    return sorted(causes, key=str)
+
+
+def _invariants(schema: JSONObject, level: int, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    kind = schema.get("type") or ""
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
+    items, additional = schema.get("items"), schema.get("additionalProperties")
+    properties: JSONObject = schema.get("properties") or {}
+    if kind == "array" and items is None:
+        causes.append(required(f"{path}.items", "must be specified"))
+    if isinstance(items, dict):
+        causes += _invariants(items, _ITEM, f"{path}.items")
+    for name, part in properties.items():
+        causes += _invariants(part, _FIELD, f"{path}.properties[{name}]")
+    if additional is not None:
+        if level == _ROOT:
+            causes.append(forbidden(f"{path}.additionalProperties", "must not be used at the root"))
+        if isinstance(additional, dict):
+            causes += _invariants(additional, _FIELD, f"{path}.additionalProperties")
+    if int_or_string and preserve:
+        text = "must be false if x-kubernetes-int-or-string is true"
+        causes.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", True, text))
+    if int_or_string and embedded:
+        text = "must be false if x-kubernetes-int-or-string is true"
+        causes.append(invalid(f"{path}.x-kubernetes-embedded-resource", True, text))
+    causes += _value_causes(schema, path)
+    if embedded and kind != "object":
+        text = "must be object if x-kubernetes-embedded-resource is true"
+        causes.append(invalid(f"{path}.type", kind, text) if kind else required(f"{path}.type", text))
+    elif not kind and not int_or_string and not preserve:
+        causes.append(required(f"{path}.type", _TYPE_NEEDED[level]))
+    if embedded and additional is not None:
+        text = "must not be used if x-kubernetes-embedded-resource is set"
+        causes.append(forbidden(f"{path}.additionalProperties", text))
+    if level == _ROOT and kind and kind != "object":
+        causes.append(invalid(f"{path}.type", kind, "must be object at the root"))
+    if level == _ROOT or embedded:
+        for name in ("kind", "apiVersion"):
+            if name in properties and properties[name].get("type") != "string":
+                found = properties[name].get("type") or ""
+                causes.append(invalid(f"{path}.properties[{name}].type", found, "must be string"))
+    if "metadata" in properties:
+        causes += _metadata_causes(properties["metadata"], level, embedded, f"{path}.properties[metadata]")
+    if embedded and not preserve and not properties:
+        text = (
+            "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        )
+        causes.append(required(f"{path}.properties", text))
+    return causes
+
+
+def _metadata_causes(schema: JSONObject, level: int, embedded: bool, path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if (level == _ROOT or embedded) and schema.get("type") != "object":
+        causes.append(invalid(f"{path}.type", schema.get("type") or "", "must be object"))
+    if level == _ROOT:
+        rest = {name: value for name, value in schema.items() if name not in ("type", "default") and value}
+        if set(rest.get("properties") or ()) <= {"name", "generateName"}:
+            rest.pop("properties", None)
+        if rest:
+            text = (
+                "must not specify anything other than name and generateName, but metadata is implicitly specified"
+            )
+            causes.append(forbidden(path, text))
+    return causes
+
+
+def _value_causes(schema: JSONObject, path: str, *, skip_any: bool | None = None) -> list[Cause]:
+    """What is wrong within the combinations of a schema; where C{int-or-string} is spelled out, types may be there."""
+    causes: list[Cause] = []
+    any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
+    if any_of != _INT_OR_STRING if skip_any is None else not skip_any:
+        for index, part in enumerate(any_of):
+            causes += _nested_causes(part, f"{path}.anyOf[{index}]")
+    for index, part in enumerate(all_of):
+        skip = skip_any is None and index == 0 and (part.get("anyOf") or []) == _INT_OR_STRING
+        causes += _nested_causes(part, f"{path}.allOf[{index}]", skip_any=skip)
+    for index, part in enumerate(schema.get("oneOf") or ()):
+        causes += _nested_causes(part, f"{path}.oneOf[{index}]")
+    negated = schema.get("not")
+    if negated is not None:
+        causes += _nested_causes(negated, f"{path}.not")
+    pattern = schema.get("pattern")
+    if pattern:
+        try:
+            compiled(pattern)
+        except PatternError as error:
+            text = f"must be a valid regular expression, but isn't: {error}"
+            causes.append(invalid(f"{path}.pattern", pattern, text))
+    return causes
+
+
+_FORBIDDEN: Final[tuple[tuple[str, str], ...]] = (
+    ("type", "empty"),
+    ("additionalProperties", "undefined"),
+    ("default", "undefined"),
+    ("title", "empty"),
+    ("description", "empty"),
+    ("nullable", "false"),
+    ("x-kubernetes-preserve-unknown-fields", "false"),
+    ("x-kubernetes-embedded-resource", "false"),
+    ("x-kubernetes-int-or-string", "false"),
+    ("x-kubernetes-list-map-keys", "empty"),
+    ("x-kubernetes-list-type", "undefined"),
+    ("x-kubernetes-map-type", "undefined"),
+    ("x-kubernetes-validations", "empty"),
+)
+
+
+def _nested_causes(schema: JSONObject, path: str, *, skip_any: bool = False) -> list[Cause]:
+    causes = _value_causes(schema, path, skip_any=skip_any)
+    items = schema.get("items")
+    if isinstance(items, dict):
+        causes += _nested_causes(items, f"{path}.items")
+    properties: JSONObject = schema.get("properties") or {}
+    for name, part in properties.items():
+        causes += _nested_causes(part, f"{path}.properties[{name}]")
+    for name, wanted in _FORBIDDEN:
+        if _is_set(schema, name):
+            causes.append(forbidden(f"{path}.{name}", f"must be {wanted} to be structural"))
+    if "metadata" in properties:
+        causes.append(forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context"))
+    return causes
+
+
+def _is_set(schema: JSONObject, name: str) -> bool:
+    value = schema.get(name)
+    if name in ("default", "additionalProperties"):
+        return value is not None and not (name == "additionalProperties" and value is False)
+    return bool(value)
+
+
+def _completeness(values: JSONObject, schema: Any, path: str, values_path: str) -> list[Cause]:
+    """What combinations speak of without its being specified."""
+    causes: list[Cause] = []
+    parts: list[tuple[JSONObject, str]] = []
+    if values.get("not") is not None:
+        parts.append((values["not"], f"{values_path}.not"))
+    for group in ("allOf", "anyOf", "oneOf"):
+        parts += [(part, f"{values_path}.{group}[{index}]") for index, part in enumerate(values.get(group) or ())]
+    for part, where in parts:
+        causes += _nested_completeness(part, schema, path, where)
+    return causes
+
+
+def _nested_completeness(values: JSONObject, schema: Any, path: str, values_path: str) -> list[Cause]:
+    if not isinstance(schema, dict):
+        return [required(path, f"because it is defined in {values_path}")]
+    causes = _completeness(values, schema, path, values_path)
+    items = values.get("items")
+    if isinstance(items, dict):
+        causes += _nested_completeness(items, schema.get("items"), f"{path}.items", f"{values_path}.items")
+    known: JSONObject = schema.get("properties") or {}
+    for name, part in (values.get("properties") or {}).items():
+        end = f".properties[{name}]"
+        causes += _nested_completeness(part, known.get(name), f"{path}{end}", f"{values_path}{end}")
+    return causes
