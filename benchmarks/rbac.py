@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from twisted.internet.task import react
@@ -52,13 +53,13 @@ def binding(number: int, roles: int) -> JSONObject:
     }
 
 
-def timed(what: str, count: int, call: Callable[[int], Any]) -> None:
+def timed(what: str, count: int, call: Callable[[], Any]) -> None:
     """Print the time of a call: the mean of each of five runs, the best."""
     best = float("inf")
     for _ in range(5):
         began = time.perf_counter()
-        for number in range(count):
-            call(number)
+        for _ in range(count):
+            call()
         best = min(best, (time.perf_counter() - began) / count)
     print(f"{what:34} {best * 1e6:8.1f} us")
 
@@ -88,27 +89,19 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     usual = UserInfo("user-7", groups=("group-8", "group-10", "system:authenticated"))
     crowd = UserInfo("somebody", groups=("crowded", "system:authenticated"))
 
-    def ask(user: UserInfo, namespace: str) -> Callable[[int], Any]:
-        def call(number: int) -> Any:
-            return rbac.authorize(
-                AuthorizerAttributes(user, "get", resource="pods", namespace=namespace, name=f"pod-{number}")
-            )
+    def ask(user: UserInfo, namespace: str, name: str) -> Any:
+        return rbac.authorize(AuthorizerAttributes(user, "get", resource="pods", namespace=namespace, name=name))
 
-        return call
+    def ask_anew(user: UserInfo, namespace: str, name: str) -> Any:
+        rbac._decisions.clear()
+        return ask(user, namespace, name)
 
     began = time.perf_counter()
     stores.grants.current()
     print(f"{'index, once':34} {(time.perf_counter() - began) * 1e3:8.1f} ms")
     for name, user, namespace in (("usual", usual, "ns-7"), ("crowded", crowd, "crowd")):
-        same = ask(user, namespace)
-        same(0)
-        timed(f"{name}, remembered", 20000, lambda number, same=same: same(0))
-
-        def forgetful(number: int, user: UserInfo = user, namespace: str = namespace) -> Any:
-            rbac._decisions.clear()
-            return ask(user, namespace)(number)
-
-        timed(f"{name}, not remembered", 500, forgetful)
+        timed(f"{name}, remembered", 20000, partial(ask, user, namespace, "pod-0"))
+        timed(f"{name}, not remembered", 500, partial(ask_anew, user, namespace, "pod-0"))
     stores.stop()
 
 

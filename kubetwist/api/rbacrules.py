@@ -142,7 +142,7 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
     kept: list[Rule] = []
     simple: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
     for rule in rules:
-        groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
+        groups, resources = list(rule.get("apiGroups") or ()), list(rule.get("resources") or ())
         names = tuple(rule.get("resourceNames") or ())
         if rule.get("nonResourceURLs") or len(groups) != 1 or len(resources) != 1 or len(names) > 1:
             kept.append(rule)

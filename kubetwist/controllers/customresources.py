@@ -22,11 +22,13 @@ from zope.interface import implementer
 from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import JSONObject
+from ..api.times import now
 from ..interfaces import IWatchSink
 from ..registry.apiapproval import approval
 from ..registry.customresources.definition import condition, holds
 from ..registry.customresources.served import ServedResource
 from ..registry.definitionstore import CLEANUP_FINALIZER, set_condition
+from ..registry.fieldmanager import FieldManager
 from ..registry.scope import RequestScope
 from ..registry.store import Store
 from ..registry.updates import UpdateRules
@@ -37,6 +39,9 @@ from ..storage.window import DELETED
 RETRY_FIRST: Final = 0.5
 RETRY_MOST: Final = 60.0
 
+#: Who writes the status, as C{managedFields} have it.
+MANAGER: Final = "kube-apiserver"
+_KIND: Final = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1"}
 _NAME_LISTS: Final = ("shortNames", "categories")
 
 
@@ -59,7 +64,9 @@ class DefinitionController:
 
     _log = Logger()
 
-    def __init__(self, store: Store, server: ICustomServer, reactor: IReactorTime) -> None:
+    def __init__(self, store: Store, server: ICustomServer, reactor: IReactorTime, fields: FieldManager) -> None:
+        """@param fields: Notes that the status is the server's."""
+        self._fields = fields
         self._store = store
         self._server = server
         self._reactor = reactor
@@ -219,6 +226,8 @@ class DefinitionController:
             stored["status"] = crd["status"]
             if finalizers:
                 stored["metadata"]["finalizers"] = crd["metadata"].get("finalizers") or []
+            live = self._store.lookup("", name)
+            self._fields.update(live, {**stored, **_KIND}, MANAGER, now())
             return stored
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())

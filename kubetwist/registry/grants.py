@@ -31,6 +31,8 @@ BINDINGS: Final = ("clusterrolebindings", "rolebindings")
 
 #: The kind and name of a subject, with service accounts as users, and the namespace it is bound in: C{""} everywhere.
 Place = tuple[str, str, str]
+#: The kind of a role or binding, and its key in the cache.
+_Key = tuple[str, str]
 
 
 CLUSTER: Final = "ClusterRoleBinding"
@@ -52,7 +54,7 @@ class Binding:
     subjects: Sequence[JSONObject]
 
     @property
-    def role_key(self) -> tuple[str, str]:
+    def role_key(self) -> _Key:
         """The role's kind and its key in the cache."""
         return _role_key(self.role, self.namespace)
 
@@ -128,10 +130,6 @@ class _Follower:
     def end(self, error: Any) -> None:
         """The cache starts over: so do we, at the next question."""
         self._grants.stop()
-
-
-#: What was derived from a role: its kind and its key in the cache.
-_Key = tuple[str, str]
 
 
 class Grants:

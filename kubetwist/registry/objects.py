@@ -154,8 +154,8 @@ class StoredObjects:
     def check_namespace(self, scope: RequestScope, meta: JSONObject) -> None:
         """Put the request's namespace in the object, or refuse another one that is there."""
         if not self.info.namespaced:
-            if meta.get("namespace"):
-                raise self.other_namespace()
+            # One that makes no sense is forgiven, and forgotten.
+            meta.pop("namespace", None)
             return
         said = meta.get("namespace")
         if not said:

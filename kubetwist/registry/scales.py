@@ -12,29 +12,28 @@ from zope.interface import implementer
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, WriteOptions
 from ..api.resource import GroupKind, JSONObject
-from ..api.times import now
 from ..interfaces import IPatcher
+from .scaleownership import from_scale, replicas_paths, to_scale
 from .scope import RequestScope
 from .strategies.scale import apply_scale, scale_of, validate_scale
 from .updates import UpdateRules, parse_version
 
 if TYPE_CHECKING:
-    from .fieldmanager import FieldManager
     from .store import Store
 
 
 @implementer(IPatcher)
 class ScaleStore:
-    """
-    How many replicas an object wants and has, as C{autoscaling/v1, Scale}.
+    """How many replicas an object wants and has, as C{autoscaling/v1, Scale}."""
 
-    @ivar fields: Notes in the object who scaled it; L{None} when nobody keeps track.
-    """
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, version: str) -> None:
+        """
+        @param version: Of the main resource, through which it is scaled.
+        """
         self._store = store
         self.info = store.info
-        self.fields: FieldManager | None = None
+        self._api_version = store.info.gvk(version).api_version
+        self._paths = replicas_paths([store.info.gvk(one).api_version for one in store.info.known_versions])
 
     def _scale(self, obj: JSONObject) -> JSONObject:
         return scale_of(obj, self.info.group, self.info.kind)
@@ -62,9 +61,11 @@ class ScaleStore:
         store = self._store
         store.existing(scope, name)
 
-        def scaled(stored: JSONObject | None) -> JSONObject:
+        def scale(stored: JSONObject | None) -> JSONObject:
             assert stored is not None, "scales do not create"
+            entries = stored["metadata"].get("managedFields") or []
             before = self._scale(stored)
+            before["metadata"]["managedFields"] = to_scale(entries, self._paths)
             wanted = change(before)
             version = parse_version(wanted["metadata"].get("resourceVersion", ""))
             if version and str(version) != stored["metadata"]["resourceVersion"]:
@@ -72,14 +73,12 @@ class ScaleStore:
             causes = validate_scale(wanted)
             if causes:
                 raise APIStatusError.invalid(GroupKind("autoscaling", "Scale"), name, causes)
-            live = orjson.loads(orjson.dumps(stored))
             apply_scale(stored, wanted, self.info.group, self.info.kind)
-            if self.fields is not None:
-                # Of the resource's own fields: a scale has no owners, its replicas have.
-                self.fields.update(live, stored, scope.manager, now())
+            scaled = wanted["metadata"].get("managedFields") or []
+            stored["metadata"]["managedFields"] = from_scale(entries, scaled, self._api_version, self._paths)
             return stored
 
         strategy = store.strategy
         rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, creates=False)
-        record, _ = await store.update(scope, name, scaled, options, rules, patching=True)
+        record, _ = await store.update(scope, name, scale, options, rules, patching=True)
         return self._scale(orjson.loads(record.item)), False

@@ -25,11 +25,9 @@ class RequestScope:
     @ivar namespace: From the path; C{""} for cluster-scoped resources and for all namespaces.
     @ivar warn: Takes a text for a Warning header.
     @ivar user_agent: As sent.
-    @ivar manager: Who owns the fields that are written.
     """
 
     namespace: str = ""
     user: UserInfo = SYSTEM_USER
     warn: Callable[[str], object] = discard
     user_agent: str = ""
-    manager: str = ""

@@ -27,10 +27,13 @@ _PARTS: dict[str, Callable[[Store], Any]] = {
 }
 
 
-def subresource_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
+def subresource_storage(
+    info: ResourceInfo, version: str, subresource: SubresourceInfo, stores: Stores, context: Any
+) -> Any:
     """
     The storage object of a subresource.
 
+    @param version: In which it is served.
     @param context: What actions need of the server besides the stores.
     """
     store = stores.get(info.group, info.resource)
@@ -38,7 +41,7 @@ def subresource_storage(info: ResourceInfo, subresource: SubresourceInfo, stores
         make = _PARTS.get(f"{info.resource}/{subresource.name}") or _PARTS[subresource.name]
         return make(store)
     if subresource.view == "scale":
-        return ScaleStore(store)
+        return ScaleStore(store, version)
     if subresource.view == "action":
         return action_storage(info, subresource, stores, context)
     return connection_storage(info, subresource, stores, context)

@@ -15,12 +15,17 @@ from ..controllers.customresources import DefinitionController
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
 from ..registry.aggregation import Aggregation
+from ..registry.codec import Codec
+from ..registry.fieldmanager import BuiltInVersions, FieldManager
 from ..registry.grants import GROUP as RBAC
 from ..registry.ipaddresses import IPAddressStore
 from ..registry.kinds import ResourceInfo, kinds_for
+from ..registry.resetfields import allowed_fields
 from ..registry.stores import Stores
+from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
 from ..registry.validation.security import Privileges
 from ..schema.definitions import Definitions
+from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
@@ -124,6 +129,7 @@ class APIs:
         store = self.stores.find(EXTENSIONS_GROUP, "customresourcedefinitions")
         if store is None:
             return
+        store.strategy = CustomResourceDefinitionStrategy(self.definitions.struct(OBJECT_META))
         self._custom = CustomResources(
             extensions,
             self._installers[extensions.name].installed,
@@ -134,7 +140,15 @@ class APIs:
             self.flusher,
             min_request_timeout=self._min_request_timeout,
         )
-        self._definition_controller = DefinitionController(store, self._custom, self.reactor)
+        gvk = store.gvk
+        fields = FieldManager(
+            gvk,
+            BuiltInVersions(self.definitions, {gvk.api_version: gvk}),
+            Codec(self.definitions, gvk, gvk).zero,
+            subresource="status",
+            allowed=allowed_fields(store.info, "status"),
+        )
+        self._definition_controller = DefinitionController(store, self._custom, self.reactor, fields)
 
     async def start(self) -> None:
         """Fill the watch caches; nothing can be served before, custom resources included."""

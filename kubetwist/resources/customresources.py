@@ -20,6 +20,7 @@ from ..api.resource import GroupResource, GroupVersion, GroupVersionKind
 from ..registry.codec import Codec
 from ..registry.customresources.codec import CustomCodec
 from ..registry.customresources.definition import CustomDefinition, CustomVersion
+from ..registry.customresources.ownership import SCALE, field_manager, scale_manager
 from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
 from ..registry.parts import Part, status_rules
@@ -44,7 +45,6 @@ VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", 
 #: While the definition is being deleted.
 FINAL_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 PART_VERBS: Final = ("get", "patch", "update")
-SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
 #: The verbs that need no namespace in the path of a namespaced resource.
 _ACROSS_NAMESPACES: Final = frozenset(("list", "watch"))
@@ -102,6 +102,10 @@ class CustomVersionResource:
         storage: Any = store
         codec: Codec = CustomCodec(version)
         gvk = version.gvk
+        if subresource == "scale":
+            fields = scale_manager(definition.definitions)
+        else:
+            fields = field_manager(version, self.served.versions, subresource)
         if subresource == "status":
             storage = Part(store, status_rules(store))
         elif subresource == "scale":
@@ -121,6 +125,7 @@ class CustomVersionResource:
             list_kind=definition.list_kind,
             printer=version.printer if subresource != "scale" else None,
             patch_types=CUSTOM_PATCH_TYPES,
+            fields=fields,
             min_request_timeout=self._server.min_request_timeout,
         )
 

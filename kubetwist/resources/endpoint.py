@@ -12,6 +12,7 @@ from twisted.internet.threads import deferToThreadPool
 
 from ..api.resource import GroupVersion, GroupVersionKind
 from ..api.times import now
+from ..interfaces import ILister
 from ..registry.codec import Codec
 from ..registry.scope import RequestScope
 from .negotiation import PATCH_TYPES
@@ -55,6 +56,7 @@ class Endpoint:
     @ivar patch_types: The media types of patches that it takes.
     @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.
+    @ivar tables: Whether answers can be Tables.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
     """
 
@@ -74,6 +76,12 @@ class Endpoint:
     authorizer: IAuthorizer | None = None
     min_request_timeout: float = 1800.0
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
+    tables: bool = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # Reviews, bindings and actions have no rows, and of the parts of objects only these two.
+        listed = ILister.providedBy(self.storage)
+        self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)
 
     def scope(self, request: KubeRequest, namespace: str) -> RequestScope:
         """The request as the store knows it."""

@@ -30,12 +30,14 @@ from ..interfaces import (
     IWatcher,
 )
 from ..registry.codec import Codec
+from ..registry.deprecations import deprecation_warning
 from ..registry.fieldmanager import BuiltInVersions, FieldManager
 from ..registry.kinds import ResourceInfo, SubresourceInfo
-from ..registry.resetfields import allowed_fields
+from ..registry.resetfields import EVERYTHING, allowed_fields
 from ..registry.scales import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
+from ..schema.ownership import Filter
 from .connecting import Connects
 from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import InstalledGroups, InstalledResource
@@ -148,12 +150,10 @@ class Installer:
         gvk = info.gvk(version)
         yield self._endpoint(storage, info, version, gvk, info.storage_kind if info.stored else gvk)
         for subresource in info.subresources:
-            part = subresource_storage(info, subresource, self._stores, self._context)
+            part = subresource_storage(info, version, subresource, self._stores, self._context)
             part_gvk = subresource_kind(info, subresource, version)
             same = subresource.kind == info.kind
             stored = info.storage_kind if same else part_gvk
-            if isinstance(part, ScaleStore):
-                part.fields = self._fields(info, gvk, info.storage_kind, subresource.name)
             yield self._endpoint(part, info, version, part_gvk, stored, subresource.name, same)
 
     def _endpoint(
@@ -167,7 +167,11 @@ class Installer:
         defaults: bool = True,
     ) -> Endpoint:
         codec = Codec(self._definitions, gvk, stored)
-        fields = self._fields(info, gvk, stored, subresource) if info.stored and defaults else None
+        fields = None
+        if isinstance(storage, ScaleStore):
+            fields = self._fields({gvk.api_version: gvk}, codec, subresource, EVERYTHING)
+        elif info.stored and defaults:
+            fields = self._fields(versions_of(info), codec, subresource, allowed_fields(info, subresource))
         return Endpoint(
             storage,
             info,
@@ -183,13 +187,13 @@ class Installer:
         )
 
     def _fields(
-        self, info: ResourceInfo, gvk: GroupVersionKind, stored: GroupVersionKind, subresource: str
+        self, kinds: dict[str, GroupVersionKind], codec: Codec, subresource: str, allowed: Filter
     ) -> FieldManager:
         """What keeps track of who owns the fields of an endpoint's objects."""
-        codec = Codec(self._definitions, gvk, stored)
-        versions = BuiltInVersions(self._definitions, versions_of(info))
-        allowed = allowed_fields(info, subresource)
-        return FieldManager(gvk, versions, codec.zero, stored=stored, subresource=subresource, allowed=allowed)
+        versions = BuiltInVersions(self._definitions, kinds)
+        return FieldManager(
+            codec.gvk, versions, codec.zero, stored=codec.storage, subresource=subresource, allowed=allowed
+        )
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
         handlers = Handlers(endpoint, self._reactor, self._flusher)
@@ -197,10 +201,13 @@ class Installer:
         collection = f"/{info.resource}"
         inside = f"/namespaces/<namespace>{collection}" if info.namespaced else collection
         tail = f"/{endpoint.subresource}" if endpoint.subresource else ""
+        warning = deprecation_warning(endpoint.gvk, int(self._definitions.minor.partition(".")[2]))
         for verb in VERBS:
             if not verb.capability.providedBy(storage):
                 continue
             handler = handlers.of(verb)
+            if warning:
+                handler = warned(handler, warning)
             if verb.capability is IWatcher:
                 # The query of a list asks for a watch; these are the paths from before that was so.
                 add(app, "GET", f"{base}/watch{inside}", handler)
@@ -243,6 +250,16 @@ class Handlers:
 def add(app: Klein, method: str, path: str, handler: Callable[..., Any]) -> None:
     """Register a route with a Klein app."""
     app.route(path, methods=[method], endpoint=f"{method} {path}", strict_slashes=False)(bare(handler))
+
+
+def warned(handler: Callable[..., Any], warning: str) -> Callable[..., Any]:
+    """A handler whose every answer, also an error, comes with a warning."""
+
+    def handle(request: Any, *arguments: str, **named: str) -> Any:
+        request.warn(warning)
+        return handler(request, *arguments, **named)
+
+    return handle
 
 
 def bare(handler: Callable[..., Any]) -> Callable[..., Any]:

@@ -150,6 +150,10 @@ def _object_views(media: str, group: str, version: str, kind: str) -> bool:
     return kind in ("PartialObjectMetadata", "PartialObjectMetadataList")
 
 
+def _object_views_without_tables(media: str, group: str, version: str, kind: str) -> bool:
+    return kind != "Table" and _object_views(media, group, version, kind)
+
+
 def _no_views(media: str, group: str, version: str, kind: str) -> bool:
     return False
 
@@ -280,6 +284,8 @@ def _router_accepts(header: str, produced: tuple[str, ...]) -> bool:
 
 #: Single objects: get, create, update, patch, delete, deletecollection.
 negotiate_object: Final = Negotiator(_object_views)
+#: The same where there are no Tables: reviews, and what only does something.
+negotiate_untabled: Final = Negotiator(_object_views_without_tables)
 #: Lists.
 negotiate_list: Final = Negotiator(_object_views, routed=MEDIA_TYPES + STREAM_TYPES)
 #: Watches, after L{negotiate_list} has had its say, as it tells of other errors.

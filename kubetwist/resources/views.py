@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..api.errors import APIStatusError
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, not_a_list, pretty
-from .negotiation import negotiate_list, negotiate_object, negotiate_watch, wants_pretty
+from .negotiation import negotiate_list, negotiate_object, negotiate_untabled, negotiate_watch, wants_pretty
 from .tables import TableEncoder, check_include
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
         if request.info.verb == "watch":
             negotiated = negotiate_watch(accept)
     else:
-        negotiated = negotiate_object(accept, request.method in _WITH_BODY and not request.read_body())
+        negotiate = negotiate_object if endpoint.tables else negotiate_untabled
+        negotiated = negotiate(accept, request.method in _WITH_BODY and not request.read_body())
     transform = negotiated.transform
     include = ""
     if transform:

@@ -88,7 +88,7 @@ class Writes:
         if problem is not None:
             raise APIStatusError.bad_request(problem)
         fresh: list[JSONObject] = [decoded]
-        manager = scope.manager = manager_of(request, options)
+        manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
             # The store changes what it is given, so an attempt after a conflict starts from the document again.
@@ -128,7 +128,7 @@ class Writes:
         options = patch_options(request.query, media)
         scope = endpoint.scope(request, namespace)
         patch: Patch = await make_patch(media, request, endpoint, options)
-        manager = scope.manager = manager_of(request, options)
+        manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
             obj = patch.changed(stored)

@@ -146,9 +146,7 @@ def _metadata_causes(schema: JSONObject, level: int, embedded: bool, path: str) 
         if set(rest.get("properties") or ()) <= {"name", "generateName"}:
             rest.pop("properties", None)
         if rest:
-            text = (
-                "must not specify anything other than name and generateName, but metadata is implicitly specified"
-            )
+            text = "must not specify anything other than name and generateName, but metadata is implicitly specified"
             causes.append(forbidden(path, text))
     return causes
 

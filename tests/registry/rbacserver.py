@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from zope.interface import implementer
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorizers.rbac import RBAC
 from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.filters.stack import with_filters
+from kubetwist.interfaces import IAuthenticator
 from kubetwist.registry.grants import GROUP
 from kubetwist.resources.apis import ServerContext
 from kubetwist.resources.install import Installer
@@ -48,6 +50,7 @@ USERS = {
 }
 
 
+@implementer(IAuthenticator)
 class Tokens:
     """Knows users by their bearer tokens."""
 

@@ -296,7 +296,7 @@ class ViewTests(StoreTestCase):
 
     def test_scale(self) -> None:
         """A scale shows and writes the number of replicas, and the object counts a generation for it."""
-        scale = ScaleStore(self.deployments)
+        scale = ScaleStore(self.deployments, "v1")
         verifyObject(IPatcher, scale)
         shown = scale.get(self.scope, "d", GetOptions())
         self.assertEqual((shown["kind"], shown["spec"]), ("Scale", {"replicas": 2}))
@@ -313,7 +313,7 @@ class ViewTests(StoreTestCase):
 
     def test_scale_conflict(self) -> None:
         """A scale of another resourceVersion is a conflict; a negative one is invalid; of nothing, a 404."""
-        scale = ScaleStore(self.deployments)
+        scale = ScaleStore(self.deployments, "v1")
 
         def of(version: str, replicas: int) -> Any:
             meta = {"name": "d", "namespace": "default", "resourceVersion": version}
@@ -380,6 +380,13 @@ class NamespaceTests(StoreTestCase):
         self.assertIsNotNone(self.stored(self.namespaces, "n", ""))
         self.changed(self.namespaces, "n", lambda obj: obj["metadata"].pop("finalizers"))
         self.assertIsNone(self.stored(self.namespaces, "n", ""))
+
+    def test_held_by_its_spec(self) -> None:
+        """A namespace whose last finalizer of metadata goes is still held by those of its spec."""
+        self.changed(self.namespaces, "n", lambda obj: obj["metadata"].update(finalizers=["example.org/wait"]))
+        self.terminating()
+        self.changed(self.namespaces, "n", lambda obj: obj["metadata"].pop("finalizers"))
+        self.assertIsNotNone(self.stored(self.namespaces, "n", ""))
 
     def test_preconditions(self) -> None:
         """A DELETE of another namespace of that name is a conflict."""

@@ -12,8 +12,10 @@ from ...api.options import GetOptions, WriteOptions
 from ...api.resource import JSONObject
 from ...interfaces import IPatcher
 from ...storage.record import Record
+from ..scaleownership import from_scale, to_scale
 from ..scope import RequestScope
 from ..updates import UpdateRules, parse_version
+from .ownership import scale_paths
 from .store import CustomStore
 from .strategy import nested, wrong_type
 
@@ -31,6 +33,7 @@ class CustomScaleStore:
         self._spec: str = paths["specReplicasPath"]
         self._status: str = paths["statusReplicasPath"]
         self._selector: str = paths.get("labelSelectorPath") or ""
+        self._paths = scale_paths(store.served.definition)
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
@@ -69,6 +72,7 @@ class CustomScaleStore:
         options: WriteOptions,
         *,
         patching: bool = False,
+        may_create: bool = False,
     ) -> tuple[Any, bool]:
         """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
         store = self._store
@@ -78,6 +82,10 @@ class CustomScaleStore:
             before = self._scale(stored)
             if _integer(stored, self._spec) is None:
                 before["spec"]["replicas"] = _UNSET
+            entries = stored["metadata"].get("managedFields") or ()
+            shown = to_scale(entries, self._paths)
+            if shown:
+                before["metadata"]["managedFields"] = shown
             wanted = change(before)
             replicas = (wanted.get("spec") or {}).get("replicas", 0)
             if replicas == _UNSET:
@@ -86,6 +94,13 @@ class CustomScaleStore:
             if version and str(version) != stored["metadata"]["resourceVersion"]:
                 raise APIStatusError.modified(store.group_resource, name)
             _put(stored, self._spec, replicas)
+            owned = wanted["metadata"].get("managedFields") or ()
+            api_version = store.codec.gvk.api_version
+            managed = from_scale(entries, owned, api_version, self._paths)
+            if managed:
+                stored["metadata"]["managedFields"] = managed
+            else:
+                stored["metadata"].pop("managedFields", None)
             return stored
 
         strategy = store.strategy

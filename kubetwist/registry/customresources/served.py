@@ -15,6 +15,7 @@ from ...storage.record import Record
 from ...storage.watchcache import WatchCache
 from .codec import CustomCodec
 from .definition import CustomDefinition, CustomVersion
+from .ownership import CustomVersions
 from .store import CustomStore
 from .strategy import CustomStrategy
 
@@ -28,6 +29,7 @@ class ServedResource:
 
     @ivar terminating: The definition is being deleted: nothing may be created.
     @ivar codec: For the version that is stored.
+    @ivar versions: All versions, for who owns which field.
     """
 
     _log = Logger()
@@ -36,6 +38,7 @@ class ServedResource:
         self.definition = definition
         self.terminating = False
         self.codec = CustomCodec(definition.version(definition.storage_version))
+        self.versions = CustomVersions(definition)
         self._all = stores
         self._cache: WatchCache | None = None
         self._waiting: list[Deferred[None]] = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...api.errors import Cause
 from ...api.resource import JSONObject
+from ...schema.nodes import StructNode
 from ..strategy import Strategy
+from ..validation.definitions import definition_causes, schema_warnings, status_causes
 
 
 class CustomResourceDefinitionStrategy(Strategy):
@@ -18,6 +21,27 @@ class CustomResourceDefinitionStrategy(Strategy):
     delete_returns_object = True
     status_protects = ()
     standard_finalizers = False
+
+    def __init__(self, object_meta: StructNode | None = None) -> None:
+        """@param object_meta: The type of C{metadata}, for defaults in schemas."""
+        self._object_meta = object_meta
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """See L{definition_causes}."""
+        return definition_causes(obj, None, self._object_meta)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """See L{definition_causes}."""
+        return definition_causes(obj, old, self._object_meta)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The accepted names."""
+        return status_causes(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Formats that nobody checks, where they are new."""
+        known = schema_warnings(old) if old is not None else ()
+        return [text for text in schema_warnings(obj) if text not in known]
 
     def default(self, obj: JSONObject) -> None:
         """See C{apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go}."""

@@ -58,6 +58,10 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         """Bounds, target, metrics, behavior."""
         return autoscaling.validate_autoscaler(obj)
 
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """As a new one."""
+        return autoscaling.validate_autoscaler(obj, old)
+
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
         return autoscaling.validate_autoscaler_status(obj)

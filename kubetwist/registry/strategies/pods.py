@@ -88,6 +88,8 @@ class PodStrategy(Strategy):
     def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
         """Take nothing but the resources and the resize policies of containers from C{obj}."""
         wanted = obj["spec"]
+        if _names(wanted) != _names(old["spec"]):
+            return  # Validation refuses what was sent, as it was sent.
         _take(obj, old)
         for name in ("containers", "initContainers"):
             sizes = {one.get("name"): one for one in wanted.get(name) or ()}
@@ -143,6 +145,11 @@ class PodStrategy(Strategy):
         if not spec.get("nodeName") or status.get("phase") in FINISHED:
             period = 0
         return int(period)
+
+
+def _names(spec: JSONObject) -> list[list[str]]:
+    """The containers that a resize may not change."""
+    return [[one.get("name", "") for one in spec.get(field) or ()] for field in ("containers", "initContainers")]
 
 
 def _take(obj: JSONObject, old: JSONObject) -> None:

@@ -60,7 +60,7 @@ class ServiceStrategy(Strategy):
             spec["allocateLoadBalancerNodePorts"] = True
         status = obj.setdefault("status", {})
         balancer = status.setdefault("loadBalancer", {})
-        for ingress in balancer.get("ingress") or ():
+        for ingress in (balancer.get("ingress") or ()) if kind == "LoadBalancer" else ():
             if ingress.get("ip") and ingress.get("ipMode") is None:
                 ingress["ipMode"] = "VIP"
 
@@ -131,17 +131,9 @@ class EndpointsStrategy(Strategy):
                 if not port.get("protocol"):
                     port["protocol"] = "TCP"
 
-    def canonicalize(self, obj: JSONObject) -> None:
-        """Subsets are kept in one form, whatever they are written as."""
-        services.repack_subsets(obj)
-
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Addresses and ports."""
         return services.validate_endpoints(obj)
-
-    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """The whole kind is deprecated."""
-        return ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"Service": ServiceStrategy(), "Endpoints": EndpointsStrategy()}

@@ -19,8 +19,8 @@ _SOURCES: Final = {
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 
 
-def validate_autoscaler(obj: JSONObject) -> list[Cause]:
-    """Bounds, target, metrics and behavior."""
+def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """Bounds, target, metrics and behavior; an odd version of the target is refused when it is new."""
     causes: Causes = []
     spec = obj["spec"]
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
@@ -32,7 +32,11 @@ def validate_autoscaler(obj: JSONObject) -> list[Cause]:
         causes.append(invalid("spec.maxReplicas", most, "must be greater than 0"))
     if least is not None and most and most < least:
         causes.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
-    _reference(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", causes)
+    target = spec.get("scaleTargetRef") or {}
+    _reference(target, "spec.scaleTargetRef", causes)
+    was = ((old or {}).get("spec") or {}).get("scaleTargetRef") or {}
+    if old is None or target.get("apiVersion") != was.get("apiVersion"):
+        _api_version(target, "spec.scaleTargetRef.apiVersion", causes)
     for index, metric in enumerate(spec.get("metrics") or ()):
         _metric(metric, f"spec.metrics[{index}]", causes)
     if least == 0 and not any(one.get("type") in ("Object", "External") for one in spec.get("metrics") or ()):
@@ -55,6 +59,14 @@ def _reference(reference: JSONObject, path: str, causes: Causes) -> None:
                 causes.append(invalid(f"{path}.{name}", value, text))
 
 
+def _api_version(reference: JSONObject, path: str, causes: Causes) -> None:
+    version = reference.get("apiVersion") or ""
+    if version.count("/") > 1:
+        causes.append(invalid(path, version, f"unexpected GroupVersion string: {version}"))
+    elif "/" not in version and reference.get("kind") != "ReplicationController":
+        causes.append(invalid(path, version, "apiVersion must specify API group"))
+
+
 def _metric(metric: JSONObject, path: str, causes: Causes) -> None:
     kind = metric.get("type") or ""
     if not kind:
@@ -70,6 +82,9 @@ def _metric(metric: JSONObject, path: str, causes: Causes) -> None:
     if wanted is not None and wanted not in given:
         text = "must populate information for the given metric source"
         causes.append(required(f"{path}.{wanted}", text))
+    elif kind and wanted is None:
+        # The reference says it again.
+        causes.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
 
 
 def _source(source: JSONObject, field: str, path: str, causes: Causes) -> None:

@@ -64,11 +64,24 @@ def validate_node(obj: JSONObject) -> list[Cause]:
     cidrs = spec.get("podCIDRs") or []
     for index, value in enumerate(cidrs):
         cidr(value, f"spec.podCIDRs[{index}]", causes)
+    unreadable = next(((index, one) for index, one in enumerate(cidrs) if not _is_cidr(one)), None)
+    if len(cidrs) > 1 and unreadable is not None:
+        text = (
+            "invalid PodCIDRs. failed to check with dual stack with error:"
+            f"invalid CIDR[{unreadable[0]}]: <nil> (invalid CIDR address: {unreadable[1]})"
+        )
+        causes.append(Cause("InternalError", f"Internal error: {text}", "spec.podCIDRs"))
     if len(cidrs) > 1 and (
         len(cidrs) > 2 or is_ipv6(cidrs[0].partition("/")[0]) == is_ipv6(cidrs[1].partition("/")[0])
     ):
         causes.append(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"))
     return causes
+
+
+def _is_cidr(text: str) -> bool:
+    problems: Causes = []
+    cidr(text, "", problems)
+    return not problems
 
 
 def _taints(spec: JSONObject, causes: Causes) -> None:
@@ -108,6 +121,9 @@ def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     elif spec.get("podCIDRs"):
         for index, value in enumerate(spec["podCIDRs"]):
             cidr(value, f"spec.podCIDRs[{index}]", causes)
+    if spec.get("taints"):
+        # The reference looks at them twice.
+        _taints(spec, causes)
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         text = 'node updates may not change providerID except from "" to valid'
         causes.append(forbidden("spec.providerID", text))

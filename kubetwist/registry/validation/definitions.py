@@ -18,9 +18,11 @@ from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.goquote import is_print
 from ...api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ...api.resource import JSONObject
+from ...schema.formats import is_recognized
 from ...schema.nodes import StructNode
 from ...schema.structuralrules import everywhere, structural_causes, unsupported
 from ..apiapproval import approval_causes
+from .admissionregistration import webhook_service, webhook_url
 from .schemas import SchemaOptions, schema_causes, unsupported_value
 
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -30,7 +32,7 @@ _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _SELECTABLE_PATH: Final = re.compile(r"(?:\.(?:[A-Za-z_][\w-]*|\['[^']*'\]))+", re.ASCII)
 
 
-def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: StructNode) -> list[Cause]:
+def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
     """
     Everything but the metadata, which is looked at elsewhere.
 
@@ -52,9 +54,7 @@ def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: Stru
     causes += approval_causes(crd, old)
     preserves = bool(((old or {}).get("spec") or {}).get("preserveUnknownFields"))
     if spec.get("preserveUnknownFields") and not preserves:
-        text = (
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        )
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(invalid("spec.preserveUnknownFields", True, text))
     return causes
 
@@ -72,7 +72,7 @@ def _is_established(crd: JSONObject) -> bool:
 # --- the spec
 
 
-def _spec_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode) -> list[Cause]:
+def _spec_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
     causes: list[Cause] = []
     group = spec.get("group") or ""
     if not group:
@@ -109,7 +109,7 @@ def _schema_of(version: JSONObject) -> JSONObject | None:
     return schema
 
 
-def _options(old: JSONObject | None, status: bool, object_meta: StructNode) -> SchemaOptions:
+def _options(old: JSONObject | None, status: bool, object_meta: StructNode | None) -> SchemaOptions:
     if old is None:
         return SchemaOptions(status, object_meta)
     schemas = [schema for one in old.get("versions") or () if (schema := _schema_of(one)) is not None]
@@ -119,7 +119,7 @@ def _options(old: JSONObject | None, status: bool, object_meta: StructNode) -> S
     )
 
 
-def _versions_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode) -> list[Cause]:
+def _versions_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
     versions: list[JSONObject] = spec.get("versions") or []
     causes: list[Cause] = []
     if not versions or not _is_common(versions, "schema") or _schema_of(versions[0]) is None:
@@ -173,7 +173,7 @@ def _versions_cause(versions: list[JSONObject], common: set[str], text: str) -> 
     return Cause("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
 
 
-def _common_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode) -> list[Cause]:
+def _common_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
     """What all versions have in common: told of as if it were the definition's own."""
     versions: list[JSONObject] = spec.get("versions") or []
     if not versions:
@@ -400,9 +400,12 @@ def _client_causes(client: JSONObject, path: str) -> list[Cause]:
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
+    causes: list[Cause] = []
     if service is not None:
-        return service_causes(service, f"{path}.service")
-    return url_causes(url, f"{path}.url")
+        webhook_service(service, f"{path}.service", causes)
+    else:
+        webhook_url(str(url), f"{path}.url", True, causes)
+    return causes
 
 
 def _review_causes(versions: list[str], path: str, old: JSONObject | None) -> list[Cause]:
@@ -464,10 +467,7 @@ def _stored_causes(stored: list[str], versions: Sequence[JSONObject]) -> list[Ca
 
 def schema_warnings(crd: JSONObject) -> list[str]:
     """What those who write a definition should know about its schemas."""
-    from ...schema.formats import is_recognized
-
     formats: list[str] = []
-    lists: set[str] = set()
     versions: list[JSONObject] = (crd.get("spec") or {}).get("versions") or []
     if versions and _is_common(versions, "schema"):
         versions = versions[:1]
@@ -477,12 +477,4 @@ def schema_warnings(crd: JSONObject) -> list[str]:
             name = part.get("format")
             if name and not is_recognized(part.get("type") or "", name):
                 formats.append(f'unrecognized format "{name}"')
-            items = part.get("items")
-            if part.get("x-kubernetes-list-type") == "set" and isinstance(items, dict):
-                kind = items.get("type")
-                if kind in ("object", "array"):
-                    lists.add(
-                        f'x-kubernetes-list-type: set for items of type "{kind}" is not supported by server-side apply '
-                        "or CEL validation rules"
-                    )
-    return [*formats, *sorted(lists)]
+    return formats

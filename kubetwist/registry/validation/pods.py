@@ -93,6 +93,9 @@ def pod_warnings(spec: JSONObject, path: str, metadata: JSONObject) -> Sequence[
         here = f"{path}.volumes[{index}]"
         if volume.get("gitRepo") is not None:
             texts.append(f"{here}.gitRepo: deprecated in v1.11, and disabled by default in v1.33+")
+        projected = volume.get("projected")
+        if projected is not None and not projected.get("sources"):
+            texts.append(f"volume {quote(volume.get('name') or '')} (Projected) has no sources provided")
         for kind, text in _OLD_VOLUMES.items():
             if volume.get(kind) is not None:
                 texts.append(f"{here}.{kind}: {text}")
@@ -107,12 +110,15 @@ def pod_warnings(spec: JSONObject, path: str, metadata: JSONObject) -> Sequence[
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         if any(alias.get("ip") == other.get("ip") for other in spec["hostAliases"][:index]):
             texts.append(f"{path}.hostAliases[{index}].ip: duplicate ip {quote(alias.get('ip') or '')}")
+    _profile_warnings(spec, metadata, texts)
     for container, here in with_paths(spec, path):
         _container_warnings(container, here, texts)
     _port_warnings(spec, path, texts)
     return texts
 
 
+#: Precedes the name of a container.
+APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _OLD_VOLUMES: Final = {
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
     "flocker": "deprecated in v1.22, non-functional in v1.25+",
@@ -129,6 +135,19 @@ _OLD_LABELS: Final = {
     "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
     "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
 }
+
+
+def _profile_warnings(spec: JSONObject, metadata: JSONObject, texts: list[str]) -> None:
+    """Annotations that have become fields, where the field is not there."""
+    annotations = metadata.get("annotations") or {}
+    if not any(name.startswith(APP_ARMOR) for name in annotations):
+        return
+    if (spec.get("securityContext") or {}).get("appArmorProfile") is not None:
+        return
+    for container, _ in with_paths(spec, ""):
+        name = f"{APP_ARMOR}{container.get('name') or ''}"
+        if name in annotations and (container.get("securityContext") or {}).get("appArmorProfile") is None:
+            texts.append(f'metadata.annotations[{name}]: deprecated since v1.30; use the "appArmorProfile" field instead')
 
 
 def _deprecated_label(name: str, path: str, texts: list[str]) -> None:
@@ -158,18 +177,35 @@ def _container_warnings(container: JSONObject, path: str, texts: list[str]) -> N
 
 
 def _port_warnings(spec: JSONObject, path: str, texts: list[str]) -> None:
-    """The same port twice."""
-    for kind in ("initContainers", "containers"):
-        seen: dict[tuple[int, str], str] = {}
-        for index, container in enumerate(spec.get(kind) or ()):
-            own: dict[tuple[int, str], int] = {}
-            for place, port in enumerate(container.get("ports") or ()):
-                key = (port.get("containerPort") or 0, port.get("protocol") or "")
-                here = f"{path}.{kind}[{index}].ports[{place}]"
-                if key in own:
-                    first = f"{path}.{kind}[{index}].ports[{own[key]}]"
-                    texts.append(f"{here}: duplicate port definition with {first}")
-                elif key in seen and kind == "containers":
-                    texts.append(f"{here}: duplicate port definition with {seen[key]}")
-                own.setdefault(key, place)
-                seen.setdefault(key, here)
+    """
+    The same port, or the same name of a port, twice.
+
+    See C{pkg/api/pod/warnings.go}.
+    """
+    ports: dict[tuple[int, str], list[tuple[JSONObject, str]]] = {}
+    names: dict[str, str] = {}
+    for kind, index, container in _serving(spec):
+        for place, port in enumerate(container.get("ports") or ()):
+            here = f"{path}.{kind}[{index}].ports[{place}]"
+            key = (port.get("containerPort") or 0, port.get("protocol") or "")
+            for other, where in ports.get(key, ()):
+                if other.get("hostPort") == port.get("hostPort") and other.get("hostIP") == port.get("hostIP"):
+                    texts.append(f"{here}: duplicate port definition with {where}")
+            ports.setdefault(key, []).append((port, here))
+            name = port.get("name") or ""
+            if name and name in names:
+                texts.append(
+                    f"{here}: duplicate port name {quote(name)} with {names[name]}, services and probes that select "
+                    f"ports by name will use {names[name]}"
+                )
+            elif name:
+                names[name] = here
+
+
+def _serving(spec: JSONObject) -> Iterator[tuple[str, int, JSONObject]]:
+    """The containers that run together."""
+    for index, container in enumerate(spec.get("initContainers") or ()):
+        if container.get("restartPolicy") == "Always":
+            yield "initContainers", index, container
+    for index, container in enumerate(spec.get("containers") or ()):
+        yield "containers", index, container

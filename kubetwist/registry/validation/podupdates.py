@@ -261,7 +261,8 @@ def validate_resize(obj: JSONObject, old: JSONObject) -> list[Cause]:
     spec, before = obj["spec"], old["spec"]
     quality = qos_class(spec)
     if (old.get("status") or {}).get("qosClass") not in (None, quality):
-        causes.append(invalid("spec", quality, "Pod QOS Class may not change as a result of resizing"))
+        shown = (obj.get("status") or {}).get("qosClass") or ""
+        causes.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     for kind in ("containers", "initContainers"):
         new, was = spec.get(kind) or [], before.get(kind) or []
         if len(new) != len(was):

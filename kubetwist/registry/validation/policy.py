@@ -37,10 +37,10 @@ def validate_budget(obj: JSONObject) -> list[Cause]:
         if value is not None:
             number_or_percent(value, f"spec.{name}", causes)
             at_most_whole(value, f"spec.{name}", causes)
+    label_selector(spec.get("selector"), "spec.selector", causes)
     if policy is not None and policy not in ("AlwaysAllow", "IfHealthyBudget"):
         path = "spec.unhealthyPodEvictionPolicy"
         causes.append(unsupported(path, policy, ("AlwaysAllow", "IfHealthyBudget")))
-    label_selector(spec.get("selector"), "spec.selector", causes)
     return causes
 
 

@@ -59,11 +59,11 @@ class SchemaOptions:
 
     @ivar status: The status is a subresource.
     @ivar structural: It must be structural.
-    @ivar object_meta: The type of C{metadata}.
+    @ivar object_meta: The type of C{metadata}; without it, metadata within defaults is not looked at.
     """
 
     status: bool
-    object_meta: StructNode
+    object_meta: StructNode | None
     structural: bool = True
     pruned_defaults: bool = True
     atomic_sets: bool = True
@@ -317,15 +317,15 @@ def _default_causes(schema: JSONObject, path: str, options: SchemaOptions, insid
     return causes
 
 
-def _shape_causes(
-    default: Any, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool
-) -> list[Cause]:
+def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool) -> list[Cause]:
     """Unknown fields, and metadata that is none."""
     bare = _without_defaults(schema)
     unknown: list[str] = []
     structural = Structural(bare)
     try:
-        if embedded and isinstance(default, dict):
+        if options.object_meta is None:
+            structural.reader(lambda value, unknown: copied(value))(default, unknown)
+        elif embedded and isinstance(default, dict):
             CustomType(bare, options.object_meta).decode(default, unknown)
         else:
             structural.reader(options.object_meta.compiled())(default, unknown)

@@ -405,54 +405,6 @@ def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
 # --- endpoints ---------------------------------------------------------------------------------------------------
 
 
-def repack_subsets(obj: JSONObject) -> None:
-    """
-    Put the subsets into canonical form: addresses with the same ports together, all in order.
-
-    See kubernetes, C{pkg/api/endpoints/util.go}.
-    """
-    subsets = obj.get("subsets")
-    if not subsets:
-        return
-
-    def key(value: Any) -> bytes:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-    # For every port, the addresses that have it, whether ready or not.
-    by_port: dict[bytes, tuple[JSONObject | None, dict[bytes, tuple[JSONObject, bool]]]] = {}
-    for subset in subsets:
-        ports: list[JSONObject | None] = list(subset.get("ports") or ()) or [None]
-        for port in ports:
-            _, held = by_port.setdefault(key(port), (port, {}))
-            for name, ready in (("addresses", True), ("notReadyAddresses", False)):
-                for address in subset.get(name) or ():
-                    who = key({"ip": address.get("ip"), "uid": (address.get("targetRef") or {}).get("uid")})
-                    if who not in held or not ready:
-                        held[who] = (address, ready)
-    groups: dict[bytes, tuple[list[JSONObject], dict[bytes, tuple[JSONObject, bool]]]] = {}
-    for port, held in by_port.values():
-        if not held:
-            continue
-        identity = key(sorted([who.decode(), ready] for who, (_, ready) in held.items()))
-        together, _ = groups.setdefault(identity, ([], held))
-        if port is not None:
-            together.append(port)
-    packed = []
-    for together, held in groups.values():
-        subset = {}
-        for name, wanted in (("addresses", True), ("notReadyAddresses", False)):
-            found = [address for address, ready in held.values() if ready is wanted]
-            if found:
-                subset[name] = sorted(found, key=lambda one: (one.get("ip") or "", key(one.get("targetRef"))))
-        if together:
-            subset["ports"] = sorted(together, key=key)
-        packed.append(subset)
-    if packed:
-        obj["subsets"] = sorted(packed, key=key)
-    else:
-        del obj["subsets"]
-
-
 def validate_endpoints(obj: JSONObject) -> list[Cause]:
     """Addresses and the ports at them."""
     causes: Causes = []
@@ -463,14 +415,12 @@ def validate_endpoints(obj: JSONObject) -> list[Cause]:
         for name in ("addresses", "notReadyAddresses"):
             for place, address in enumerate(subset.get(name) or ()):
                 here = f"{path}.{name}[{place}]"
-                before = len(causes)
                 ip(address.get("ip") or "", f"{here}.ip", causes)
                 if address.get("hostname"):
                     check(address["hostname"], f"{here}.hostname", dns_label, causes)
                 if address.get("nodeName") is not None:
                     check(address["nodeName"], f"{here}.nodeName", dns_subdomain, causes)
-                if len(causes) == before:
-                    non_special_ip(address.get("ip") or "", f"{here}.ip", causes)
+                non_special_ip(address.get("ip") or "", f"{here}.ip", causes)
         several = len(subset.get("ports") or ()) > 1
         for place, port in enumerate(subset.get("ports") or ()):
             here = f"{path}.ports[{place}]"

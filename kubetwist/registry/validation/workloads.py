@@ -437,9 +437,11 @@ def validate_stateful_set_status(obj: JSONObject) -> list[Cause]:
 def validate_controller_revision(obj: JSONObject) -> list[Cause]:
     """It has data and a number."""
     causes: Causes = []
+    not_negative(obj.get("revision"), "revision", causes)
     if obj.get("data") is None:
         causes.append(required("data", "data is mandatory"))
-    not_negative(obj.get("revision"), "revision", causes)
+    elif not isinstance(obj["data"], dict):
+        causes.append(required("data", "data must be a valid JSON object"))
     return causes
 
 

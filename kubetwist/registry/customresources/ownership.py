@@ -1,0 +1,76 @@
+"""Who owns which fields of custom resources: their versions, as L{kubetwist.schema.ownership} asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
+from ...schema.mergetypes import MergeType
+from ..fieldmanager import BuiltInVersions, FieldManager
+from ..resetfields import usual_fields
+from ..scaleownership import SCALE_VERSION, replicas_path
+
+if TYPE_CHECKING:
+    from ...schema.definitions import Definitions
+    from .definition import CustomDefinition, CustomVersion
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+class CustomVersions:
+    """The versions of a custom resource; see L{kubetwist.schema.ownership.Versions}."""
+
+    def __init__(self, definition: CustomDefinition) -> None:
+        self._definition = definition
+        self._types: dict[str, MergeType] = {}
+
+    def _version(self, api_version: str) -> CustomVersion | None:
+        try:
+            group, name = GroupVersion.parse(api_version)
+            return self._definition.version(name) if group == self._definition.group else None
+        except (KeyError, ValueError):
+            return None
+
+    def type_of(self, api_version: str) -> MergeType | None:
+        """See L{kubetwist.schema.ownership.Versions.type_of}."""
+        found = self._types.get(api_version)
+        if found is None:
+            version = self._version(api_version)
+            if version is None:
+                return None
+            types = self._definition.definitions.merge_types
+            found = types.structural(version.schema, self._definition.preserves)
+            self._types[api_version] = found
+        return found
+
+    def convert(self, obj: JSONObject, source: str, target: str) -> JSONObject:
+        """See L{kubetwist.schema.ownership.Versions.convert}."""
+        version = self._version(target)
+        if version is None:
+            raise ValueError(f"{self._definition.name} has no version {target}")
+        return version.type.decode({**obj, "apiVersion": target}, [])
+
+
+def field_manager(version: CustomVersion, versions: CustomVersions, subresource: str) -> FieldManager:
+    """What keeps track of the fields of a custom resource, or of its status."""
+    return FieldManager(
+        version.gvk,
+        versions,
+        version.type.zero,
+        subresource=subresource,
+        allowed=usual_fields(version.has_status, subresource),
+        reconciles=True,
+    )
+
+
+def scale_manager(definitions: Definitions) -> FieldManager:
+    """What keeps track of the fields of a C{Scale}."""
+    return FieldManager(SCALE, BuiltInVersions(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale")
+
+
+def scale_paths(definition: CustomDefinition) -> dict[str, tuple[str, ...]]:
+    """Where the replicas are, for each version."""
+    return {
+        one.gvk.api_version: replicas_path(one.scale["specReplicasPath"]) if one.scale is not None else ()
+        for one in definition.versions
+    }

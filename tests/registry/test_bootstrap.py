@@ -1,0 +1,74 @@
+"""Tests for L{kubetwist.registry.bootstrap}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import GroupVersion
+from kubetwist.registry import bootstrap
+from kubetwist.registry.stores import Stores
+from tests.resources.server import Server, all_kinds
+
+
+class BootstrapTests(SynchronousTestCase):
+    """What a server makes for itself."""
+
+    def setUp(self) -> None:
+        """A server of everything."""
+        self.server = Server(*(info.resource for info in all_kinds()))
+        self.stores = self.server.stores
+
+    async def everything(self, stores: Stores) -> None:
+        """Make all of it."""
+        await bootstrap.system_namespaces(stores)
+        await bootstrap.priority_classes(stores)
+        await bootstrap.fairness(stores)
+        await bootstrap.kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+        await bootstrap.api_services(stores, [GroupVersion("", "v1"), GroupVersion("apps", "v1")])
+
+    def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
+        """An object that is there."""
+        obj = self.stores.lookup(group, resource, namespace, name)
+        self.assertIsNotNone(obj, name)
+        return obj
+
+    def test_made(self) -> None:
+        """A fresh server has its namespaces, classes, levels, service, endpoints and API services."""
+        self.successResultOf(self.everything(self.stores))
+        for name in bootstrap.SYSTEM_NAMESPACES:
+            self.assertEqual(self.found("", "namespaces", name)["status"], {"phase": "Active"})
+        critical = self.found("scheduling.k8s.io", "priorityclasses", "system-node-critical")
+        self.assertEqual(critical["value"], 2000001000)
+        for flow in bootstrap.FLOWS:
+            schema = self.found("flowcontrol.apiserver.k8s.io", "flowschemas", flow.name)
+            level = schema["spec"]["priorityLevelConfiguration"]["name"]
+            self.found("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level)
+        service = self.found("", "services", "kubernetes", "default")
+        self.assertEqual(service["spec"]["clusterIP"], "10.0.0.1")
+        endpoints = self.found("", "endpoints", "kubernetes", "default")
+        self.assertEqual(endpoints["subsets"][0]["addresses"], [{"ip": "192.0.2.7"}])
+        slices = self.found("discovery.k8s.io", "endpointslices", "kubernetes", "default")
+        self.assertEqual(slices["endpoints"][0]["addresses"], ["192.0.2.7"])
+        service = self.found("apiregistration.k8s.io", "apiservices", "v1.apps")
+        self.assertEqual(service["status"]["conditions"][0]["reason"], "Local")
+
+    def test_twice(self) -> None:
+        """What is there is left alone, as users may have changed it: a second start writes nothing."""
+        self.successResultOf(self.everything(self.stores))
+        revision = self.server.backend.revision
+        self.successResultOf(self.everything(self.stores))
+        self.assertEqual(self.server.backend.revision, revision)
+
+    def test_only_on_this_machine(self) -> None:
+        """A server that only its own machine can reach has no endpoints for pods."""
+        self.successResultOf(bootstrap.kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
+        self.assertIsNone(self.stores.lookup("", "endpoints", "default", "kubernetes"))
+
+    def test_switched_off(self) -> None:
+        """What --runtime-config has switched off is not missed."""
+        server = Server("services", "endpoints", "namespaces")
+        made = bootstrap.kubernetes_service(server.stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
+        self.successResultOf(made)
+        self.assertIsNotNone(server.stores.lookup("", "endpoints", "default", "kubernetes"))
