@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..api.decoding import BodyError, Decoded
 from ..api.errors import APIStatusError, Cause, shown
@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 #: How the reference names its table of types; it stands in messages that users search for.
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
+#: Kinds that the reference has in its table without serving them.
+STILL_KNOWN = frozenset((GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),))
+
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+
+
+#: Kinds that are taken for others, which they only differ from by their version.
+SAME: Final[dict[GroupVersionKind, tuple[str, str]]] = {
+    GroupVersionKind("policy", "v1", "Eviction"): ("Eviction", "policy/v1beta1"),
+}
 
 
 class Codec:
@@ -64,7 +73,7 @@ class Codec:
         except ValueError as error:
             raise self.unrecognized(str(error), raw) from None
         kind, api_version = kind or self.gvk.kind, api_version or self.gvk.api_version
-        if kind != self.gvk.kind or api_version != self.gvk.api_version:
+        if (kind, api_version) not in ((self.gvk.kind, self.gvk.api_version), SAME.get(self.gvk)):
             self._other_kind(kind, api_version)
         try:
             obj = self.type.decode(value, problems)
@@ -159,7 +168,8 @@ class Codec:
 
     def _other_kind(self, kind: str, api_version: str) -> None:
         said = GroupVersion.parse(api_version)
-        known = self._definitions.knows(GroupVersionKind(said.group, said.version, kind)) or kind == "List"
+        gvk = GroupVersionKind(said.group, said.version, kind)
+        known = self._definitions.knows(gvk) or kind == "List" or gvk in STILL_KNOWN
         if known and kind == self.gvk.kind and said.group == self.gvk.group:
             raise APIStatusError.bad_request(
                 f"the API version in the data ({api_version}) does not match the expected API version "

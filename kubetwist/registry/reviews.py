@@ -258,7 +258,7 @@ class ComponentStatuses:
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{IGetter.get}."""
         if name != "etcd-0":
-            raise APIStatusError.not_found(GroupResource("", "componentstatuses"), name)
+            raise APIStatusError.not_found(GroupResource("", "componentstatus"), name)
         return {
             "kind": "ComponentStatus",
             "apiVersion": "v1",

@@ -29,6 +29,7 @@ from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import IInstalled, InstalledGroups, InstalledResource, Priority
 from .layer import Layer
 from .negotiation import CUSTOM_PATCH_TYPES
+from .openapi_custom import CustomSchemas
 from .reads import Reads
 from .routing import HandlerResource
 from .watching import Flusher
@@ -61,6 +62,7 @@ class CustomVersionResource:
         self.served = served
         self.version = version
         self._server = server
+        self._schemas = CustomSchemas(version)
         self._handlers: dict[tuple[str, str], Callable[..., Any]] = {}
 
     def subresources(self) -> set[str]:
@@ -150,6 +152,7 @@ class CustomVersionResource:
                 verbs=verbs,
                 storage_version_hash=info.storage_version_hash if main else "",
                 list_kind=definition.list_kind if main else "",
+                custom=self._schemas,
             )
 
         lines = [line("", version.gvk, FINAL_VERBS if self.served.terminating else VERBS)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import field, frozen
 
@@ -35,6 +35,7 @@ class InstalledResource:
     @ivar delete_returns_object: DELETE answers with the object, not with a Status.
     @ivar connect_methods: The HTTP methods that are handed on to another server.
     @ivar connect_subpath: Paths below it are handed on, too.
+    @ivar custom: Makes the schemas of a custom resource: a L{kubetwist.resources.openapi_custom.CustomSchemas}.
     """
 
     group: str
@@ -53,6 +54,7 @@ class InstalledResource:
     delete_returns_object: bool = False
     connect_methods: tuple[str, ...] = ()
     connect_subpath: bool = False
+    custom: Any = None
 
     @property
     def group_version(self) -> GroupVersion:

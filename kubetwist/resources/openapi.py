@@ -26,6 +26,7 @@ from .discovery import page_not_found
 from .discovery_http import Leaf, answer_bare, content_hash, gzipped, header, takes_gzip
 from .installed import IInstalled, InstalledResource
 from .negotiation import parse_accept
+from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
 from .openapi_schemas import IDefinitions, v2_schemas, v3_schemas
 from .openapi_v2 import v2_document
@@ -79,6 +80,8 @@ class Builder:
     def v2(self, snapshot: Snapshot) -> Packed:
         """The one document of v2."""
         schemas = v2_schemas(self._definitions)
+        for _, resources in snapshot:
+            schemas.update(custom_definitions(resources, V2_REFERENCE))
         names = _names(schemas)
         paths = [path for _, path in document_paths([one for one, _ in snapshot])]
         for group_version, resources in snapshot:
@@ -107,9 +110,31 @@ class Builder:
                     paths = [source]
                 else:
                     assert about is not None
-                    paths = resource_paths(about, cast("Sequence[InstalledResource]", source), names, self._rules)
+                    resources = cast("Sequence[InstalledResource]", source)
+                    custom = custom_definitions(resources, V3_REFERENCE)
+                    if custom:
+                        found[name] = source, self._custom(about, resources, custom, schemas)
+                        continue
+                    paths = resource_paths(about, resources, names, self._rules)
                 found[name] = source, Packed.pack(v3_document(paths, schemas, self._release, about))
         return found
+
+
+    def _custom(
+        self,
+        about: GroupVersion,
+        resources: Sequence[InstalledResource],
+        custom: dict[str, JSONObject],
+        schemas: dict[str, JSONObject],
+    ) -> Packed:
+        """The v3 document of custom resources."""
+        known = {**schemas, **custom}
+        root = f"/apis/{about}/"
+        paths = [one for one in resource_paths(about, resources, _names(known), self._rules) if one.path != root]
+        document = v3_document(paths, known, self._release)
+        document["info"] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+        document["components"].pop("securitySchemes", None)
+        return Packed.pack(document)
 
 
 def _names(schemas: dict[str, JSONObject]) -> Definitions:

@@ -55,6 +55,8 @@ class Reads:
         result = endpoint.storage.get(endpoint.scope(request, namespace), name, options)
         if hasattr(result, "__await__"):
             return self._get_later(request, shown, result)
+        if isinstance(shown.encoder, YAMLEncoder):
+            return self._respond_yaml(request, shown, shown.encoder.inner.one(result))
         request.respond(200, shown.one(result), shown.content_type)
         return None
 

@@ -183,17 +183,13 @@ def _items(schema: Structural, meta: Reader) -> Reader:
     if items is None:
         return _preserved if schema.preserve else _unknown
     # Below a preserving list, items preserve whatever they do not know, too.
-    make = (lambda: _loose(items, meta)) if schema.preserve else (lambda: items.reader(meta))
+    read_item = _loose(items, meta) if schema.preserve else items.reader(meta)
     null = items.filler(meta) if items.has_default and not items.nullable else None
-    compiled: list[Reader] = []
 
     def read(value: list[Any], unknown: list[str]) -> Any:
-        if not compiled:
-            compiled.append(make())
-        item = compiled[0]
         if null is None:
-            return [None if one is None else item(one, unknown) for one in value]
-        return [null() if one is None else item(one, unknown) for one in value]
+            return [None if one is None else read_item(one, unknown) for one in value]
+        return [null() if one is None else read_item(one, unknown) for one in value]
 
     return read
 
@@ -225,7 +221,7 @@ def _fields(schema: Structural, meta: Reader) -> Reader:
     find = readers.get
 
     def read(value: dict[str, Any], unknown: list[str]) -> Any:
-        result = {}
+        result: dict[str, Any] = {}
         for name, item in value.items():
             reader = find(name)
             if reader is None:
@@ -331,6 +327,13 @@ class CustomType:
         found += [f'unknown field "{path}"' for path in sorted(walk.unknown)]
         found += [f'unknown field "{path}"' for path in sorted(walk.unknown_meta)]
         return found
+
+    def default_of(self, name: str) -> Any:
+        """The default of a field of the object itself; L{None} without one."""
+        part = self.schema.properties.get(name)
+        if part is None or not part.has_default:
+            return None
+        return part.filler(self._meta.compiled())()
 
     def zero(self) -> JSONObject:
         """An object of this kind without content, as bookmarks carry it."""

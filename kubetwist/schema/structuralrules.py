@@ -1,9 +1,9 @@
 """
 What makes an OpenAPI schema a structural one.
 
-Every value has one type, said where the value is and not within C{allOf}, C{anyOf}, C{oneOf} or C{not}; what these speak
-of is specified outside of them, too. See kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/validation.go} and
-C{complete.go}.
+Every value has one type, said where the value is and not within C{allOf}, C{anyOf}, C{oneOf} or C{not}; what these
+speak of is specified outside of them, too. See kubernetes/apiextensions-apiserver,
+C{pkg/apiserver/schema/validation.go} and C{complete.go}.
 """
 
 from __future__ import annotations

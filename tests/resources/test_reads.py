@@ -288,7 +288,7 @@ class FormTests(ReadTestCase):
     """The forms of answers."""
 
     def test_yaml(self) -> None:
-        """Objects and lists can be had in YAML, large lists from a thread."""
+        """Objects and lists can be had in YAML, large ones from a thread."""
         answer = self.client.answer("GET", f"{MAPS}/a", Accept="application/yaml")
         self.assertEqual(answer.header("content-type"), "application/yaml")
         self.assertEqual(yaml.safe_load(answer.body)["metadata"]["name"], "a")
@@ -299,6 +299,9 @@ class FormTests(ReadTestCase):
         answer = self.client.answer("GET", MAPS, Accept="application/yaml")
         self.assertEqual(len(yaml.safe_load(answer.body)["items"]), 6)
         self.assertEqual(self.server.done_in_threads, [to_yaml])
+        answer = self.client.answer("GET", f"{MAPS}/big", Accept="application/yaml")
+        self.assertEqual(len(yaml.safe_load(answer.body)["data"]["x"]), 20000)
+        self.assertEqual(self.server.done_in_threads, [to_yaml, to_yaml])
 
     def test_pretty(self) -> None:
         """Whoever asks, or seems to be human, gets indented JSON."""

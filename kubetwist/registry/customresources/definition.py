@@ -10,6 +10,7 @@ from ...api.jsonpath import JSONPath
 from ...api.resource import GroupVersionKind, JSONObject
 from ...schema.schemavalues import ValueSchema
 from ...schema.structural import OBJECT_META, CustomType
+from ...schema.structuralrules import everywhere
 from ..kinds import ResourceInfo, version_preference
 from .columns import Printer
 
@@ -78,6 +79,11 @@ class CustomVersion:
     def embeds(self) -> bool:
         """Whether resources are embedded in it."""
         return self.type.schema.embedded_anywhere()
+
+    @cached_property
+    def has_rules(self) -> bool:
+        """Whether it has rules in CEL."""
+        return any(part.get("x-kubernetes-validations") for part in everywhere(self.schema))
 
     @cached_property
     def printer(self) -> Printer:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ...schema.mergetypes import MergeType
+from ...schema.structural import OBJECT_META
+from ...schema.structuralrules import everywhere
 from ..fieldmanager import BuiltInVersions, FieldManager
 from ..resetfields import usual_fields
 from ..scaleownership import SCALE_VERSION, replicas_path
@@ -15,6 +17,21 @@ if TYPE_CHECKING:
     from .definition import CustomDefinition, CustomVersion
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+class Unconvertible(ValueError):
+    """An object has fields that another version of its kind does not have."""
+
+
+class CustomFieldManager(FieldManager):
+    """Forgets who owns what where an object does not fit a version in which somebody owns a part of it, as upstream."""
+
+    def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
+        """See L{FieldManager.update}."""
+        try:
+            super().update(live, new, manager, now)
+        except Unconvertible:
+            new["metadata"].pop("managedFields", None)
 
 
 class CustomVersions:
@@ -39,21 +56,40 @@ class CustomVersions:
             if version is None:
                 return None
             types = self._definition.definitions.merge_types
-            found = types.structural(version.schema, self._definition.preserves)
+            found = types.structural(with_metadata(version.schema), self._definition.preserves)
             self._types[api_version] = found
         return found
 
     def convert(self, obj: JSONObject, source: str, target: str) -> JSONObject:
         """See L{kubetwist.schema.ownership.Versions.convert}."""
-        version = self._version(target)
-        if version is None:
-            raise ValueError(f"{self._definition.name} has no version {target}")
-        return version.type.decode({**obj, "apiVersion": target}, [])
+        kind = self.type_of(target)
+        converted = {**obj, "apiVersion": target}
+        if kind is None or kind.check(converted, True):
+            raise Unconvertible(f"{self._definition.name} has nothing like it in {target}")
+        return converted
+
+
+def with_metadata(schema: JSONObject) -> JSONObject:
+    """A schema in which resources that are embedded have the fields that all resources have."""
+    if not any(part.get("x-kubernetes-embedded-resource") for part in everywhere(schema)):
+        return schema
+    filled = dict(schema)
+    properties = {name: with_metadata(part) for name, part in (schema.get("properties") or {}).items()}
+    if schema.get("x-kubernetes-embedded-resource"):
+        text = {"type": "string"}
+        meta = {"$ref": f"#/definitions/{OBJECT_META}"}
+        properties = {**properties, "apiVersion": text, "kind": text, "metadata": meta}
+    if properties:
+        filled["properties"] = properties
+    for name in ("items", "additionalProperties"):
+        if isinstance(filled.get(name), dict):
+            filled[name] = with_metadata(filled[name])
+    return filled
 
 
 def field_manager(version: CustomVersion, versions: CustomVersions, subresource: str) -> FieldManager:
     """What keeps track of the fields of a custom resource, or of its status."""
-    return FieldManager(
+    return CustomFieldManager(
         version.gvk,
         versions,
         version.type.zero,

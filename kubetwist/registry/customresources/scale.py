@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from zope.interface import implementer
@@ -72,7 +72,8 @@ class CustomScaleStore:
         options: WriteOptions,
         *,
         patching: bool = False,
-        may_create: bool = False,
+        creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Any, bool]:
         """See L{kubetwist.interfaces.IUpdater.update}; C{change} is given, and gives, a C{Scale}."""
         store = self._store

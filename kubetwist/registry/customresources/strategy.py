@@ -18,6 +18,22 @@ if TYPE_CHECKING:
     from .definition import CustomVersion
 
 _STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
+#: What keeps rules from being looked at.
+_BLOCKING: Final = frozenset(
+    (
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    )
+)
+_UNCHECKED: Final = Cause(
+    "FieldValueInvalid",
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation",
+    "<nil>",
+)
 _INT32: Final = (1 << 31) - 1
 
 
@@ -31,6 +47,27 @@ class CustomStrategy(Strategy):
     def __init__(self, version: CustomVersion) -> None:
         self.version = version
         self.has_status = version.has_status
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Whoever creates an object does not say its status, where that is a subresource; it may have a default."""
+        super().prepare_for_create(obj)
+        self._fill_status(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The status stays as it is, where it is a subresource."""
+        super().prepare_for_update(obj, old)
+        self._fill_status(obj)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Nothing but the status changes."""
+        super().prepare_for_status_update(obj, old)
+        self._fill_status(obj)
+
+    def _fill_status(self, obj: JSONObject) -> None:
+        if self.has_status and "status" not in obj:
+            default = self.version.type.default_of("status")
+            if default is not None:
+                obj["status"] = default
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """What changes outside of the metadata makes a new generation, the status too where it is no subresource."""
@@ -48,7 +85,7 @@ class CustomStrategy(Strategy):
             causes += embedded_causes(obj, self.version.type.schema)
         if self.version.unique_lists:
             causes += list_causes(obj, self.version.type.schema)
-        return causes
+        return self._rule_causes(causes)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The same, but what was wrong before and stays as it is may stay."""
@@ -56,7 +93,7 @@ class CustomStrategy(Strategy):
         causes += self._scale_causes(obj, spec=True)
         if self.version.embeds:
             causes += embedded_causes(obj, self.version.type.schema)
-        return causes + self._new_list_causes(obj, old)
+        return self._rule_causes(causes + self._new_list_causes(obj, old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The status by its own part of the schema."""
@@ -66,7 +103,13 @@ class CustomStrategy(Strategy):
             before = Correlation(obj["status"], old["status"], schema) if "status" in old else None
             causes += _causes(schema, obj["status"], "status", before)
         causes += self._scale_causes(obj, spec=False)
-        return causes + self._new_list_causes(obj, old)
+        return self._rule_causes(causes + self._new_list_causes(obj, old))
+
+    def _rule_causes(self, causes: list[Cause]) -> list[Cause]:
+        """Where the schema has rules, tell those who hear of other problems that nobody has looked at the rules."""
+        if self.version.has_rules and any(cause.reason in _BLOCKING for cause in causes):
+            causes.append(_UNCHECKED)
+        return causes
 
     def whole(self, obj: JSONObject) -> JSONObject:
         """An object with its kind and apiVersion, of which a schema may speak."""

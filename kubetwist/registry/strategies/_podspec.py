@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 
 #: Lists of containers, in the order in which the reference walks them.
@@ -80,8 +81,6 @@ def default_pod(obj: JSONObject) -> None:
 
 def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
     """Requests of the whole pod: what its containers ask for, or else its limits."""
-    from ...api.quantity import Quantity
-
     requests = resources.setdefault("requests", {})
     limits = resources["limits"]
     for name in ("cpu", "memory"):
@@ -104,8 +103,12 @@ def _default_container(container: JSONObject) -> None:
         container["terminationMessagePath"] = "/dev/termination-log"
     if not container.get("terminationMessagePolicy"):
         container["terminationMessagePolicy"] = "File"
-    if container.get("resources") is None:
+    resources = container.get("resources")
+    if resources is None:
         container["resources"] = {}
+    elif resources:
+        for part in ("limits", "requests"):
+            round_up(resources.get(part))
     ports = container.get("ports")
     if ports:
         for port in ports:
@@ -135,6 +138,14 @@ def _default_container(container: JSONObject) -> None:
             handler = lifecycle.get(name)
             if handler and handler.get("httpGet") is not None:
                 _default_http_get(handler["httpGet"])
+
+
+def round_up(amounts: JSONObject | None) -> None:
+    """Nothing is counted in less than thousandths."""
+    for name, amount in (amounts or {}).items():
+        if isinstance(amount, str) and amount[-1:] in ("n", "u"):
+            quantity = Quantity.parse(amount)
+            amounts[name] = str(Quantity(quantity.scaled(-3) * 10**6, quantity.family))  # type: ignore[index]
 
 
 def pull_policy(image: str) -> str:

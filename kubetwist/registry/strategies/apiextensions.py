@@ -55,6 +55,11 @@ class CustomResourceDefinitionStrategy(Strategy):
                 names["listKind"] = f"{kind}List"
         if spec.get("conversion") is None:
             spec["conversion"] = {"strategy": "None"}
+        status = obj.get("status")
+        if status is None or not status.get("storedVersions"):
+            stored = [one["name"] for one in spec.get("versions") or () if one.get("storage") and one.get("name")]
+            if stored:
+                obj["status"] = {**(status or {}), "storedVersions": stored[:1]}
         webhook = spec["conversion"].get("webhook") or {}
         service = (webhook.get("clientConfig") or {}).get("service")
         if service is not None and service.get("port") is None:

@@ -10,6 +10,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import config
+from ..validation.tlspairs import tls_problem
 
 
 class ConfigMapStrategy(Strategy):
@@ -50,6 +51,13 @@ class SecretStrategy(Strategy):
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Keys, size, and what the type asks for."""
         return config.validate_secret(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """A certificate that no server could use."""
+        if obj.get("type") != "kubernetes.io/tls":
+            return ()
+        problem = tls_problem(obj.get("data") or {})
+        return (problem,) if problem else ()
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The type stays, and what is marked immutable."""

@@ -47,6 +47,12 @@ class EndpointSliceStrategy(Strategy):
         """Addresses, ports, topology."""
         return endpointslices.validate_slice(obj)
 
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Names instead of addresses are on their way out."""
+        if old is None and obj.get("addressType") == "FQDN":
+            return ("spec.addressType: FQDN endpoints are deprecated",)
+        return ()
+
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The type of address stays."""
         return endpointslices.validate_slice_update(obj, old)

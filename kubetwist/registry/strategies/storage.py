@@ -67,6 +67,15 @@ class CSIDriverStrategy(Strategy):
         """Name and modes."""
         return storage.validate_csi_driver(obj)
 
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Tokens in attributes of volumes find their way into logs."""
+        if obj["spec"].get("tokenRequests") and obj["spec"].get("serviceAccountTokenInSecrets") is None:
+            return (
+                "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
+                "possible logging of tokens in volume attributes",
+            )
+        return ()
+
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What volumes were attached by stays."""
         return storage.validate_csi_driver_update(obj, old)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ...api.errors import Cause, forbidden, invalid, required
@@ -20,6 +21,89 @@ _VERBS: Final = (
     "watch",
 )
 _KINDS: Final = ("Group", "ServiceAccount", "User")
+
+
+def _everything(group: str) -> JSONObject:
+    return {"kind": "Group", "group": {"name": group}}
+
+
+_EVERY_RULE: Final[JSONObject] = {
+    "resourceRules": [
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
+    ],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+}
+#: What nobody may change, since without it nothing could be mended.
+FIXED_SCHEMAS: Final[dict[str, JSONObject]] = {
+    "exempt": {
+        "priorityLevelConfiguration": {"name": "exempt"},
+        "matchingPrecedence": 1,
+        "rules": [{"subjects": [_everything("system:masters")], **_EVERY_RULE}],
+    },
+    "catch-all": {
+        "priorityLevelConfiguration": {"name": "catch-all"},
+        "matchingPrecedence": 10000,
+        "distinguisherMethod": {"type": "ByUser"},
+        "rules": [
+            {
+                "subjects": [_everything("system:unauthenticated"), _everything("system:authenticated")],
+                **_EVERY_RULE,
+            }
+        ],
+    },
+}
+
+
+def _without_empty(spec: JSONObject) -> JSONObject:
+    return {name: value for name, value in spec.items() if value is not None}
+
+
+def _shown_schema(spec: JSONObject) -> str:
+    """A spec as Go prints it."""
+
+    def method(found: JSONObject | None) -> JSONObject | None:
+        return None if found is None else {"Type": found.get("type", "")}
+
+    def subject(found: JSONObject) -> JSONObject:
+        user, group, account = found.get("user"), found.get("group"), found.get("serviceAccount")
+        return {
+            "Kind": found.get("kind", ""),
+            "User": user and {"Name": user.get("name", "")},
+            "Group": group and {"Name": group.get("name", "")},
+            "ServiceAccount": account and {"Namespace": account.get("namespace", ""), "Name": account.get("name", "")},
+        }
+
+    def resource_rule(found: JSONObject) -> JSONObject:
+        return {
+            "Verbs": found.get("verbs"),
+            "APIGroups": found.get("apiGroups"),
+            "Resources": found.get("resources"),
+            "ClusterScope": found.get("clusterScope", False),
+            "Namespaces": found.get("namespaces"),
+        }
+
+    def path_rule(found: JSONObject) -> JSONObject:
+        return {"Verbs": found.get("verbs"), "NonResourceURLs": found.get("nonResourceURLs")}
+
+    def each(make: Callable[[JSONObject], JSONObject], found: list[JSONObject] | None) -> list[JSONObject] | None:
+        return None if found is None else [make(one) for one in found]
+
+    rules = [
+        {
+            "Subjects": each(subject, one.get("subjects")),
+            "ResourceRules": each(resource_rule, one.get("resourceRules")),
+            "NonResourceRules": each(path_rule, one.get("nonResourceRules")),
+        }
+        for one in spec.get("rules") or ()
+    ]
+    return go_json(
+        {
+            "PriorityLevelConfiguration": {"Name": spec["priorityLevelConfiguration"].get("name", "")},
+            "MatchingPrecedence": spec.get("matchingPrecedence", 0),
+            "DistinguisherMethod": method(spec.get("distinguisherMethod")),
+            "Rules": rules,
+        }
+    )
 
 
 def validate_flow_schema(obj: JSONObject) -> list[Cause]:
@@ -46,6 +130,9 @@ def validate_flow_schema(obj: JSONObject) -> list[Cause]:
         check(level, path, dns_subdomain, causes)
     for index, rule in enumerate(spec.get("rules") or ()):
         _rule(rule, f"spec.rules[{index}]", causes)
+    fixed = FIXED_SCHEMAS.get(name)
+    if fixed is not None and _without_empty(spec) != fixed:
+        causes.append(invalid_shown("spec", _shown_schema(spec), f"spec of '{name}' must equal the fixed value"))
     return causes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...api.errors import Cause, forbidden, invalid, required
@@ -147,7 +147,8 @@ def _profile_warnings(spec: JSONObject, metadata: JSONObject, texts: list[str]) 
     for container, _ in with_paths(spec, ""):
         name = f"{APP_ARMOR}{container.get('name') or ''}"
         if name in annotations and (container.get("securityContext") or {}).get("appArmorProfile") is None:
-            texts.append(f'metadata.annotations[{name}]: deprecated since v1.30; use the "appArmorProfile" field instead')
+            text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+            texts.append(f"metadata.annotations[{name}]: {text}")
 
 
 def _deprecated_label(name: str, path: str, texts: list[str]) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import orjson
-
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject

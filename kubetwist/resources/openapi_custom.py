@@ -1,0 +1,129 @@
+"""
+The schemas of custom resources as OpenAPI documents have them.
+
+See kubernetes/apiextensions-apiserver, C{pkg/controller/openapi/builder/builder.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ..api.resource import GroupVersionKind, JSONObject
+from .openapi_schemas import V2_REFERENCE, V3_REFERENCE
+
+if TYPE_CHECKING:
+    from ..registry.customresources.definition import CustomVersion
+    from .installed import InstalledResource
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_API_VERSION: Final = (
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
+    "schemas to the latest internal value, and may reject unrecognized values. More info: "
+    f"{_CONVENTIONS}#resources"
+)
+_KIND: Final = (
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
+    f"endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: {_CONVENTIONS}#types-kinds"
+)
+#: What OpenAPI 2 has no words for, or what its readers are known not to bear.
+_NOT_IN_V2: Final = ("anyOf", "oneOf", "allOf", "not", "default", "nullable")
+
+
+class CustomSchemas:
+    """The schemas of one version of a custom resource, made when a document is."""
+
+    def __init__(self, version: CustomVersion) -> None:
+        self._version = version
+
+    def definitions(self, reference: str) -> dict[str, JSONObject]:
+        """
+        The schemas of the kind and of its lists, by their names.
+
+        @param reference: What stands before the name in a C{$ref}, which tells the two versions of OpenAPI apart.
+        """
+        version = self._version
+        definition = version.definition
+        base = ".".join([*reversed(definition.group.split(".")), version.name])
+        name, list_name = f"{base}.{definition.kind}", f"{base}.{definition.list_kind}"
+        schema: JSONObject = orjson.loads(orjson.dumps(version.schema))
+        shown = _shown(schema, reference)
+        if not version.schema.get("x-kubernetes-preserve-unknown-fields") or reference != V2_REFERENCE:
+            shown["properties"] = {**(shown.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
+            shown["properties"]["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
+        shown["x-kubernetes-group-version-kind"] = [version.gvk._asdict()]
+        listing: JSONObject = {
+            "description": f"{definition.list_kind} is a list of {definition.kind}",
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                **_own_fields(reference, "ListMeta"),
+                "items": {
+                    "description": f"List of {definition.plural}. More info: "
+                    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md",
+                    "type": "array",
+                    "items": {"$ref": reference + name},
+                },
+                "metadata": _metadata(reference, "ListMeta", "Standard list metadata."),
+            },
+            "x-kubernetes-group-version-kind": [
+                GroupVersionKind(definition.group, version.name, definition.list_kind)._asdict()
+            ],
+        }
+        if version.selectable:
+            fields = [{"fieldPath": field} for field in version.selectable]
+            shown["x-kubernetes-selectable-fields"] = listing["x-kubernetes-selectable-fields"] = fields
+        return {name: shown, list_name: listing}
+
+
+def custom_definitions(resources: Iterable[InstalledResource], reference: str) -> dict[str, JSONObject]:
+    """The schemas of all custom resources among C{resources}."""
+    found: dict[str, JSONObject] = {}
+    for resource in resources:
+        if resource.custom is not None and not resource.subresource:
+            found.update(resource.custom.definitions(reference))
+    return found
+
+
+def _own_fields(reference: str, meta: str) -> JSONObject:
+    return {
+        "apiVersion": {"description": _API_VERSION, "type": "string"},
+        "kind": {"description": _KIND, "type": "string"},
+        "metadata": _metadata(reference, meta, ""),
+    }
+
+
+def _metadata(reference: str, meta: str, description: str) -> JSONObject:
+    target = {"$ref": f"{reference}{_META}{meta}"}
+    described = {"description": f"{description} More info: {_CONVENTIONS}#metadata"} if description else {}
+    return {**target, **described} if reference == V2_REFERENCE else {"allOf": [target], **described}
+
+
+def _shown(schema: JSONObject, reference: str) -> JSONObject:
+    """A schema with what structural schemas leave unsaid; for OpenAPI 2 without what it has no words for."""
+    second = reference == V2_REFERENCE
+    if second and schema.get("nullable"):
+        # A reader of OpenAPI 2 would refuse a null; it is told nothing of the type instead.
+        for name in ("type", "properties", "items", "additionalProperties"):
+            schema.pop(name, None)
+    said = schema.get("anyOf") or any(part.get("anyOf") for part in schema.get("allOf") or ())
+    if schema.get("x-kubernetes-int-or-string") and not said and not second:
+        schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    if second:
+        for name in _NOT_IN_V2:
+            schema.pop(name, None)
+    properties: Any = schema.get("properties")
+    if properties:
+        schema["properties"] = {name: _shown(part, reference) for name, part in properties.items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            schema[name] = _shown(schema[name], reference)
+    if schema.get("x-kubernetes-embedded-resource"):
+        schema["properties"] = {**(schema.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
+    return schema
+
+
+__all__ = ["V2_REFERENCE", "V3_REFERENCE", "CustomSchemas", "custom_definitions"]
