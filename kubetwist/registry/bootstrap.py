@@ -39,6 +39,7 @@ async def ensure(store: Store, obj: JSONObject) -> None:
         return
     status = obj.get("status")
     store.strategy.default(obj)
+    store.own(None, obj, "")
     scope = RequestScope(namespace)
     try:
         await store.create(scope, obj, CreateOptions())
@@ -55,7 +56,9 @@ async def set_status(store: Store, scope: RequestScope, name: str, status: JSONO
 
     def changed(obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a status is no object"
-        return {**obj, "status": status}
+        new = {**obj, "metadata": {**obj["metadata"]}, "status": status}
+        store.own(obj, new, "status")
+        return new
 
     rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
     await store.update(scope, name, changed, UpdateOptions(), rules, patching=True)

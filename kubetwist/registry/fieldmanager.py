@@ -29,9 +29,11 @@ from ..schema.mergetypes import MergeType, TypedError
 from ..schema.ownership import Conflicts, Filter, Ownership, Versions, same
 from . import lastapplied
 from .conversion import convert
+from .resetfields import allowed_fields
 
 if TYPE_CHECKING:
     from ..schema.definitions import Definitions
+    from .kinds import ResourceInfo
 
 #: Who owns what was there before anybody's fields were tracked.
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -246,6 +248,25 @@ class FieldManager:
     def _named(self, obj: JSONObject) -> str:
         """An object as errors have it, which is how it names itself."""
         return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_shown_kind(kind_of(obj))}"
+
+
+def built_in_field_manager(
+    definitions: Definitions, info: ResourceInfo, version: str, subresource: str = ""
+) -> FieldManager:
+    """The field manager of a built-in resource in one version, or of a subresource that is a part of it."""
+    gvk = info.gvk(version)
+    kinds = [info.gvk(known) for known in info.known_versions]
+    if info.resource == "events":
+        # An event is the same thing in two groups.
+        kinds += [GroupVersionKind("", "v1", info.kind), GroupVersionKind("events.k8s.io", "v1", info.kind)]
+    return FieldManager(
+        gvk,
+        BuiltInVersions(definitions, {kind.api_version: kind for kind in kinds}),
+        lambda: definitions.type_for(gvk).zero(),
+        stored=info.storage_kind,
+        subresource=subresource,
+        allowed=allowed_fields(info, subresource),
+    )
 
 
 def keep_times(live: JSONObject, new: JSONObject) -> None:

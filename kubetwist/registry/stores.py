@@ -12,12 +12,14 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ..admission.chain import AdmissionChain
 from ..api.options import UpdateOptions
-from ..api.resource import JSONObject
+from ..api.resource import GroupResource, JSONObject
+from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..storage.record import Record
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
 from .allocators import NodePortAllocator, ServiceAllocator
 from .definitionstore import DefinitionStore
+from .fieldmanager import FieldManager, built_in_field_manager
 from .fieldselectors import selectable_fields
 from .grants import GROUP as RBAC
 from .grants import Grants
@@ -35,6 +37,8 @@ from .updates import UpdateRules
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
+    from ..schema.definitions import Definitions
+
 #: Resources whose storage knows more than the generic store does.
 SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     ("", "namespaces"): NamespaceStore,
@@ -50,6 +54,10 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
 
 #: Makes a store from the arguments that all have.
 _Custom = Callable[..., Store]
+
+
+#: The manager of fields that the server itself writes, as in the reference.
+SERVER = "kube-apiserver"
 
 
 class Stores:
@@ -98,6 +106,9 @@ class Stores:
         self._delete_workers = delete_workers
         self._cache_sizes = cache_sizes or {}
         self._default_cache_size = default_cache_size
+        #: The types of the release, by which ownership of the server's own objects is noted; L{None} leaves it out.
+        self.definitions: Definitions | None = None
+        self._fields: dict[tuple[GroupResource, str], FieldManager] = {}
         self._caches: dict[str, WatchCache] = {}
         #: By place: the store whose rules say how what is there is decoded.
         self._owners: dict[str, Store] = {}
@@ -133,6 +144,7 @@ class Stores:
             ttl=self._event_ttl if place == "events" else None,
             prefix=self._prefix,
         )
+        store.own = partial(self.own, store)
         store.delete_workers = self._delete_workers
         store.cached = self._cache_size(info) > 0
         self._owners.setdefault(place, store)
@@ -153,6 +165,17 @@ class Stores:
         made = store(info, strategy, self.backend, cache, self.admission, self, prefix=self._prefix)
         made.delete_workers = self._delete_workers
         return made
+
+    def own(self, store: Store, live: JSONObject | None, obj: JSONObject, subresource: str) -> None:
+        """Note in C{obj} that this server itself writes it."""
+        if self.definitions is None:
+            return
+        key = store.info.group_resource, subresource
+        fields = self._fields.get(key)
+        if fields is None:
+            fields = built_in_field_manager(self.definitions, store.info, store.info.storage_version, subresource)
+            self._fields[key] = fields
+        fields.update(live, obj, SERVER, now())
 
     def _cache_size(self, info: ResourceInfo) -> int:
         return self._cache_sizes.get(str(info.group_resource), self._default_cache_size)

@@ -83,6 +83,7 @@ class APIs:
             definitions.gvks(), int(definitions.minor.partition(".")[2]), runtime_config
         )
         self.stores = Stores(backend, reactor, **stores)
+        self.stores.definitions = definitions
         self.stores.add(self.infos)
         self.flusher = Flusher(reactor)
         self._min_request_timeout = min_request_timeout

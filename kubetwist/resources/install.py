@@ -31,13 +31,11 @@ from ..interfaces import (
 )
 from ..registry.codec import Codec
 from ..registry.deprecations import deprecation_warning
-from ..registry.fieldmanager import BuiltInVersions, FieldManager
+from ..registry.fieldmanager import BuiltInVersions, FieldManager, built_in_field_manager
 from ..registry.kinds import ResourceInfo, SubresourceInfo
-from ..registry.resetfields import EVERYTHING, allowed_fields
 from ..registry.scales import ScaleStore
 from ..registry.strategies import strategy_for
 from ..registry.subresources import subresource_storage, virtual_storage
-from ..schema.ownership import Filter
 from .connecting import Connects
 from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import InstalledGroups, InstalledResource
@@ -169,9 +167,10 @@ class Installer:
         codec = Codec(self._definitions, gvk, stored)
         fields = None
         if isinstance(storage, ScaleStore):
-            fields = self._fields({gvk.api_version: gvk}, codec, subresource, EVERYTHING)
+            versions = BuiltInVersions(self._definitions, {gvk.api_version: gvk})
+            fields = FieldManager(gvk, versions, codec.zero, subresource=subresource)
         elif info.stored and defaults:
-            fields = self._fields(versions_of(info), codec, subresource, allowed_fields(info, subresource))
+            fields = built_in_field_manager(self._definitions, info, version, subresource)
         return Endpoint(
             storage,
             info,
@@ -184,15 +183,6 @@ class Installer:
             fields=fields,
             authorizer=getattr(self._context, "authorizer", None),
             min_request_timeout=self._min_request_timeout,
-        )
-
-    def _fields(
-        self, kinds: dict[str, GroupVersionKind], codec: Codec, subresource: str, allowed: Filter
-    ) -> FieldManager:
-        """What keeps track of who owns the fields of an endpoint's objects."""
-        versions = BuiltInVersions(self._definitions, kinds)
-        return FieldManager(
-            codec.gvk, versions, codec.zero, stored=codec.storage, subresource=subresource, allowed=allowed
         )
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
@@ -269,14 +259,6 @@ def bare(handler: Callable[..., Any]) -> Callable[..., Any]:
         return handler(request, **arguments)
 
     return handle
-
-
-def versions_of(info: ResourceInfo) -> dict[str, GroupVersionKind]:
-    """A kind in all its versions, by C{apiVersion}; an event is the same thing in two groups."""
-    kinds = [info.gvk(version) for version in info.known_versions]
-    if info.resource == "events":
-        kinds += [GroupVersionKind("", "v1", info.kind), GroupVersionKind("events.k8s.io", "v1", info.kind)]
-    return {kind.api_version: kind for kind in kinds}
 
 
 def group_version_path(group_version: GroupVersion) -> str:

@@ -24,7 +24,7 @@ GZIP_FROM = 128 * 1024
 #: The reference compresses at the fastest level too.
 GZIP_LEVEL = 1
 #: Answers over so many bytes are written piece by piece, as fast as the client reads.
-PACED_FROM = 1 << 20
+PACED_FROM = 4 << 20
 #: How much is written at a time.
 PIECE = 256 * 1024
 

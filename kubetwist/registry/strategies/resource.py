@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
+from ..validation import dynamicresources
 
 
 def _default_claim_spec(spec: JSONObject) -> None:
@@ -34,12 +36,28 @@ class DeviceClassStrategy(Strategy):
         """C{spec} is a struct in Go: always there."""
         obj.setdefault("spec", {})
 
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Selectors and configuration."""
+        return dynamicresources.validate_device_class(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """As a new one."""
+        return dynamicresources.validate_device_class(obj)
+
 
 class ResourceSliceStrategy(Strategy):
     """resource.k8s.io/v1 ResourceSlice."""
 
     has_generation = True
     delete_returns_object = True
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Devices and nodes."""
+        return dynamicresources.validate_slice(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Pool, driver and node stay."""
+        return dynamicresources.validate_slice_update(obj, old)
 
 
 class ResourceClaimStrategy(Strategy):
@@ -58,6 +76,18 @@ class ResourceClaimStrategy(Strategy):
         """Nothing is allocated."""
         obj["status"] = {}
 
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """Requests, constraints and configuration."""
+        return dynamicresources.validate_claim(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What is claimed stays."""
+        return dynamicresources.validate_claim_update(obj, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Users and devices."""
+        return dynamicresources.validate_claim_status_update(obj, old)
+
 
 class ResourceClaimTemplateStrategy(Strategy):
     """resource.k8s.io/v1 ResourceClaimTemplate."""
@@ -71,6 +101,14 @@ class ResourceClaimTemplateStrategy(Strategy):
         spec = outer.setdefault("spec", {})
         spec.setdefault("devices", {})
         _default_claim_spec(spec)
+
+    def validate(self, obj: JSONObject) -> Sequence[Cause]:
+        """What its claims would be."""
+        return dynamicresources.validate_claim_template(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What its claims are stays."""
+        return dynamicresources.validate_claim_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
