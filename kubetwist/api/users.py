@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from .names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+
 #: Who sends requests without credentials.
 ANONYMOUS: Final = "system:anonymous"
 #: Everyone else.
@@ -12,3 +14,26 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 #: May do everything, whatever the rules are.
 MASTERS: Final = "system:masters"
+#: The group of all service accounts; those of a namespace are in one of its name below this, too.
+SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+
+
+def service_account_user(namespace: str, name: str) -> str:
+    """The name by which a service account is known as a user."""
+    return f"{_SERVICE_ACCOUNT}{namespace}:{name}"
+
+
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    """The groups that every service account of a namespace is in."""
+    return SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}"
+
+
+def split_service_account(user: str) -> tuple[str, str] | None:
+    """The namespace and name of a service account, of its name as a user; L{None} when that is no such name."""
+    if not user.startswith(_SERVICE_ACCOUNT):
+        return None
+    namespace, separator, name = user.removeprefix(_SERVICE_ACCOUNT).partition(":")
+    if not separator or is_dns1123_label_problems(namespace) or is_dns1123_subdomain_problems(name):
+        return None
+    return namespace, name

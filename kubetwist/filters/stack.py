@@ -15,6 +15,7 @@ from .authentication import with_authentication
 from .authorization import with_authorization
 from .cachecontrol import with_cache_control
 from .deadline import with_deadline
+from .impersonation import with_impersonation
 from .panicrecovery import with_panic_recovery
 from .requestinfo import with_request_info
 
@@ -36,6 +37,7 @@ def with_filters(
     @param request_timeout: Seconds for requests that are not long-running.
     """
     handler = with_authorization(handler, authorizer)
+    handler = with_impersonation(handler, authorizer)
     handler = with_authentication(handler, authenticator)
     handler = with_deadline(handler, reactor, request_timeout)
     handler = with_cache_control(handler)

@@ -18,6 +18,7 @@ from zope.interface import implementer
 from ..api.goquote import quoted
 from ..api.rbacrules import RoleRules, Rule
 from ..api.resource import JSONObject, UserInfo
+from ..api.users import service_account_user
 from ..interfaces import IWatchSink
 from ..storage.errors import StorageUnavailable
 from ..storage.record import Record
@@ -94,7 +95,7 @@ def _place(subject: JSONObject, namespace: str) -> Place | None:
     if kind != "ServiceAccount":
         return kind, name, namespace
     home = subject.get("namespace") or namespace
-    return ("User", f"system:serviceaccount:{home}:{name}", namespace) if home else None
+    return ("User", service_account_user(home, name), namespace) if home else None
 
 
 def _is_user(subject: JSONObject, namespace: str, user: UserInfo) -> bool:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from ..api.errors import APIStatusError, Cause, invalid
 from ..api.resource import GroupKind, JSONObject
+from ..api.users import service_account_user
 
 #: What kubelets ask for pods; such tokens live longer where clients that read them only once still need them.
 RENEWED_SECONDS: Final = 3607
@@ -132,7 +133,7 @@ def token_claims(
         "jti": str(uuid.uuid4()),
         "kubernetes.io": private,
         "nbf": now,
-        "sub": f"system:serviceaccount:{meta['namespace']}:{meta['name']}",
+        "sub": service_account_user(meta["namespace"], meta["name"]),
     }
 
 

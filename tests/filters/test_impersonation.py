@@ -1,0 +1,178 @@
+"""Tests for L{kubetwist.filters.impersonation}."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.internet.defer import succeed
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import UserInfo
+from kubetwist.api.users import split_service_account
+from kubetwist.filters.impersonation import completed, questions, wanted_user
+from kubetwist.server.site import KubeRequest
+
+from ..server.harness import Answer, Client, Everyone, filtered_site
+
+BOSS = UserInfo("boss", groups=("system:authenticated",))
+PODS = "/api/v1/namespaces/ns/pods"
+
+
+class WantedTests(SynchronousTestCase):
+    """Tests for L{wanted_user}."""
+
+    def test_nobody(self) -> None:
+        """Headers about something else, and an empty name alone, name nobody."""
+        self.assertIsNone(wanted_user({b"accept": [b"*/*"]}))
+        self.assertIsNone(wanted_user({b"impersonate-user": [b""]}))
+
+    def test_all(self) -> None:
+        """Groups may be many; the keys of extras are percent-encoded, and in lower case."""
+        fields = {
+            b"impersonate-user": ["zoë".encode()],
+            b"impersonate-uid": [b"u"],
+            b"impersonate-group": [b"a", b"b"],
+            b"impersonate-extra-acme.com%2fproject": [b"x", b"y"],
+        }
+        wanted = UserInfo("zoë", "u", ("a", "b"), {"acme.com/project": ("x", "y")})
+        self.assertEqual(wanted_user(fields), wanted)
+
+    def test_no_name(self) -> None:
+        """What is said of nobody is refused, in the words of the reference."""
+        for field, value, text in (
+            (b"impersonate-uid", b"7", 'UID:"7", Groups:[]string(nil), Extra:map[string][]string(nil)'),
+            (b"impersonate-group", b"a", 'UID:"", Groups:[]string{"a"}, Extra:map[string][]string(nil)'),
+            (
+                b"impersonate-extra-k",
+                b"v",
+                'UID:"", Groups:[]string(nil), Extra:map[string][]string{"k":[]string{"v"}}',
+            ),
+        ):
+            error = self.assertRaises(APIStatusError, wanted_user, {field: [value]})
+            self.assertEqual(error.code, 400)
+            text = f'requested &user.DefaultInfo{{Name:"", {text}}} without impersonating a user name'
+            self.assertEqual(error.message, text)
+
+    def test_repeated(self) -> None:
+        """Two names, or two uids, are refused: it would depend on the reader which of them counts."""
+        for field in (b"impersonate-user", b"impersonate-uid"):
+            fields = {b"impersonate-user": [b"a"], field: [b"a", b"b"]}
+            self.assertEqual(self.assertRaises(APIStatusError, wanted_user, fields).code, 400)
+
+
+class CompletedTests(SynchronousTestCase):
+    """Tests for L{completed}: the groups that go without saying."""
+
+    def groups(self, name: str, *groups: str) -> tuple[str, ...]:
+        """The groups of a user with those that were asked for."""
+        return completed(UserInfo(name, groups=groups)).groups
+
+    def test_users(self) -> None:
+        """Everyone is authenticated, who is not said to be unauthenticated."""
+        self.assertEqual(self.groups("a"), ("system:authenticated",))
+        self.assertEqual(self.groups("a", "b"), ("b", "system:authenticated"))
+        self.assertEqual(self.groups("a", "system:authenticated"), ("system:authenticated",))
+        self.assertEqual(self.groups("a", "system:unauthenticated"), ("system:unauthenticated",))
+
+    def test_anonymous(self) -> None:
+        """But not who has no name."""
+        self.assertEqual(self.groups("system:anonymous"), ("system:unauthenticated",))
+
+    def test_service_accounts(self) -> None:
+        """A service account is in its groups unless others are asked for."""
+        name = "system:serviceaccount:ns:robot"
+        own = ("system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated")
+        self.assertEqual(self.groups(name), own)
+        self.assertEqual(self.groups(name, "only"), ("only", "system:authenticated"))
+
+    def test_no_service_account(self) -> None:
+        """A name that no account can have is a user's."""
+        for name in ("ns", "ns:", ":robot", "ns:a:b", "Ns:robot"):
+            self.assertIsNone(split_service_account(f"system:serviceaccount:{name}"))
+
+
+class QuestionTests(SynchronousTestCase):
+    """Tests for L{questions}."""
+
+    def test_each_part(self) -> None:
+        """Every part of an identity is asked about."""
+        wanted = UserInfo("dave", "u", ("a", "b"), {"k": ("v", "w")})
+        found = [(ask.group, ask.resource, ask.subresource, ask.name) for ask in questions(BOSS, wanted)]
+        authentication = "authentication.k8s.io"
+        self.assertEqual(
+            found,
+            [
+                ("", "users", "", "dave"),
+                ("", "groups", "", "a"),
+                ("", "groups", "", "b"),
+                (authentication, "userextras", "k", "v"),
+                (authentication, "userextras", "k", "w"),
+                (authentication, "uids", "", "u"),
+            ],
+        )
+        for ask in questions(BOSS, wanted):
+            self.assertEqual((ask.user, ask.verb), (BOSS, "impersonate"))
+
+    def test_service_account(self) -> None:
+        """An account is asked about where it is."""
+        (ask,) = questions(BOSS, UserInfo("system:serviceaccount:ns:robot"))
+        self.assertEqual((ask.resource, ask.namespace, ask.name), ("serviceaccounts", "ns", "robot"))
+
+
+class ImpersonationTests(SynchronousTestCase):
+    """The filter, among the others; the test case is the authorizer."""
+
+    name = "Rules"
+
+    def setUp(self) -> None:
+        """Allow everything, at once."""
+        self.asked: list[AuthorizerAttributes] = []
+        self.refused = ""
+        self.late = False
+
+    def authorize(self, attributes: AuthorizerAttributes) -> object:
+        """All but impersonating C{refused} is allowed."""
+        self.asked.append(attributes)
+        refuse = attributes.verb == "impersonate" and attributes.name == self.refused
+        verdict = Verdict(Decision.NO_OPINION if refuse else Decision.ALLOW)
+        return succeed(verdict) if self.late else verdict
+
+    def ask(self, **headers: str) -> Answer:
+        """Ask for pods; the answer tells who did."""
+
+        def handle(request: KubeRequest) -> None:
+            assert request.user is not None
+            request.respond(200, json.dumps([request.user.name, *request.user.groups]).encode(), b"application/json")
+
+        site = filtered_site(handle, authenticator=Everyone(BOSS), authorizer=self)
+        return Client(site).request("GET", PODS, **headers)
+
+    def test_none(self) -> None:
+        """Without headers the sender is the user, and nothing more is asked."""
+        self.assertEqual(json.loads(self.ask().body)[0], "boss")
+        self.assertEqual([ask.verb for ask in self.asked], ["list"])
+
+    def test_allowed(self) -> None:
+        """Who may impersonate is the other from there on."""
+        for self.late in (False, True):
+            self.asked.clear()
+            answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
+            self.assertEqual(json.loads(answer.body), ["dave", "devs", "system:authenticated"])
+            self.assertEqual([ask.user.name for ask in self.asked], ["boss", "boss", "dave"])
+
+    def test_refused(self) -> None:
+        """One part that is not allowed is enough for a 403, which tells what."""
+        self.refused = "devs"
+        for self.late in (False, True):
+            answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
+            self.assertEqual(answer.code, 403)
+            text = 'User "boss" cannot impersonate resource "groups" in API group "" at the cluster scope'
+            self.assertEqual(json.loads(answer.body)["message"], f'groups "devs" is forbidden: {text}')
+
+    def test_bad(self) -> None:
+        """Headers that make no sense are a 400, and nobody is asked."""
+        answer = self.ask(Impersonate_Group="devs")
+        self.assertEqual((answer.code, answer.header("x-content-type-options")), (400, "nosniff"))
+        self.assertEqual(self.asked, [])
