@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 
+#: The manager of fields that the server itself writes, as in the reference; and of those about fairness.
+SERVER: Final = "kube-apiserver"
+_FAIRNESS_SERVER: Final = "api-priority-and-fairness-config-producer-v1"
+
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
 
-async def ensure(store: Store, obj: JSONObject) -> None:
+async def ensure(store: Store, obj: JSONObject, manager: str = SERVER) -> None:
     """Make an object unless one of its name is there; its C{status} is kept, which a create would drop."""
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
@@ -39,7 +43,7 @@ async def ensure(store: Store, obj: JSONObject) -> None:
         return
     status = obj.get("status")
     store.strategy.default(obj)
-    store.own(None, obj, "")
+    store.own(None, obj, "", manager)
     scope = RequestScope(namespace)
     try:
         await store.create(scope, obj, CreateOptions())
@@ -57,7 +61,7 @@ async def set_status(store: Store, scope: RequestScope, name: str, status: JSONO
     def changed(obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a status is no object"
         new = {**obj, "metadata": {**obj["metadata"]}, "status": status}
-        store.own(obj, new, "status")
+        store.own(obj, new, "status", SERVER)
         return new
 
     rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
@@ -203,7 +207,8 @@ async def fairness(stores: Stores) -> None:
     """Priority levels, and the flow schemas that lead to them."""
     levels = stores.get(_FLOW, "prioritylevelconfigurations")
     for name, spec in PRIORITY_LEVELS.items():
-        await ensure(levels, {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)})
+        level = {"metadata": {"name": name, "annotations": dict(_AUTOUPDATE)}, "spec": _copy(spec)}
+        await ensure(levels, level, _FAIRNESS_SERVER)
     flows = stores.get(_FLOW, "flowschemas")
     for flow in FLOWS:
         text = f'This FlowSchema references the PriorityLevelConfiguration object named "{flow.level}" and it exists'
@@ -213,7 +218,7 @@ async def fairness(stores: Stores) -> None:
             "spec": _copy(flow.spec()),
             "status": {"conditions": [condition]},
         }
-        await ensure(flows, obj)
+        await ensure(flows, obj, _FAIRNESS_SERVER)
 
 
 def _copy(value: Any) -> Any:
@@ -294,27 +299,38 @@ async def _kubernetes_endpoints(stores: Stores, address: str, port: int) -> None
         await ensure(slices, endpoint_slice)
 
 
+#: The label of APIServices that the server makes by itself.
+AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+
+
 async def api_services(stores: Stores, group_versions: Iterable[GroupVersion]) -> None:
     """An APIService for each group-version that is served here; they order discovery."""
     store = stores.get("apiregistration.k8s.io", "apiservices")
     for group, version in group_versions:
         if group == "apiregistration.k8s.io":
             continue
-        spec: JSONObject = {
-            "version": version,
-            "groupPriorityMinimum": group_priority(group),
-            "versionPriority": version_priority(group, version),
-        }
-        if group:
-            spec["group"] = group
-        obj: JSONObject = {
-            "metadata": {
-                "name": f"{version}.{group}",
-                "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
-            },
-            "spec": spec,
-            "status": {
-                "conditions": [_condition("Available", "True", "Local", "Local APIServices are always available")]
-            },
-        }
-        await ensure(store, obj)
+        priorities = group_priority(group), version_priority(group, version)
+        await ensure(store, api_service(GroupVersion(group, version), *priorities, "onstart"))
+
+
+def api_service(group_version: GroupVersion, group_priority: int, version_priority: int, managed: str) -> JSONObject:
+    """
+    The APIService of a group-version that is served here.
+
+    @param managed: When the server makes it: C{"onstart"}, or C{"true"} where it comes and goes.
+    """
+    group, version = group_version
+    spec: JSONObject = {
+        "version": version,
+        "groupPriorityMinimum": group_priority,
+        "versionPriority": version_priority,
+    }
+    if group:
+        spec["group"] = group
+    return {
+        "metadata": {"name": f"{version}.{group}", "labels": {AUTOMANAGED: managed}},
+        "spec": spec,
+        "status": {
+            "conditions": [_condition("Available", "True", "Local", "Local APIServices are always available")]
+        },
+    }

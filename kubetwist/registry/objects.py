@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .kinds import ResourceInfo
 
 
-def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str) -> None:
+def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
     """Nobody keeps track of fields."""
 
 
@@ -61,8 +61,8 @@ class StoredObjects:
         self.admission = admission
         self.context = context
         self.ttl = ttl
-        #: Notes that the server itself writes: called with what was there, what will be, and the subresource.
-        self.own: Callable[[JSONObject | None, JSONObject, str], None] = _not_owned
+        #: Notes that the server itself writes, given what was there, what will be, the subresource and the manager.
+        self.own: Callable[[JSONObject | None, JSONObject, str, str], None] = _not_owned
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
         self.group_resource = GroupResource(info.group, info.resource)
         self.group_kind = GroupKind(info.group, info.kind)

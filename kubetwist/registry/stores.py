@@ -56,10 +56,6 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
 _Custom = Callable[..., Store]
 
 
-#: The manager of fields that the server itself writes, as in the reference.
-SERVER = "kube-apiserver"
-
-
 class Stores:
     """
     The store of every stored resource, and what they share.
@@ -166,8 +162,8 @@ class Stores:
         made.delete_workers = self._delete_workers
         return made
 
-    def own(self, store: Store, live: JSONObject | None, obj: JSONObject, subresource: str) -> None:
-        """Note in C{obj} that this server itself writes it."""
+    def own(self, store: Store, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
+        """Note in C{obj} that the part of this server called C{manager} writes it."""
         if self.definitions is None:
             return
         key = store.info.group_resource, subresource
@@ -175,7 +171,7 @@ class Stores:
         if fields is None:
             fields = built_in_field_manager(self.definitions, store.info, store.info.storage_version, subresource)
             self._fields[key] = fields
-        fields.update(live, obj, SERVER, now())
+        fields.update(live, obj, manager, now())
 
     def _cache_size(self, info: ResourceInfo) -> int:
         return self._cache_sizes.get(str(info.group_resource), self._default_cache_size)
