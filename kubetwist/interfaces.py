@@ -313,8 +313,14 @@ class IAuthenticatorFactory(Interface):
     name: str = Attribute("For logs.")
     rank: int = Attribute("Lower ones are asked first: certificates 100, tokens 200, anonymous 1000.")
 
-    def make(options: Any, reactor: Any) -> IAuthenticator | None:
-        """Build it; L{None} when the options do not ask for it."""
+    def make(options: Any, server: Any) -> IAuthenticator | None:
+        """
+        Build it; L{None} when the options do not ask for it.
+
+        @param options: The parsed command line, L{kubetwist.tap.Options}.
+        @param server: What there is of the server: L{kubetwist.server.config.ServerConfig}. Its C{stores} are set
+            later than this is called, but before the first request comes.
+        """
 
 
 class IAuthorizer(Interface):

@@ -22,6 +22,6 @@ class Anonymous:
         return _USER
 
 
-def make(options: Any, reactor: Any) -> Anonymous | None:
+def make(options: Any, server: Any) -> Anonymous | None:
     """As C{--anonymous-auth} has it."""
     return Anonymous() if options["anonymous-auth"] else None

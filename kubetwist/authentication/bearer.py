@@ -39,6 +39,6 @@ class UnclaimedTokens:
             raise AuthenticationFailed("invalid bearer token")
 
 
-def make_unclaimed(options: Any, reactor: Any) -> UnclaimedTokens:
+def make_unclaimed(options: Any, server: Any) -> UnclaimedTokens:
     """The same for everyone."""
     return UnclaimedTokens()

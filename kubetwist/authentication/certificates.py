@@ -110,7 +110,7 @@ def _for_clients(certificate: Any) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
-def make(options: Any, reactor: Any) -> ClientCertificates:
+def make(options: Any, server: Any) -> ClientCertificates:
     """
     For our own authority, and those of C{--client-ca-file}.
 

@@ -69,7 +69,7 @@ class TokenFile:
         return cls(users)
 
 
-def make(options: Any, reactor: Any) -> TokenFile | None:
+def make(options: Any, server: Any) -> TokenFile | None:
     """As C{--token-auth-file} has it."""
     path = options["token-auth-file"]
     return TokenFile.read(Path(path)) if path else None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -15,6 +15,8 @@ from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
+
+_INVALID: Final = "invalid bearer token"
 
 
 @implementer(IAuthenticator)
@@ -49,21 +51,24 @@ class AuthenticatorUnion:
             return user if AUTHENTICATED in user.groups else authenticated(user)
         return self._at_last(failed, request)
 
-    def user_of_token(self, token: str) -> Any:
+    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> Any:
         """
         Whose bearer token this is, as if a request had come with nothing else.
 
-        @return: The user, L{None} when it is nobody's, or a Deferred of either.
+        @param audiences: For one of whom it must be meant.
+        @return: A L{TokenFinding}, or a Deferred of one.
         """
         alone = AuthenticatorUnion(())
         alone._asked = self._asked
+        request = TokenAlone(token, audiences)
         try:
-            found = alone.authenticate(_TokenAlone(token))
-        except AuthenticationFailed:
-            return None
+            found = alone.authenticate(request)
+        except AuthenticationFailed as error:
+            return _nobody(error)
         if isinstance(found, Deferred):
-            found.addErrback(_nobody)
-        return found
+            found.addCallbacks(request.finding, _failed)
+            return found
+        return request.finding(found)
 
     async def _slowly(
         self, first: Any, number: int, failed: AuthenticationFailed | None, request: Any
@@ -97,10 +102,33 @@ def authenticated(user: UserInfo) -> UserInfo:
     return evolve(user, groups=(*user.groups, AUTHENTICATED))
 
 
-class _TokenAlone:
-    """A request that has a bearer token and nothing else."""
+@frozen
+class TokenFinding:
+    """
+    What a token tells.
 
-    def __init__(self, token: str) -> None:
+    @ivar user: L{None} when it is nobody's.
+    @ivar audiences: Which of those that were asked for it is meant for; L{None} for a token that does not say.
+    @ivar error: What is wrong with a token that is nobody's.
+    """
+
+    user: UserInfo | None
+    audiences: tuple[str, ...] | None = None
+    error: str = ""
+
+
+class TokenAlone:
+    """
+    A request that has a bearer token and nothing else.
+
+    @ivar wanted: The token must be meant for one of these audiences.
+    @ivar granted: For which of them it is, as found by an authenticator whose tokens have audiences.
+    """
+
+    granted: tuple[str, ...] | None = None
+
+    def __init__(self, token: str, audiences: Sequence[str]) -> None:
+        self.wanted = tuple(audiences)
         self.fields = {b"authorization": [b"Bearer " + token.encode("utf-8", "replace")]}
         self.connection = self
         self.remembered: dict[object, Any] = {}
@@ -109,6 +137,16 @@ class _TokenAlone:
     def warn(self, text: str) -> None:
         """There is no answer that a warning could go with."""
 
+    def finding(self, user: UserInfo | None) -> TokenFinding:
+        """What was found, if anything was."""
+        return TokenFinding(user, self.granted) if user is not None else TokenFinding(None, error=_INVALID)
 
-def _nobody(failure: Failure) -> None:
+
+def _failed(failure: Failure) -> TokenFinding:
     failure.trap(AuthenticationFailed)
+    return _nobody(failure.value)  # type: ignore[arg-type]
+
+
+def _nobody(error: BaseException) -> TokenFinding:
+    why = str(error)
+    return TokenFinding(None, error=_INVALID if why == _INVALID else f"[{_INVALID}, {why}]")

@@ -119,11 +119,15 @@ class TokenRequests:
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{INamedCreator.create_named}."""
+        self._accounts.check_namespace(scope, obj["metadata"])
         check_token_request(obj, name, scope.namespace)
         account = orjson.loads(self._accounts.existing(scope, name).item)
         meta, owner = obj["metadata"], account["metadata"]
         if meta.get("uid") and meta["uid"] != owner["uid"]:
-            why = f"the UID in the token request ({meta['uid']}) does not match the UID of the service account"
+            why = (
+                f"the UID in the token request ({meta['uid']}) does not match the UID of the service account"
+                f" ({owner['uid']})"
+            )
             raise APIStatusError.conflict(GroupResource("authentication.k8s.io", "TokenRequest"), name, why)
         issuer: TokenIssuer | None = getattr(self._context, "token_issuer", None)
         if issuer is None:
@@ -145,13 +149,16 @@ class TokenRequests:
             EXTENDED_SECONDS if extended else seconds,
             seconds if extended else 0,
         )
+        shown = {
+            "name": owner["name"],
+            "namespace": owner["namespace"],
+            "uid": owner["uid"],
+            "creationTimestamp": deletion.timestamp(now),
+        }
+        if meta.get("managedFields"):
+            shown["managedFields"] = meta["managedFields"]
         return {
-            "metadata": {
-                "name": owner["name"],
-                "namespace": owner["namespace"],
-                "uid": owner["uid"],
-                "creationTimestamp": deletion.timestamp(now),
-            },
+            "metadata": shown,
             "spec": {"audiences": list(audiences), "expirationSeconds": seconds, "boundObjectRef": reference},
             "status": {
                 "token": issuer.sign(claims),

@@ -215,15 +215,14 @@ class TokenReview:
         mine = () if issuer is None else issuer.audiences
         wanted = spec.get("audiences") or mine
         shared = [audience for audience in mine if audience in wanted]
-        user = None
-        if shared or not wanted:
-            user = await maybeDeferred(self._context.user_of_token, token)
-        if user is None:
-            obj["status"] = {"user": {}, "error": "invalid bearer token"}
+        found = await maybeDeferred(self._context.user_of_token, token, wanted)
+        audiences = shared if found.audiences is None else found.audiences
+        if found.user is None or (wanted and not audiences):
+            obj["status"] = {"user": {}, "error": found.error or "invalid bearer token"}
         else:
-            obj["status"] = {"authenticated": True, "user": user_object(user)}
-            if shared:
-                obj["status"]["audiences"] = shared
+            obj["status"] = {"authenticated": True, "user": user_object(found.user)}
+            if audiences:
+                obj["status"]["audiences"] = list(audiences)
         return obj
 
 

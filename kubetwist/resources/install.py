@@ -29,6 +29,7 @@ from ..interfaces import (
     IUpdater,
     IWatcher,
 )
+from ..registry.actions import TokenRequests
 from ..registry.codec import Codec
 from ..registry.deprecations import deprecation_warning
 from ..registry.fieldmanager import BuiltInVersions, FieldManager, built_in_field_manager
@@ -166,9 +167,14 @@ class Installer:
     ) -> Endpoint:
         codec = Codec(self._definitions, gvk, stored)
         fields = None
-        if isinstance(storage, ScaleStore):
+        strategy = strategy_for(info.group, info.kind) if defaults else None
+        if isinstance(storage, TokenRequests):
+            strategy = strategy_for(gvk.group, gvk.kind)
+        if isinstance(storage, ScaleStore | TokenRequests):
             versions = BuiltInVersions(self._definitions, {gvk.api_version: gvk})
             fields = FieldManager(gvk, versions, codec.zero, subresource=subresource)
+        elif not info.stored and not subresource:
+            fields = FieldManager(gvk, BuiltInVersions(self._definitions, {gvk.api_version: gvk}), codec.zero)
         elif info.stored and defaults:
             fields = built_in_field_manager(self._definitions, info, version, subresource)
         return Endpoint(
@@ -178,7 +184,7 @@ class Installer:
             gvk,
             codec,
             self._in_thread,
-            strategy_for(info.group, info.kind) if defaults else None,
+            strategy,
             subresource,
             fields=fields,
             authorizer=getattr(self._context, "authorizer", None),

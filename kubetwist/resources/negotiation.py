@@ -221,7 +221,7 @@ class Negotiator:
             return Negotiated("json")
         header = accept.decode("latin-1")
         if self.routed is not None and not _router_accepts(header, self.routed):
-            return 406, f"406: Not Acceptable\n\nAvailable representations: {', '.join(self.routed)}", True
+            return 406, _not_produced(self.routed), True
         clauses = parse_accept(header)
         for clause in clauses:
             for media in (JSON, YAML, PROTOBUF):
@@ -274,6 +274,10 @@ def _accepted(media_types: tuple[str, ...]) -> str:
     return f"only the following media types are accepted: {', '.join(media_types)}"
 
 
+def _not_produced(produced: tuple[str, ...]) -> str:
+    return f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
+
+
 def _router_accepts(header: str, produced: tuple[str, ...]) -> bool:
     for part in header.split(","):
         media = part.partition(";")[0].strip(" ")
@@ -302,6 +306,16 @@ negotiate_aggregated_with_beta: Final = Negotiator(
 )
 #: C{/version}.
 negotiate_json: Final = Negotiator(routed=(JSON,))
+
+
+def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
+    """
+    What the router says to an C{Accept} header, where the answer has only one form.
+
+    @raise NotAcceptable: None of C{produced} is accepted.
+    """
+    if accept and not _router_accepts(accept.decode("latin-1"), produced):
+        raise NotAcceptable(406, "NotAcceptable", _not_produced(produced), {})
 
 
 def error_media(accept: bytes | None) -> Negotiated:

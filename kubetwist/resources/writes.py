@@ -69,6 +69,8 @@ class Writes:
         options = create_options(request.query)
         obj = decode_object(request, endpoint, document, data, options.field_validation)
         scope = endpoint.scope(request, namespace)
+        if endpoint.fields is not None:
+            obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
         result = await endpoint.storage.create_named(scope, name, obj, options)
         if isinstance(result, dict) and result.get("kind") == "Status":
             respond_status(request, 201, result)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from attrs import frozen
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -153,13 +153,13 @@ def alternative_names(certificate: x509.Certificate) -> list[str]:
 
 
 def service_account_key() -> tuple[bytes, bytes]:
-    """A new private key, and its public one."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    """A new private key, and its public one; of RSA, which everybody who verifies such tokens has to know."""
+    key = rsa.generate_private_key(65537, 2048)
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return private_pem(key), public
 
 
-def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
     """A key without a password."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 

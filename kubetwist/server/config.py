@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import define
 
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
 
 
@@ -22,6 +24,7 @@ class ServerConfig:
     @ivar authorizer: Set before the servers are built.
     @ivar authenticator: Set before the servers are built.
     @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
+    @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
     """
@@ -36,6 +39,7 @@ class ServerConfig:
     stores: Any = None
     address: str = ""
     token_issuer: Any = None
+    token_keys: Sequence[TokenKey] = ()
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -46,6 +50,21 @@ class ServerConfig:
             return "", int(port or 0)
         return host, int(port)
 
-    def user_of_token(self, token: str) -> Any:
-        """Whose token this is: a user, L{None}, or a Deferred of either."""
-        return self.authenticator.user_of_token(token)
+    @property
+    def external_address(self) -> str:
+        """The host and port that others are told: C{--external-hostname}, or without it C{address}."""
+        host = self.options["external-hostname"]
+        if not host:
+            return self.address
+        if ":" in host.rpartition("]")[2]:
+            return host  # type: ignore[no-any-return]
+        return f"{host}:{self.address.rpartition(':')[2]}"
+
+    def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> Any:
+        """
+        Whose token this is.
+
+        @param audiences: For one of whom it must be meant.
+        @return: A L{kubetwist.authentication.union.TokenFinding}, or a Deferred of one.
+        """
+        return self.authenticator.user_of_token(token, audiences)

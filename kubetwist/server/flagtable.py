@@ -139,7 +139,19 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "service-account-key-file",
             STRING_ARRAY,
             (),
-            "Public keys for service account tokens; that of the data directory without it.",
+            "Public keys for service account tokens; the one of the key that signs them without it.",
+        ),
+        (
+            "service-account-lookup",
+            BOOLEAN,
+            True,
+            "Whether service account tokens from secrets end with those secrets.",
+        ),
+        (
+            "service-account-jwks-uri",
+            STRING,
+            "",
+            "Where those who verify service account tokens are told to find the keys; at this server without it.",
         ),
     ],
     "Authorization": [

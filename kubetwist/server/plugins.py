@@ -54,9 +54,9 @@ class AuthenticatorFactory:
     rank: int
     place: str
 
-    def make(self, options: Any, reactor: Any) -> IAuthenticator | None:
+    def make(self, options: Any, server: Any) -> IAuthenticator | None:
         """@see: L{IAuthenticatorFactory.make}."""
-        return _loaded(self.place)(options, reactor)  # type: ignore[no-any-return]
+        return _loaded(self.place)(options, server)  # type: ignore[no-any-return]
 
 
 @implementer(IPlugin, IAuthorizerFactory)
@@ -128,7 +128,7 @@ def make_backend(options: Any, reactor: Any) -> IStorageBackend:
     return factory.make(options, reactor)  # type: ignore[no-any-return]
 
 
-def make_authenticator(options: Any, reactor: Any) -> IAuthenticator:
+def make_authenticator(options: Any, server: Any) -> IAuthenticator:
     """
     All authenticators that the options ask for, as one.
 
@@ -141,7 +141,7 @@ def make_authenticator(options: Any, reactor: Any) -> IAuthenticator:
     last = None
     for factory in sorted(factories.values(), key=lambda one: (one.rank, one.name)):
         try:
-            authenticator = factory.make(options, reactor)
+            authenticator = factory.make(options, server)
         except ValueError as error:
             raise StartError(str(error)) from error
         if authenticator is None:

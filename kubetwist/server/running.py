@@ -25,9 +25,10 @@ from .errors import StartError
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
+from .openid import serve_documents
 from .plugins import make_authenticator, make_authorizer, make_backend
 from .site import KubeSite, traverse
-from .tokens import make_token_issuer
+from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
@@ -88,8 +89,9 @@ class APIServer:
         config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
         self._config = config
         config.token_issuer = make_token_issuer(options, self._data)
+        config.token_keys = read_token_keys(options, self._data)
         config.authorizer = make_authorizer(options, config)
-        authenticator = config.authenticator = make_authenticator(options, reactor)
+        authenticator = config.authenticator = make_authenticator(options, config)
         server = self._server = create_server_chain(config, self._install)
         self._prepare_run(server, config)
         handler = with_filters(
@@ -114,6 +116,7 @@ class APIServer:
     def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
         """What every chain has, whatever APIs are on it."""
         server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
+        serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)
         before = {

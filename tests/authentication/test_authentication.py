@@ -15,7 +15,7 @@ from kubetwist.authentication.anonymous import Anonymous
 from kubetwist.authentication.bearer import UnclaimedTokens, bearer_token
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.authentication.tokenfile import BadTokenFile, TokenFile
-from kubetwist.authentication.union import AuthenticatorUnion
+from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.interfaces import IAuthenticator
 
 
@@ -189,8 +189,13 @@ class UnionTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_text("t1,alice,u1\n")
         union = AuthenticatorUnion([TokenFile.read(path), UnclaimedTokens()], Anonymous())
-        self.assertEqual(union.user_of_token("t1"), UserInfo("alice", "u1", ("system:authenticated",)))
-        self.assertIsNone(union.user_of_token("t2"))
-        self.assertIsNone(union.user_of_token(""))
+        alice = UserInfo("alice", "u1", ("system:authenticated",))
+        self.assertEqual(union.user_of_token("t1"), TokenFinding(alice))
+        nobody = TokenFinding(None, error="invalid bearer token")
+        self.assertEqual(union.user_of_token("t2"), nobody)
+        self.assertEqual(union.user_of_token(""), nobody)
+        later = AuthenticatorUnion([Says(succeed(alice))])
+        self.assertEqual(self.successResultOf(later.user_of_token("t1")), TokenFinding(alice))
         later = AuthenticatorUnion([Says(fail(AuthenticationFailed("bad")))])
-        self.assertIsNone(self.successResultOf(later.user_of_token("t1")))
+        found = self.successResultOf(later.user_of_token("t1"))
+        self.assertEqual(found, TokenFinding(None, error="[invalid bearer token, bad]"))

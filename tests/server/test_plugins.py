@@ -25,7 +25,10 @@ class InstalledTests(SynchronousTestCase):
     def test_names(self) -> None:
         """The built-in ones are found as those of others are, each once."""
         for interface, names in (
-            (IAuthenticatorFactory, {"ClientCertificates", "TokenFile", "UnclaimedTokens", "Anonymous"}),
+            (
+                IAuthenticatorFactory,
+                {"ClientCertificates", "TokenFile", "ServiceAccountTokens", "UnclaimedTokens", "Anonymous"},
+            ),
             (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers"}),
             (IStorageBackendFactory, {"sqlite", "memory"}),
         ):

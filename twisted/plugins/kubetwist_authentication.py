@@ -2,5 +2,6 @@ from kubetwist.server.plugins import AuthenticatorFactory
 
 client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist.authentication.certificates:make")
 token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make")
+service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")
 unclaimed_tokens = AuthenticatorFactory("UnclaimedTokens", 900, "kubetwist.authentication.bearer:make_unclaimed")
 anonymous = AuthenticatorFactory("Anonymous", 1000, "kubetwist.authentication.anonymous:make")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ...api.resource import JSONObject
 from ..strategy import Strategy
 
 _KINDS: Final = (
@@ -13,8 +14,21 @@ _KINDS: Final = (
     "SelfSubjectReview",
     "SelfSubjectRulesReview",
     "SubjectAccessReview",
-    "TokenRequest",
     "TokenReview",
 )
 
-STRATEGIES: Final[Mapping[str, Strategy]] = {kind: Strategy() for kind in _KINDS}
+
+class TokenRequestStrategy(Strategy):
+    """Tokens are good for an hour unless it is said otherwise."""
+
+    def default(self, obj: JSONObject) -> None:
+        """See L{Strategy.default}."""
+        spec = obj.setdefault("spec", {})
+        if spec.get("expirationSeconds") is None:
+            spec["expirationSeconds"] = 3600
+
+
+STRATEGIES: Final[Mapping[str, Strategy]] = {
+    **{kind: Strategy() for kind in _KINDS},
+    "TokenRequest": TokenRequestStrategy(),
+}

@@ -1,0 +1,346 @@
+"""
+Tokens of service accounts: those that this server issues, and the older ones that stand in secrets.
+
+A token is good for as long as its signature, its times and audiences are, and what it names is there. Signatures are
+verified once and remembered; whatever can change is looked at with every request.
+
+@see: kubernetes, C{pkg/serviceaccount}: C{jwt.go}, C{claims.go} and C{legacy.go}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, urlsafe_b64decode
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from hmac import compare_digest
+from time import time
+from typing import Any, Final
+
+import jwt
+import orjson
+from attrs import define, field
+
+from zope.interface import implementer
+
+from ..api.goquote import quoted
+from ..api.resource import JSONObject, UserInfo
+from ..api.times import seconds_since_epoch
+from ..api.users import service_account_groups, service_account_user, split_service_account
+from ..interfaces import IAuthenticator
+from .bearer import bearer_token
+from .errors import AuthenticationFailed
+from .union import TokenAlone, authenticated
+
+#: The issuer of tokens that stand in secrets.
+LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
+#: Seconds by which clocks may differ, and for which what was deleted still counts.
+LEEWAY: Final = 60
+#: Tokens whose signatures are remembered.
+REMEMBERED: Final = 4096
+
+_PREFIX: Final = "authentication.kubernetes.io/"
+_CREDENTIAL_ID: Final = f"{_PREFIX}credential-id"
+_LEGACY: Final = "kubernetes.io/serviceaccount/"
+_INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
+_INVALIDATED: Final = "service account token has been invalidated"
+_JWS: Final = jwt.PyJWS()
+
+
+@define(eq=False)
+class _Verified:
+    """
+    A token whose signature is good.
+
+    @ivar seen: By resource, the record that was looked at last, and what it says: its uid, and when it was deleted.
+    """
+
+    claims: JSONObject
+    audiences: tuple[str, ...]
+    user: UserInfo | None = None
+    seen: dict[str, tuple[Any, str, float | None]] = field(factory=dict)
+
+
+@implementer(IAuthenticator)
+class ServiceAccountTokens:
+    """Knows service accounts by their tokens; those of other issuers are somebody else's."""
+
+    def __init__(
+        self,
+        keys: Sequence[Any],
+        issuers: Sequence[str],
+        audiences: Sequence[str],
+        find_stores: Callable[[], Any],
+        *,
+        lookup: bool = True,
+        now: Callable[[], float] = time,
+    ) -> None:
+        """
+        @param keys: L{kubetwist.registry.tokenkeys.TokenKey}s.
+        @param issuers: Whose tokens are accepted, besides those in secrets.
+        @param audiences: Who this server is: tokens are for one of these.
+        @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
+        @param lookup: Whether tokens from secrets must still stand there.
+        @param now: Tells the time.
+        """
+        self._keys = tuple(keys)
+        self._issuers = frozenset((*issuers, LEGACY_ISSUER))
+        self._audiences = tuple(audiences)
+        self._find_stores = find_stores
+        self._lookup = lookup
+        self._now = now
+        self._known: OrderedDict[bytes, _Verified] = OrderedDict()
+
+    def authenticate(self, request: Any) -> UserInfo | None:
+        """@see: L{IAuthenticator.authenticate}."""
+        token = bearer_token(request)
+        if token is None:
+            return None
+        digest = sha256(token).digest()
+        found = self._known.get(digest)
+        if found is None:
+            found = self._verified(token)
+            if found is None:
+                return None
+            while len(self._known) >= REMEMBERED:
+                self._known.popitem(last=False)
+            self._known[digest] = found
+        else:
+            self._known.move_to_end(digest)
+        # Whoever reviews a token may ask on behalf of somebody else.
+        wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
+        shared = [audience for audience in found.audiences if audience in wanted]
+        if not shared and self._audiences:
+            raise AuthenticationFailed(
+                f"token audiences {_listed(found.audiences)} is invalid for the target audiences {_listed(wanted)}"
+            )
+        try:
+            user = self._user(found, token)
+        except _Expired:
+            del self._known[digest]
+            raise
+        if isinstance(request, TokenAlone):
+            request.granted = tuple(shared)
+        return user
+
+    # The signature.
+
+    def _verified(self, token: bytes) -> _Verified | None:
+        """
+        Verify a token that is seen for the first time.
+
+        @return: L{None} for what is no token, or another issuer's.
+        @raise AuthenticationFailed: The signature is not one of ours.
+        """
+        parts = token.split(b".")
+        if len(parts) != 3:
+            return None
+        try:
+            claimed = orjson.loads(_decoded(parts[1]))
+            header = orjson.loads(_decoded(parts[0]))
+        except ValueError:
+            return None
+        if not isinstance(claimed, dict) or not isinstance(header, dict) or not self._is_ours(claimed):
+            return None
+        key_id = header.get("kid")
+        keys = [key for key in self._keys if not key_id or key.key_id == key_id]
+        if not keys:
+            raise AuthenticationFailed("invalid signature, no keys found")
+        if "crit" in header or "b64" in header:
+            raise AuthenticationFailed("the header of the token asks for extensions")
+        for key in keys:
+            try:
+                payload = _JWS.decode_complete(token, key.key, [key.algorithm])["payload"]
+                break
+            except (jwt.PyJWTError, ValueError, TypeError):
+                continue
+        else:
+            # Token reviews show this, in the reference's words.
+            raise AuthenticationFailed("go-jose/go-jose: error in cryptographic primitive")
+        claims = orjson.loads(payload)
+        # What is trusted from here on is what was signed, even if two decoders should not agree on a token.
+        if not isinstance(claims, dict) or not self._is_ours(claims):
+            raise AuthenticationFailed("the issuer of the token is not the one that signed it")
+        audiences = claims.get("aud")
+        if isinstance(audiences, str):
+            audiences = [audiences]
+        return _Verified(claims, tuple(audiences) if isinstance(audiences, list) and audiences else self._audiences)
+
+    def _is_ours(self, claims: JSONObject) -> bool:
+        issuer = claims.get("iss")
+        return isinstance(issuer, str) and issuer in self._issuers
+
+    # The claims.
+
+    def _user(self, found: _Verified, token: bytes) -> UserInfo:
+        if found.claims["iss"] == LEGACY_ISSUER:
+            return self._legacy_user(found, token)
+        claims = found.claims
+        now = self._now()
+        _check_times(claims, now)
+        private = _mapping(claims.get("kubernetes.io"))
+        namespace = _text(private, "namespace")
+        account = _mapping(private.get("serviceaccount"))
+        secret, pod, node = (_mapping(private.get(kind)) for kind in ("secret", "pod", "node"))
+        self._check_account(found, namespace, _text(account, "name"), _text(account, "uid"), now)
+        if secret:
+            self._check_bound(found, "secrets", "secret", namespace, secret, now)
+        if pod:
+            self._check_bound(found, "pods", "pod", namespace, pod, now)
+        elif node:
+            # The node of a pod is only told: the token ends with the pod.
+            self._check_bound(found, "nodes", "node", "", node, now)
+        if found.user is None:
+            extra = {}
+            if _text(claims, "jti"):
+                extra[_CREDENTIAL_ID] = (f"JTI={claims['jti']}",)
+            if _text(pod, "name") and _text(pod, "uid"):
+                extra[f"{_PREFIX}pod-name"] = (pod["name"],)
+                extra[f"{_PREFIX}pod-uid"] = (pod["uid"],)
+            if _text(node, "name"):
+                extra[f"{_PREFIX}node-name"] = (node["name"],)
+                if _text(node, "uid"):
+                    extra[f"{_PREFIX}node-uid"] = (node["uid"],)
+            found.user = _user_of(namespace, account["name"], account["uid"], extra)
+        return found.user
+
+    def _legacy_user(self, found: _Verified, token: bytes) -> UserInfo:
+        claims = found.claims
+        named = {"sub": _text(claims, "sub")}
+        for part, claim in (
+            ("namespace", "namespace"),
+            ("secretName", "secret.name"),
+            ("serviceAccountName", "service-account.name"),
+            ("serviceAccountUID", "service-account.uid"),
+        ):
+            named[part] = _text(claims, _LEGACY + claim)
+        for part, value in named.items():
+            if not value:
+                raise AuthenticationFailed(f"{part} claim is missing")
+        subject, namespace, secret_name, name, uid = named.values()
+        if split_service_account(subject) != (namespace, name):
+            raise AuthenticationFailed("sub claim is invalid")
+        if self._lookup:
+            self._check_secret(namespace, name, secret_name, token)
+            self._check_account(found, namespace, name, uid, None)
+        if found.user is None:
+            found.user = _user_of(namespace, name, uid, {})
+        return found.user
+
+    # What is there.
+
+    def _check_secret(self, namespace: str, account: str, name: str, token: bytes) -> None:
+        secret = self._find_stores().lookup("", "secrets", namespace, name)
+        if secret is None or "deletionTimestamp" in secret["metadata"]:
+            raise AuthenticationFailed(_INVALIDATED)
+        try:
+            stored = b64decode((secret.get("data") or {}).get("token") or "")
+        except ValueError:
+            stored = b""
+        if not compare_digest(stored, token):
+            raise AuthenticationFailed("service account token does not match server's copy")
+        if (secret["metadata"].get("labels") or {}).get(_INVALID_SINCE):
+            raise AuthenticationFailed(
+                f"the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked"
+                f" invalid: take one from a TokenRequest, or remove the label {_INVALID_SINCE} from the secret"
+            )
+
+    def _check_account(self, found: _Verified, namespace: str, name: str, uid: str, now: float | None) -> None:
+        known = self._look_up(found, "serviceaccounts", namespace, name)
+        if known is None:
+            raise AuthenticationFailed(f"serviceaccounts {quoted(name)} not found")
+        there, deleted = known
+        if _is_gone(deleted, now):
+            raise AuthenticationFailed(f"service account {namespace}/{name} has been deleted")
+        if there != uid:
+            raise AuthenticationFailed(f"service account UID ({there}) does not match claim ({uid})")
+
+    def _check_bound(
+        self, found: _Verified, resource: str, kind: str, namespace: str, claimed: Mapping[str, Any], now: float
+    ) -> None:
+        known = self._look_up(found, resource, namespace, _text(claimed, "name"))
+        if known is None or _is_gone(known[1], now):
+            raise AuthenticationFailed(_INVALIDATED)
+        uid = _text(claimed, "uid")
+        if known[0] != uid:
+            raise AuthenticationFailed(
+                f"{kind} UID ({known[0]}) does not match service account {kind} ref claim ({uid})"
+            )
+
+    def _look_up(self, found: _Verified, resource: str, namespace: str, name: str) -> tuple[str, float | None] | None:
+        """The uid of an object, and when it was deleted; L{None} when it is not there."""
+        store = self._find_stores().find("", resource)
+        record = None if store is None else store.cache.get(store.key(namespace, name))
+        if record is None:
+            return None
+        seen = found.seen.get(resource)
+        if seen is None or seen[0] is not record:
+            meta = orjson.loads(record.item)["metadata"]
+            deleted = meta.get("deletionTimestamp")
+            at = seconds_since_epoch(deleted) if deleted else None
+            seen = found.seen[resource] = (record, meta["uid"], at)
+        return seen[1:]
+
+
+class _Expired(AuthenticationFailed):
+    """It never becomes good again."""
+
+
+def _check_times(claims: JSONObject, now: float) -> None:
+    expires, begins, issued = (_time(claims, name) for name in ("exp", "nbf", "iat"))
+    if begins is not None and now + LEEWAY < begins:
+        raise AuthenticationFailed("service account token is not valid yet")
+    if expires is not None and now - LEEWAY > expires:
+        raise _Expired("service account token has expired")
+    if issued is not None and now + LEEWAY < issued:
+        raise AuthenticationFailed("service account token is issued in the future")
+
+
+def _time(claims: JSONObject, name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise AuthenticationFailed(f"the {name} claim is no time")
+    return value
+
+
+def _is_gone(deleted: float | None, now: float | None) -> bool:
+    """Whether a deletion counts; without a time all do."""
+    return deleted is not None and (now is None or deleted < now - LEEWAY)
+
+
+def _user_of(namespace: str, name: str, uid: str, extra: Mapping[str, tuple[str, ...]]) -> UserInfo:
+    user = service_account_user(namespace, name)
+    return authenticated(UserInfo(user, uid, service_account_groups(namespace), extra))
+
+
+def _decoded(part: bytes) -> bytes:
+    return urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str:
+    value = claims.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _listed(audiences: Sequence[Any]) -> str:
+    return f"[{' '.join(quoted(str(audience)) for audience in audiences)}]"
+
+
+def make(options: Any, server: Any) -> ServiceAccountTokens | None:
+    """Over the server's keys, and its stores, which are there when the first request comes."""
+    if not server.token_keys:
+        return None
+    issuers = options["service-account-issuer"]
+    return ServiceAccountTokens(
+        server.token_keys,
+        issuers,
+        options["api-audiences"] or issuers,
+        lambda: server.stores,
+        lookup=options["service-account-lookup"],
+    )

@@ -1,0 +1,107 @@
+"""What others need for verifying our service account tokens: the documents of OpenID Connect Discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from twisted.logger import Logger
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..api.errors import APIStatusError
+from ..registry.tokenkeys import TokenKey
+from ..resources.layer import Layer
+from ..resources.negotiation import check_router
+from .site import KubeRequest
+
+CONFIGURATION = "/.well-known/openid-configuration"
+KEYS = "/openid/v1/jwks"
+
+_log = Logger()
+
+
+class BadIssuer(ValueError):
+    """An issuer whom there can be no such documents about."""
+
+
+class PublicDocument(Resource):
+    """A document that is made when somebody first asks for it, and that clients may keep for an hour."""
+
+    isLeaf = True
+
+    def __init__(self, path: str, media_type: str, make: Callable[[], Any]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._path = path.strip("/")
+        self._media_type = media_type
+        self._make = make
+        self._body: bytes | None = None
+
+    def render(self, request: KubeRequest) -> Any:
+        """Answer GET on the path itself."""
+        try:
+            if request.info.path.strip("/") != self._path:
+                raise APIStatusError.path_not_found()
+            if request.method != b"GET":
+                raise APIStatusError.method_not_allowed()
+            check_router(request.header(b"accept"), (self._media_type,))
+        except APIStatusError as error:
+            request.fail(error)
+        else:
+            if self._body is None:
+                self._body = orjson.dumps(self._make())
+            request.setHeader(b"Cache-Control", b"public, max-age=3600")
+            request.respond(200, self._body, self._media_type.encode())
+        return NOT_DONE_YET
+
+
+def check_issuer(issuer: str, jwks_uri: str) -> None:
+    """
+    Have only what clients can look up.
+
+    @raise BadIssuer: The text says why not.
+    """
+    if not issuer:
+        raise BadIssuer("empty issuer URL")
+    for what, url in (("issuer URL", issuer), ("jwksURI", jwks_uri)):
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise BadIssuer(f"{what} can not be read: {error}") from error
+        if url and parts.scheme != "https":
+            raise BadIssuer(f"{what} must use https scheme, got: {url}")
+        if what == "issuer URL" and (parts.query or parts.fragment):
+            raise BadIssuer(f"issuer URL may not include a query or a fragment, got: {url}")
+
+
+def serve_documents(layer: Layer, options: Any, keys: Sequence[TokenKey], address: Callable[[], str]) -> None:
+    """
+    Have a layer answer for both documents, if the issuer is one that they can be about.
+
+    @param address: Where clients find this server, once it listens: host and port.
+    """
+    issuer = options["service-account-issuer"][0]
+    jwks_uri = options["service-account-jwks-uri"]
+    try:
+        check_issuer(issuer, jwks_uri)
+    except BadIssuer as error:
+        _log.warn("there is no discovery of the issuer of service account tokens: {why}", why=str(error))
+        return
+
+    def configuration() -> Any:
+        return {
+            "issuer": issuer,
+            "jwks_uri": jwks_uri or f"https://{address()}{KEYS}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted({key.algorithm for key in keys}),
+        }
+
+    def key_set() -> Any:
+        return {"keys": [key.as_jwk() for key in keys]}
+
+    layer.claim_below(CONFIGURATION, PublicDocument(CONFIGURATION, "application/json", configuration))
+    layer.claim_below(KEYS, PublicDocument(KEYS, "application/jwk-set+json", key_set))

@@ -1,0 +1,315 @@
+"""Tests for L{kubetwist.authentication.serviceaccounts}."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from twisted.internet.defer import Deferred
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.options import DeleteOptions
+from kubetwist.api.resource import UserInfo
+from kubetwist.api.times import seconds_since_epoch
+from kubetwist.authentication import serviceaccounts
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.serviceaccounts import ServiceAccountTokens
+from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.interfaces import IAuthenticator
+from kubetwist.registry.tokenkeys import load_token_keys
+from kubetwist.registry.tokens import TokenIssuer, token_claims
+from tests.registry.storetools import StoreTestCase
+from tests.resources.server import pod
+from tests.tokenkeys import private_pem, public_pem
+
+NOW = 1_800_000_000
+HERE = "https://here"
+KEY = private_pem(ec.generate_private_key(ec.SECP256R1()))
+OTHER = rsa.generate_private_key(65537, 2048)
+
+
+class Request:
+    """As much of a request as authenticators look at."""
+
+    def __init__(self, token: str | None) -> None:
+        self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
+
+
+class TokenCase(StoreTestCase):
+    """A test with an account and its tokens."""
+
+    resources = ("serviceaccounts", "pods", "secrets", "nodes")
+
+    def setUp(self) -> None:
+        """An account, whose tokens are known."""
+        super().setUp()
+        self.now = float(NOW)
+        self.account = self.made(self.store("serviceaccounts"), {"metadata": {"name": "robot"}})
+        self.issuer = TokenIssuer.load(KEY, HERE, [HERE])
+        self.tokens = self.authenticator()
+
+    def authenticator(self, *keys: bytes, **options: Any) -> ServiceAccountTokens:
+        """One that accepts the tokens of these keys."""
+        known = [key for pem in keys or (KEY,) for key in load_token_keys(pem)]
+        options.setdefault("audiences", (HERE,))
+        made = ServiceAccountTokens(
+            known, [HERE, "https://before"], find_stores=lambda: self.stores, now=lambda: self.now, **options
+        )
+        verifyObject(IAuthenticator, made)
+        return made
+
+    def claims(self, seconds: int = 600, audiences: Any = (HERE,), **bound: Any) -> dict[str, Any]:
+        """What a token of the account says."""
+        return token_claims(self.account, bound, audiences, NOW, seconds)
+
+    def token(self, **changes: Any) -> str:
+        """A token, in which some claims are others; L{None} leaves one out."""
+        claims = {**self.claims(), **changes}
+        return self.issuer.sign({name: value for name, value in claims.items() if value is not None})
+
+    def user(self, token: str | None) -> UserInfo | None:
+        """Whose it is."""
+        return self.tokens.authenticate(Request(token))
+
+    def refused(self, token: str) -> str:  # type: ignore[override]
+        """Why it is refused."""
+        return str(self.assertRaises(AuthenticationFailed, self.user, token))
+
+    def remove(self, resource: str, name: str) -> None:
+        """Have an object gone at once, or marked as deleted where something holds it."""
+        deletion = self.store(resource).delete(self.scope, name, DeleteOptions(grace_period_seconds=0))
+        self.successResultOf(Deferred.fromCoroutine(deletion))
+
+
+class SignatureTests(TokenCase):
+    """Who signed a token, and how."""
+
+    def test_user(self) -> None:
+        """A good token tells the account, its groups and which token it is."""
+        claims = self.claims()
+        self.assertEqual(
+            self.user(self.issuer.sign(claims)),
+            UserInfo(
+                "system:serviceaccount:default:robot",
+                self.account["metadata"]["uid"],
+                ("system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"),
+                {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)},
+            ),
+        )
+
+    def test_somebody_elses(self) -> None:
+        """What is no token of a known issuer is not ours to judge."""
+        for token in (None, "", "abc", "a.b.c", "e30.e30.", self.token(iss="https://elsewhere")):
+            self.assertIsNone(self.user(token), token)
+
+    def test_other_issuer(self) -> None:
+        """Tokens of all issuers that are named are accepted, whoever issues now."""
+        self.assertIsNotNone(self.user(self.token(iss="https://before")))
+
+    def test_wrong_key(self) -> None:
+        """A key that is not known has no say, whatever it is called."""
+        forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")
+        self.assertIn("error in cryptographic primitive", self.refused(forged))
+        (known,) = load_token_keys(KEY)
+        forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256", headers={"kid": known.key_id})
+        self.assertIn("error in cryptographic primitive", self.refused(forged))
+        forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256", headers={"kid": "another"})
+        self.assertEqual(self.refused(forged), "invalid signature, no keys found")
+
+    def test_wrong_algorithm(self) -> None:
+        """A token does not choose how it is verified: no signature, or one with the public key as a secret, is none."""
+        claims = {**self.claims(), "iss": HERE}
+        self.assertIn("cryptographic", self.refused(jwt.encode(claims, None, algorithm="none")))
+        key = rsa.generate_private_key(65537, 2048)
+        self.tokens = self.authenticator(public_pem(key))
+        (known,) = load_token_keys(public_pem(key))
+        secret = known.as_jwk()["n"]
+        for algorithm, signer in (("HS256", secret), ("PS256", key), ("RS512", key)):
+            self.assertIn("cryptographic", self.refused(jwt.encode(claims, signer, algorithm=algorithm)), algorithm)
+        self.assertIsNotNone(self.user(jwt.encode(claims, key, algorithm="RS256")))
+
+    def test_changed(self) -> None:
+        """What was signed is what counts."""
+        head, body, signature = self.token().split(".")
+        other = self.token(sub="system:serviceaccount:default:other").split(".")[1]
+        self.assertIn("cryptographic", self.refused(f"{head}.{other}.{signature}"))
+        self.assertIn("cryptographic", self.refused(f"{head}.{body}.{signature[:-4]}AAAA"))
+
+    def test_rotation(self) -> None:
+        """With several keys, tokens of all of them are good, with or without a key's name in the token."""
+        self.tokens = self.authenticator(public_pem(OTHER), KEY)
+        self.assertIsNotNone(self.user(self.token()))
+        self.assertIsNotNone(self.user(jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")))
+
+    def test_bounded(self) -> None:
+        """Only so many tokens are remembered, and bad ones are not."""
+        self.patch(serviceaccounts, "REMEMBERED", 3)
+        for number in range(5):
+            self.user(self.token(jti=str(number)))
+        forged = jwt.encode({**self.claims(), "iss": HERE}, OTHER, algorithm="RS256")
+        self.refused(forged)
+        self.assertEqual(len(self.tokens._known), 3)
+
+    def test_remembered(self) -> None:
+        """A token that is shown again is not verified again."""
+        token = self.token()
+        first = self.user(token)
+        self.tokens._keys = ()
+        self.assertIs(self.user(token), first)
+
+
+class ClaimTests(TokenCase):
+    """When a token is good, and for whom."""
+
+    def test_times(self) -> None:
+        """A token is good from its beginning to its end, with a minute for clocks that differ."""
+        token = self.token(nbf=NOW + 100, exp=NOW + 200)
+        for now, why in (
+            (NOW + 39, "service account token is not valid yet"),
+            (NOW + 40, None),
+            (NOW + 260, None),
+            (NOW + 261, "service account token has expired"),
+        ):
+            self.now = float(now)
+            if why is None:
+                self.assertIsNotNone(self.user(token))
+            else:
+                self.assertEqual(self.refused(token), why)
+        self.assertEqual(len(self.tokens._known), 0)
+        self.assertIn("in the future", self.refused(self.token(iat=NOW + 400, exp=NOW + 1000)))
+        self.assertIn("is no time", self.refused(self.token(exp="tomorrow")))
+
+    def test_audiences(self) -> None:
+        """A token for others is not good here; one that names nobody is for this server."""
+        self.assertEqual(
+            self.refused(self.token(aud=["vault", "x"])),
+            f'token audiences ["vault" "x"] is invalid for the target audiences ["{HERE}"]',
+        )
+        for audiences in ([HERE, "vault"], HERE, None, []):
+            self.assertIsNotNone(self.user(self.token(aud=audiences)), audiences)
+
+    def test_review(self) -> None:
+        """Whoever reviews a token may ask for another audience, and is told which are the token's."""
+        union = AuthenticatorUnion([self.tokens])
+        token = self.token(aud=["vault", "x", HERE])
+        found = union.user_of_token(token, ["other", "x", "vault"])
+        self.assertEqual(found, TokenFinding(self.user(token), ("vault", "x")))
+        self.assertIn("is invalid for the target audiences", union.user_of_token(token, ["other"]).error)
+
+    def test_odd_claims(self) -> None:
+        """Claims of another form than ours name nobody."""
+        for private in (None, "x", {"namespace": ["x"]}, {"namespace": "default", "serviceaccount": {"name": {}}}):
+            self.assertEqual(self.refused(self.token(**{"kubernetes.io": private})), 'serviceaccounts "" not found')
+
+
+class LiveTests(TokenCase):
+    """What a token names must be there."""
+
+    def test_deleted_account(self) -> None:
+        """A token ends with its account, even when it was good before, and one of the same name is another."""
+        token = self.token()
+        self.assertIsNotNone(self.user(token))
+        self.remove("serviceaccounts", "robot")
+        self.assertEqual(self.refused(token), 'serviceaccounts "robot" not found')
+        made = self.made(self.store("serviceaccounts"), {"metadata": {"name": "robot"}})
+        uids = made["metadata"]["uid"], self.account["metadata"]["uid"]
+        self.assertEqual(self.refused(token), "service account UID ({}) does not match claim ({})".format(*uids))
+
+    def test_account_being_deleted(self) -> None:
+        """Something that waits for its finalizers counts as gone after a minute."""
+        meta = {"name": "held", "finalizers": ["example.com/hold"]}
+        self.account = self.made(self.store("serviceaccounts"), {"metadata": meta})
+        self.remove("serviceaccounts", "held")
+        deleted = self.stores.lookup("", "serviceaccounts", "default", "held")["metadata"]["deletionTimestamp"]
+        at = seconds_since_epoch(deleted)
+        claims = {**self.claims(3600), "exp": at + 3600, "nbf": at, "iat": at}
+        token = self.issuer.sign(claims)
+        self.now = at + 59.0
+        self.assertIsNotNone(self.user(token))
+        self.now = at + 61.0
+        self.assertEqual(self.refused(token), "service account default/held has been deleted")
+
+    def test_pod(self) -> None:
+        """A token that is bound to a pod tells it and its node, and ends with the pod alone."""
+        running = pod("p")
+        made = self.made(self.store("pods"), running)
+        node = {"metadata": {"name": "n", "uid": "u"}}
+        token = self.issuer.sign(self.claims(pod=made, node=node))
+        user = self.user(token)
+        assert user is not None
+        prefix = "authentication.kubernetes.io/"
+        self.assertEqual(user.extra[f"{prefix}pod-name"], ("p",))
+        self.assertEqual(user.extra[f"{prefix}pod-uid"], (made["metadata"]["uid"],))
+        self.assertEqual(user.extra[f"{prefix}node-name"], ("n",))
+        self.assertEqual(user.extra[f"{prefix}node-uid"], ("u",))
+        self.remove("pods", "p")
+        self.assertEqual(self.refused(token), "service account token has been invalidated")
+        again = self.made(self.store("pods"), pod("p"))["metadata"]["uid"]
+        was = made["metadata"]["uid"]
+        self.assertEqual(self.refused(token), f"pod UID ({again}) does not match service account pod ref claim ({was})")
+
+    def test_secret_and_node(self) -> None:
+        """So do tokens that are bound to a secret, or to a node."""
+        for resource, kind in (("secrets", "secret"), ("nodes", "node")):
+            made = self.made(self.store(resource), {"metadata": {"name": "x"}})
+            token = self.issuer.sign(self.claims(**{kind: made}))
+            self.assertIsNotNone(self.user(token))
+            self.remove(resource, "x")
+            self.assertEqual(self.refused(token), "service account token has been invalidated")
+
+
+class LegacyTests(TokenCase):
+    """Tokens that stand in secrets."""
+
+    def legacy(self, **changes: str) -> str:
+        """Such a token; the secret is not made."""
+        prefix = "kubernetes.io/serviceaccount/"
+        claims = {
+            "iss": "kubernetes/serviceaccount",
+            "sub": "system:serviceaccount:default:robot",
+            f"{prefix}namespace": "default",
+            f"{prefix}secret.name": "s",
+            f"{prefix}service-account.name": "robot",
+            f"{prefix}service-account.uid": self.account["metadata"]["uid"],
+        }
+        claims.update(changes)
+        return self.issuer.sign(claims)
+
+    def keep(self, token: str, **meta: Any) -> None:
+        """Make the secret."""
+        data = {"token": b64encode(token.encode()).decode()}
+        self.made(self.store("secrets"), {"metadata": {"name": "s", **meta}, "data": data})
+
+    def test_good(self) -> None:
+        """Such a token is good while it stands in its secret."""
+        token = self.legacy()
+        self.assertEqual(self.refused(token), "service account token has been invalidated")
+        self.keep(token)
+        user = self.user(token)
+        assert user is not None
+        self.assertEqual((user.name, user.extra), ("system:serviceaccount:default:robot", {}))
+        self.remove("secrets", "s")
+        self.assertEqual(self.refused(token), "service account token has been invalidated")
+        self.keep("another")
+        self.assertEqual(self.refused(token), "service account token does not match server's copy")
+
+    def test_marked(self) -> None:
+        """A secret can be marked so that its token is no longer good."""
+        token = self.legacy()
+        self.keep(token, labels={"kubernetes.io/legacy-token-invalid-since": "2026-01-01"})
+        self.assertIn("has been marked invalid", self.refused(token))
+
+    def test_claims(self) -> None:
+        """Everything must be named, and the subject be the account."""
+        self.assertEqual(self.refused(self.legacy(sub="system:serviceaccount:default:x")), "sub claim is invalid")
+        self.assertEqual(
+            self.refused(self.legacy(**{"kubernetes.io/serviceaccount/namespace": ""})), "namespace claim is missing"
+        )
+
+    def test_without_lookup(self) -> None:
+        """Without --service-account-lookup the signature is enough."""
+        self.tokens = self.authenticator(lookup=False)
+        self.assertIsNotNone(self.user(self.legacy()))

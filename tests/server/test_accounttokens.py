@@ -1,0 +1,120 @@
+"""Service account tokens over HTTP: issued, shown, reviewed and, in the end, no longer good."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.authentication.bearer import UnclaimedTokens
+from kubetwist.authentication.serviceaccounts import make
+from kubetwist.authentication.union import AuthenticatorUnion
+from kubetwist.filters.stack import with_filters
+from kubetwist.registry.tokenkeys import load_token_keys
+from kubetwist.registry.tokens import TokenIssuer
+from kubetwist.resources.apis import ServerContext
+from kubetwist.resources.install import Installer
+from kubetwist.resources.layer import Layer
+from kubetwist.resources.watching import Flusher
+from kubetwist.server.chain import NotFound
+from kubetwist.server.site import traverse
+from tests.registry.rbacserver import Tokens
+from tests.resources.server import Server, definitions
+from tests.server.harness import Allow, make_site
+from tests.tokenkeys import private_pem
+
+HERE = "https://here"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+REVIEWS = "/apis/authentication.k8s.io/v1"
+
+
+class TokenServer(Server):
+    """As L{Server}, with service account tokens besides the known users'."""
+
+    def __init__(self) -> None:
+        super().__init__("serviceaccounts", "tokenreviews", "selfsubjectreviews")
+        key = private_pem(ec.generate_private_key(ec.SECP256R1()))
+        self.token_keys = load_token_keys(key)
+        options = {"service-account-issuer": (HERE,), "api-audiences": (), "service-account-lookup": True}
+        union = AuthenticatorUnion([make(options, self), Tokens(), UnclaimedTokens()])
+        layer = Layer("tokens", NotFound())
+        context = ServerContext(self.authorizer, union.user_of_token, TokenIssuer.load(key, HERE, [HERE]))
+        installer = Installer(
+            layer,
+            self.stores,
+            definitions(),
+            self.clock,
+            Flusher(self.clock),
+            context=context,
+            in_thread=self._in_thread,
+        )
+        installer.install(self.infos)
+        handler = with_filters(traverse(layer), reactor=self.clock, authenticator=union, authorizer=Allow())
+        self.site = make_site(handler, self.clock)
+
+    def ask(self, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request with a token; its status, and the decoded body of its answer."""
+        return self.client().ask(method, path, body, Authorization=f"Bearer {token}", User_Agent="tester/1")
+
+
+class AccountTokenTests(SynchronousTestCase):
+    """One account and its tokens."""
+
+    def setUp(self) -> None:
+        """The account."""
+        self.server = TokenServer()
+        code, _ = self.server.ask("admin", "POST", ACCOUNTS, {"metadata": {"name": "robot"}})
+        self.assertEqual(code, 201)
+
+    def request(self, **spec: Any) -> Any:
+        """What comes of asking for a token."""
+        code, answer = self.server.ask("admin", "POST", f"{ACCOUNTS}/robot/token", {"spec": spec})
+        self.assertEqual(code, 201, answer)
+        return answer
+
+    def test_user(self) -> None:
+        """Whoever shows a token is the account, until the account is gone."""
+        token = self.request()["status"]["token"]
+        code, answer = self.server.ask(token, "POST", f"{REVIEWS}/selfsubjectreviews", {})
+        self.assertEqual(code, 201)
+        user = answer["status"]["userInfo"]
+        self.assertEqual(user["username"], "system:serviceaccount:default:robot")
+        self.assertIn("system:serviceaccounts:default", user["groups"])
+        self.assertEqual(self.server.ask("admin", "DELETE", f"{ACCOUNTS}/robot")[0], 200)
+        self.assertEqual(self.server.ask(token, "POST", f"{REVIEWS}/selfsubjectreviews", {})[0], 401)
+
+    def test_review(self) -> None:
+        """A review tells for whom of those that were asked for a token is meant, and else what is wrong."""
+        token = self.request(audiences=["vault", "x"])["status"]["token"]
+        self.assertEqual(self.server.ask(token, "GET", ACCOUNTS)[0], 401)
+
+        def status(**spec: Any) -> Any:
+            code, answer = self.server.ask("admin", "POST", f"{REVIEWS}/tokenreviews", {"spec": spec})
+            self.assertEqual(code, 201)
+            return answer["status"]
+
+        good = status(token=token, audiences=["other", "vault"])
+        self.assertTrue(good["authenticated"])
+        self.assertEqual(good["audiences"], ["vault"])
+        self.assertEqual(good["user"]["username"], "system:serviceaccount:default:robot")
+        bad = status(token=token)
+        why = f'token audiences ["vault" "x"] is invalid for the target audiences ["{HERE}"]'
+        self.assertEqual(bad, {"user": {}, "error": f"[invalid bearer token, {why}]"})
+
+    def test_ownership(self) -> None:
+        """The answer tells who asked for what; what was left out is asked for, too, where it has a default."""
+        (entry,) = self.request()["metadata"]["managedFields"]
+        self.assertEqual(entry["fieldsV1"], {"f:spec": {"f:expirationSeconds": {}}})
+        self.assertEqual(
+            (entry["manager"], entry["operation"], entry["apiVersion"], entry["subresource"]),
+            ("tester", "Update", "authentication.k8s.io/v1", "token"),
+        )
+
+    def test_elsewhere(self) -> None:
+        """A request that names another namespace is refused before anything else of it is looked at."""
+        body = {"metadata": {"name": "x", "namespace": "other"}}
+        code, answer = self.server.ask("admin", "POST", f"{ACCOUNTS}/robot/token", body)
+        self.assertEqual(code, 400)
+        self.assertIn("does not match the namespace sent on the request", answer["message"])
