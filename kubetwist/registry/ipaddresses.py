@@ -27,7 +27,7 @@ FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 #: What L{MANAGED_BY} says of those that are ours.
 ALLOCATOR: Final = "ipallocator.k8s.io"
-_FIELDS: Final = {
+_FIELDS: Final[JSONObject] = {
     "f:metadata": {"f:labels": {".": {}, f"f:{FAMILY}": {}, f"f:{MANAGED_BY}": {}}},
     "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
 }

@@ -160,7 +160,7 @@ def in_scope(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> b
 
 
 def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
-    scope = wanted.get("scopeName")
+    scope: str = wanted.get("scopeName") or ""
     if scope in ("Terminating", "NotTerminating"):
         return (spec.get("activeDeadlineSeconds") is not None) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
@@ -173,7 +173,7 @@ def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
             return bool(name)
         if operator == "DoesNotExist":
             return not name
-        return (name in (wanted.get("values") or ())) == (operator == "In")
+        return bool(name in (wanted.get("values") or ())) == bool(operator == "In")
     return False
 
 

@@ -43,6 +43,11 @@ class ServiceHold(Hold):
         """See L{Hold.cancel}."""
         self._allocator.cancel(self._reservation)
 
+    def lose(self, address: str) -> None:
+        """Somebody else has this address: it stays taken, whatever becomes of the write."""
+        self._reservation.ips = [one for one in self._reservation.ips if canonical(one) != address]
+        self._allocator.learn_address(address)
+
 
 class Goodbye(Hold):
     """What goes with a service that is deleted."""
@@ -105,7 +110,8 @@ class ServiceStore(Store):
             if error.key == self.path(key):
                 raise
             # Somebody made the address's object at this very moment.
-            self.context.services.learn_address(error.key.rpartition("/")[2])
+            assert isinstance(hold, ServiceHold)
+            hold.lose(error.key.rpartition("/")[2])
             why = "failed to allocate a serviceIP: provided IP is already allocated"
             raise APIStatusError.internal(why) from None
 

@@ -405,27 +405,17 @@ class ServiceTests(SynchronousTestCase):
             ],
         )
 
-    def test_endpoints_are_repacked(self) -> None:
-        """Subsets with the same ports become one; what is ready anywhere is ready."""
-        endpoints = made(
-            "",
-            "Endpoints",
-            subsets=[
-                {"addresses": [{"ip": "10.1.0.2"}], "ports": [{"port": 80}]},
-                {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80}]},
-            ],
-        )
+    def test_endpoints_stay_as_written(self) -> None:
+        """Subsets are neither joined nor sorted; special addresses are refused even where they are none at all."""
+        subsets = [
+            {"addresses": [{"ip": "10.1.0.2"}], "ports": [{"port": 80, "protocol": "TCP"}]},
+            {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80, "protocol": "TCP"}]},
+        ]
+        endpoints = made("", "Endpoints", subsets=[dict(one) for one in subsets])
         strategy_for("", "Endpoints").canonicalize(endpoints)
-        self.assertEqual(
-            endpoints["subsets"],
-            [
-                {
-                    "addresses": [{"ip": "10.1.0.2"}],
-                    "notReadyAddresses": [{"ip": "10.1.0.1"}],
-                    "ports": [{"port": 80, "protocol": "TCP"}],
-                }
-            ],
-        )
+        self.assertEqual(endpoints["subsets"], subsets)
+        found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "words"}, {"ip": "127.0.0.1"}]}])
+        self.assertEqual(len(found), 3)
 
 
 class ConfigTests(SynchronousTestCase):

@@ -1,0 +1,42 @@
+"""Gives ingresses that name no class the cluster's default one."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..interfaces import IMutatingAdmission
+from .defaultstorageclass import newest_default
+
+DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
+_OLD_CLASS: Final = "kubernetes.io/ingress.class"
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class DefaultIngressClass:
+    """See kubernetes, C{plugin/pkg/admission/network/defaultingressclass/admission.go}."""
+
+    name: ClassVar[str] = "DefaultIngressClass"
+
+    def handles(self, operation: str) -> bool:
+        """Creating; later the class is what its user makes it."""
+        return operation == "CREATE"
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        ingress = attributes.object
+        if attributes.resource != "ingresses" or attributes.group != "networking.k8s.io" or attributes.subresource:
+            return
+        if ingress is None or ingress["spec"].get("ingressClassName") is not None:
+            return
+        if _OLD_CLASS in (ingress["metadata"].get("annotations") or {}):
+            return
+        classes = attributes.context.lookup_all("networking.k8s.io", "ingressclasses", "")
+        chosen = newest_default(classes, (DEFAULT,))
+        if chosen is not None:
+            ingress["spec"]["ingressClassName"] = chosen["metadata"]["name"]

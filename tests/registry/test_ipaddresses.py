@@ -1,0 +1,133 @@
+"""Tests for L{kubetwist.registry.ipaddresses}: the objects of addresses, written with the services that have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.options import CreateOptions
+from kubetwist.registry.ipaddresses import ALLOCATOR, MANAGED_BY, IPAddressStore
+from kubetwist.storage.errors import StorageUnavailable
+from tests.registry.storetools import StoreTestCase
+
+
+def service(name: str, address: str = "", **spec: Any) -> dict[str, Any]:
+    """A service."""
+    given = {"clusterIP": address} if address else {}
+    return {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}], **given, **spec}}
+
+
+class IPAddressTests(StoreTestCase):
+    """Addresses of services."""
+
+    resources = ("services", "ipaddresses")
+
+    def setUp(self) -> None:
+        """Both stores."""
+        super().setUp()
+        self.services = self.store("services")
+        addresses = self.store("ipaddresses", "networking.k8s.io")
+        assert isinstance(addresses, IPAddressStore)
+        self.addresses = addresses
+
+    def address(self, name: str) -> Any:
+        """One address's object."""
+        return self.stored(self.addresses, name, "")
+
+    def test_comes_and_goes(self) -> None:
+        """The object is there as long as the service is, and says whose the address is."""
+        made = self.made(self.services, service("s"))
+        ip = made["spec"]["clusterIP"]
+        obj = self.address(ip)
+        self.assertEqual(obj["spec"]["parentRef"], {"resource": "services", "namespace": "default", "name": "s"})
+        self.assertEqual(obj["metadata"]["labels"][MANAGED_BY], ALLOCATOR)
+        self.assertEqual(obj["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+        self.delete(self.services, "s")
+        self.assertIsNone(self.address(ip))
+        self.assertFalse(self.stores.services.ips["IPv4"].has(ip))
+
+    def test_type_change(self) -> None:
+        """An update that lets an address go deletes its object."""
+        made = self.made(self.services, service("s"))
+        ip = made["spec"]["clusterIP"]
+        made["spec"] = {"type": "ExternalName", "externalName": "example.org"}
+        self.services.strategy.default(made)
+        self.put(self.services, made)
+        self.assertIsNone(self.address(ip))
+
+    def test_headless(self) -> None:
+        """A service without an address has no such object, and a dry run makes none."""
+        self.made(self.services, service("h", "None"))
+        self.made(self.services, service("d"), dry_run=True)
+        self.assertEqual(self.addresses.cache.list().records, [])
+
+    def test_failed_write(self) -> None:
+        """When the service can not be written, neither is its address's object, and the address is free."""
+
+        def fail() -> None:
+            raise StorageUnavailable("gone")
+
+        self.meddler(self.services).before.append(fail)
+        obj = service("s", "10.0.0.7")
+        self.services.strategy.default(obj)
+        self.failureResultOf(
+            Deferred.fromCoroutine(self.services.create(self.scope, obj, CreateOptions())), StorageUnavailable
+        )
+        self.assertIsNone(self.address("10.0.0.7"))
+        self.assertFalse(self.stores.services.ips["IPv4"].has("10.0.0.7"))
+
+    def test_clients_own(self) -> None:
+        """An address that a client has taken is not given to services, until the client lets it go."""
+        parent = {"resource": "gateways", "group": "example.org", "name": "g"}
+        self.made(self.addresses, {"metadata": {"name": "10.0.0.9"}, "spec": {"parentRef": parent}})
+        obj = service("s", "10.0.0.9")
+        self.services.strategy.default(obj)
+        error = self.refused(self.services.create(self.scope, obj, CreateOptions()))
+        self.assertEqual(error.code, 422)
+        self.assertIn("already allocated", error.message)
+        self.delete(self.addresses, "10.0.0.9")
+        self.made(self.services, service("s", "10.0.0.9"))
+
+    def test_client_first(self) -> None:
+        """An address whose object somebody makes while a service is written with it stays theirs after the refusal."""
+        others = self.addresses.taking("10.0.0.9", "default", "other")
+        self.meddler(self.services).before.append(lambda: self.server.backend.commit([others]))
+        obj = service("s", "10.0.0.9")
+        self.services.strategy.default(obj)
+        error = self.refused(self.services.create(self.scope, obj, CreateOptions()))
+        self.assertIn("already allocated", error.message)
+        self.assertTrue(self.stores.services.ips["IPv4"].has("10.0.0.9"))
+
+    def test_deleted_by_a_client(self) -> None:
+        """An address whose object somebody deletes stays the service's, and can still go with it."""
+        self.made(self.services, service("s", "10.0.0.9"))
+        self.delete(self.addresses, "10.0.0.9")
+        self.assertTrue(self.stores.services.ips["IPv4"].has("10.0.0.9"))
+        self.delete(self.services, "s")
+        self.assertFalse(self.stores.services.ips["IPv4"].has("10.0.0.9"))
+
+    def test_repair(self) -> None:
+        """At start missing objects are made, and ours that no service has are deleted; clients' own stay."""
+        self.made(self.services, service("s", "10.0.0.9"))
+        self.delete(self.addresses, "10.0.0.9")
+        self.successResultOf(self.server.backend.commit([self.addresses.taking("10.0.0.8", "default", "gone")]))
+        parent = {"resource": "gateways", "group": "example.org", "name": "g"}
+        self.made(self.addresses, {"metadata": {"name": "10.0.0.7"}, "spec": {"parentRef": parent}})
+        self.successResultOf(Deferred.fromCoroutine(self.addresses.repair()))
+        names = [record.name for record in self.addresses.cache.list().records]
+        self.assertEqual(names, ["10.0.0.7", "10.0.0.9"])
+
+    def test_loaded(self) -> None:
+        """After a restart what is stored is known to be taken."""
+        self.made(self.services, service("s", "10.0.0.9", type="NodePort"))
+        allocator = self.stores.services
+        port = self.stored(self.services, "s")["spec"]["ports"][0]["nodePort"]
+        allocator.release_address("10.0.0.9")
+        allocator.ports.release(port)
+        self.services.loaded()
+        self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9"))
+        self.assertTrue(allocator.ports.has(port))
+        allocator.release_address("10.0.0.9")
+        self.addresses.loaded()
+        self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9"))
