@@ -11,7 +11,9 @@ from attrs import define
 from twisted.internet.interfaces import IReactorTime
 
 from ..admission.chain import build_chain
+from ..api.resource import GroupVersion
 from ..controllers.customresources import DefinitionController
+from ..controllers.registration import Registration
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
 from ..registry.aggregation import Aggregation
@@ -48,12 +50,13 @@ class ServerContext:
     What storage objects without objects of their own ask the server for.
 
     @ivar authorizer: Decides what access reviews ask.
-    @ivar user_of_token: Whose token this is, for token reviews; L{None} when nobody's.
+    @ivar user_of_token: Whose token this is, and for whom, for token reviews:
+        L{kubetwist.server.config.ServerConfig.user_of_token}.
     @ivar token_issuer: Issues service account tokens; L{None} without one.
     """
 
     authorizer: IAuthorizer
-    user_of_token: Callable[[str], Any]
+    user_of_token: Callable[..., Any]
     token_issuer: Any = None
 
 
@@ -90,6 +93,7 @@ class APIs:
         self._installers: dict[str, Installer] = {}
         self._custom: CustomResources | None = None
         self._definition_controller: DefinitionController | None = None
+        self._registration: Registration | None = None
 
     def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = ()) -> None:
         """
@@ -141,6 +145,10 @@ class APIs:
             self.flusher,
             min_request_timeout=self._min_request_timeout,
         )
+        services = self.stores.find(AGGREGATOR_GROUP, "apiservices")
+        if services is not None:
+            installed = self._installers[extensions.name].installed
+            self._registration = Registration(services, self._custom.group_versions, installed.subscribe, self.reactor)
         gvk = store.gvk
         fields = FieldManager(
             gvk,
@@ -151,14 +159,22 @@ class APIs:
         )
         self._definition_controller = DefinitionController(store, self._custom, self.reactor, fields)
 
+    def built_in(self, group_version: GroupVersion) -> bool:
+        """Whether a group-version is the server's own, and does not come from a definition."""
+        return self._custom is None or group_version not in self._custom.group_versions()
+
     async def start(self) -> None:
         """Fill the watch caches; nothing can be served before, custom resources included."""
         await self.stores.start()
         if self._definition_controller is not None:
             self._definition_controller.start()
+        if self._registration is not None:
+            self._registration.start()
 
     def stop(self) -> None:
         """End the watches and let go of the backend."""
+        if self._registration is not None:
+            self._registration.stop()
         if self._definition_controller is not None:
             self._definition_controller.stop()
         if self._custom is not None:
@@ -266,5 +282,7 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
         aggregator,
         "kube-apiserver-autoregistration",
         ("apiregistration.k8s.io", "apiservices"),
-        lambda stores: bootstrap.api_services(stores, installed.group_versions()),
+        lambda stores: bootstrap.api_services(
+            stores, [one for one in installed.group_versions() if apis.built_in(one)]
+        ),
     )

@@ -262,6 +262,10 @@ class CustomResources:
         self._reserved = frozenset(everything.group_versions())
         self._reserved_groups = frozenset(one.group for one in self._reserved)
 
+    def group_versions(self) -> set[GroupVersion]:
+        """What is served now."""
+        return set(self._leaves)
+
     def served(self, name: str) -> ServedResource | None:
         """What is served for the definition of a name."""
         return self._served.get(name)

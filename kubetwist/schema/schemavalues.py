@@ -23,7 +23,7 @@ from .patterns import compiled
 
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
 #: of a request and an object likewise can ask for billions.
-MOST_ALTERNATIVES: Final = 1_000_000
+MOST_ALTERNATIVES: Final = 200_000
 
 _INT32: Final = 1 << 31
 _INT64: Final = 1 << 63
@@ -73,16 +73,22 @@ class Result:
     @ivar matches: How much fitted; of several alternatives that fail, the best is told about.
     """
 
-    __slots__ = ("matches", "problems")
+    __slots__ = ("_known", "matches", "problems")
 
     def __init__(self, problems: Iterable[Problem] = (), matches: int = 0) -> None:
         self.problems = list(problems)
         self.matches = matches
+        self._known: set[str] | None = None
 
     def add(self, *problems: Problem) -> None:
         """Add what is not there yet."""
-        known = {problem.text for problem in self.problems}
-        self.problems += [problem for problem in problems if problem.text not in known]
+        known = self._known
+        if known is None:
+            known = self._known = {problem.text for problem in self.problems}
+        for problem in problems:
+            if problem.text not in known:
+                known.add(problem.text)
+                self.problems.append(problem)
 
     def merge(self, other: Result) -> None:
         """Add another's problems and matches."""
@@ -164,6 +170,7 @@ class ValueSchema:
         name = schema.get("format") or ""
         self.format = name if name and is_recognized(only, name) else ""
         self.enum: list[Any] | None = schema.get("enum") or None
+        self.choices = _Choices(self.enum or ())
         self.maximum = _number(schema.get("maximum"))
         self.exclusive_maximum = bool(schema.get("exclusiveMaximum"))
         self.minimum = _number(schema.get("minimum"))
@@ -236,7 +243,7 @@ class ValueSchema:
         """As L{check}, without the problems of what has not changed."""
         result = self.check(value, path, correlation)
         if result.problems and correlation is not None and correlation.unchanged:
-            result.problems = []
+            result = Result(matches=result.matches)
         return result
 
     def check(self, value: Any, path: str, correlation: Correlation | None = None) -> Result:
@@ -290,7 +297,7 @@ class ValueSchema:
         return Result(matches=1) if fits else Result([_type_problem(path, joined, found)])
 
     def _enum(self, value: Any, path: str) -> Result:
-        if self.enum is None or _among(value, self.enum):
+        if self.enum is None or value in self.choices:
             return Result()
         choices = [one if isinstance(one, str) else _encoded(one).decode() for one in self.enum]
         supported = ", ".join(map(quoted, choices))
@@ -448,8 +455,8 @@ def _compiled(schema: ValueSchema) -> Callable[[Any], bool]:
     if schema.all_of or schema.any_of or schema.one_of or schema.negated is not None:
         common.append(_combination(schema))
     if schema.enum is not None:
-        enum = schema.enum
-        common.append(lambda value: _among(value, enum))
+        choices = schema.choices
+        common.append(lambda value: value in choices)
     tests: dict[type, Callable[[Any], bool]] = {
         cls: _conjunction(sample, schema, [*own, *common])
         for cls, sample, own in (
@@ -635,18 +642,27 @@ def _maximum_exclusive(value: float, bound: float) -> str:
     return "" if value < bound else f"should be less than {go_text(bound)}"
 
 
-def _among(value: Any, choices: list[Any]) -> bool:
-    """Whether a value is one of an enum's; null never is, not even where the enum has it."""
-    if value is None:
-        return False
-    if isinstance(value, str):
-        return value in choices
-    if isinstance(value, bool):
-        return any(one is value for one in choices)
-    if isinstance(value, int | float):
-        return any(one == value for one in choices if not isinstance(one, bool))
-    encoded = _encoded(value)
-    return any(one.__class__ is value.__class__ and _encoded(one) == encoded for one in choices)
+class _Choices:
+    """The values of an enum, found as fast among many as among few."""
+
+    __slots__ = ("_encoded", "_flags", "_numbers", "_texts")
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        values = list(values)
+        self._texts = frozenset(one for one in values if isinstance(one, str))
+        self._flags = frozenset(one for one in values if isinstance(one, bool))
+        self._numbers = frozenset(one for one in values if isinstance(one, int | float) and not isinstance(one, bool))
+        self._encoded = frozenset(_encoded(one) for one in values if isinstance(one, list | dict))
+
+    def __contains__(self, value: Any) -> bool:
+        """Whether a value is one of them; null never is, not even where the enum has it."""
+        if isinstance(value, str):
+            return value in self._texts
+        if isinstance(value, bool):
+            return value in self._flags
+        if isinstance(value, int | float):
+            return value in self._numbers
+        return value is not None and _encoded(value) in self._encoded
 
 
 def _distinct(values: list[Any]) -> bool:

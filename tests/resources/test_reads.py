@@ -350,3 +350,13 @@ class FormTests(ReadTestCase):
         self.assertEqual(found["regarding"]["name"], "p")
         _, listing = self.client.ask("GET", path)
         self.assertEqual(listing["items"][0]["note"], "hello")
+
+    def test_deprecated_kind(self) -> None:
+        """Every answer about a deprecated kind says so, also one that it is not there."""
+        client = Server("endpoints", "configmaps").client()
+        path = "/api/v1/namespaces/default"
+        for place, code in (("endpoints", 200), ("endpoints/gone", 404)):
+            answer = client.answer("GET", f"{path}/{place}")
+            self.assertEqual(answer.code, code)
+            self.assertIn("v1 Endpoints is deprecated in v1.33+", str(answer.headers))
+        self.assertNotIn("deprecated", str(client.answer("GET", f"{path}/configmaps").headers))

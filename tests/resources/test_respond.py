@@ -71,7 +71,8 @@ class PacedBodyTests(SynchronousTestCase):
     parts = tuple(b"%07d," % number for number in range(200_000))
 
     def setUp(self) -> None:
-        """A server of one large body."""
+        """A server of one large body, which it takes for one that has to be paced."""
+        self.patch(respond, "PACED_FROM", 1 << 20)
         self.requests: list[KubeRequest] = []
 
         def handle(request: KubeRequest) -> None:

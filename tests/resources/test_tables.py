@@ -131,6 +131,15 @@ class TableTests(SynchronousTestCase):
         meta = bookmark["object"]["rows"][0]["object"]["metadata"]
         self.assertEqual(meta["annotations"], {"k8s.io/initial-events-end": "true"})
 
+    def test_no_table(self) -> None:
+        """What only does something has no rows: whoever takes nothing but a Table gets nothing."""
+        client = Server("serviceaccounts", "certificatesigningrequests", "selfsubjectaccessreviews").client()
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+        code, found = client.ask("POST", path, review, Accept=f"{TABLE},application/json")
+        self.assertEqual((code, found["kind"]), (201, "SelfSubjectAccessReview"))
+        self.assertEqual(client.answer("POST", path, review, Accept=TABLE).code, 406)
+
 
 class PartialTests(SynchronousTestCase):
     """Metadata instead of objects."""

@@ -1,0 +1,119 @@
+"""A server of custom resources over HTTP in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.controllers.customresources import DefinitionController
+from kubetwist.registry.codec import Codec
+from kubetwist.registry.fieldmanager import BuiltInVersions, FieldManager
+from kubetwist.registry.resetfields import allowed_fields
+from kubetwist.registry.strategies.apiextensions import CustomResourceDefinitionStrategy
+from kubetwist.resources.customresources import CustomResources
+from kubetwist.resources.installed import MergedGroups
+from kubetwist.resources.watching import Flusher
+from kubetwist.schema.structural import OBJECT_META
+from tests.resources.server import JSONClient, Server, definitions
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KITES = "/apis/example.com/v1/namespaces/default/kites"
+
+
+class CustomServer(Server):
+    """
+    The server of definitions, with what they define.
+
+    @ivar custom: What is defined.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("customresourcedefinitions")
+        store = self.stores.get("apiextensions.k8s.io", "customresourcedefinitions")
+        store.strategy = CustomResourceDefinitionStrategy(definitions().struct(OBJECT_META))
+        self.custom = CustomResources(
+            self.installer.layer,
+            self.installer.installed,
+            MergedGroups([self.installer.installed]),
+            self.stores,
+            definitions(),
+            self.clock,
+            Flusher(self.clock),
+            in_thread=self._in_thread,
+        )
+        gvk = store.gvk
+        fields = FieldManager(
+            gvk,
+            BuiltInVersions(definitions(), {gvk.api_version: gvk}),
+            Codec(definitions(), gvk, gvk).zero,
+            subresource="status",
+            allowed=allowed_fields(store.info, "status"),
+        )
+        self.controller = DefinitionController(store, self.custom, self.clock, fields)
+        self.controller.start()
+
+    def settle(self) -> None:
+        """Let controllers do what they have to do."""
+        for _ in range(20):
+            self.clock.advance(0)
+
+    def define(self, client: JSONClient, crd: dict[str, Any]) -> dict[str, Any]:
+        """Create a definition, and wait until it is established; give it as it is then."""
+        code, made = client.ask("POST", DEFINITIONS, crd)
+        assert code == 201, made
+        self.settle()
+        found: dict[str, Any] = client.ask("GET", f"{DEFINITIONS}/{crd['metadata']['name']}")[1]
+        return found
+
+
+def definition(
+    schema: dict[str, Any] | None = None, plural: str = "kites", kind: str = "Kite", **version: Any
+) -> dict[str, Any]:
+    """
+    A definition with one version.
+
+    @param version: What the version says besides its schema.
+    """
+    return {
+        "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema or SPEC},
+                    **version,
+                }
+            ],
+        },
+    }
+
+
+#: A schema with a little of everything.
+SPEC: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "tail": {"type": "integer", "minimum": 1},
+                "colour": {"type": "string", "default": "red"},
+                "replicas": {"type": "integer"},
+            },
+        },
+        "status": {
+            "type": "object",
+            "properties": {"replicas": {"type": "integer"}, "phase": {"type": "string"}},
+        },
+    },
+}
+
+
+def kite(name: str, **fields: Any) -> dict[str, Any]:
+    """An object of the kind that L{definition} defines."""
+    return {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": {"name": name}, **fields}

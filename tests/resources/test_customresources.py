@@ -1,0 +1,330 @@
+"""Tests for L{kubetwist.resources.customresources}: custom resources over HTTP in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition, kite
+from tests.resources.server import events
+
+MERGE = "application/merge-patch+json"
+
+
+class CustomTestCase(SynchronousTestCase):
+    """A test with a server that has no definitions yet."""
+
+    def setUp(self) -> None:
+        """Build it."""
+        self.server = CustomServer()
+        self.client = self.server.client()
+
+    def define(self, *arguments: Any, **version: Any) -> dict[str, Any]:
+        """Have something defined."""
+        return self.server.define(self.client, definition(*arguments, **version))
+
+    def text(self, path: str) -> tuple[int, bytes]:
+        """The answer at a path that may be nobody's."""
+        answer = self.client.answer("GET", path)
+        return answer.code, answer.body
+
+
+class LifeTests(CustomTestCase):
+    """Definitions come and go."""
+
+    def test_established(self) -> None:
+        """A definition is established at once, and its objects can be made."""
+        found = self.define()
+        conditions = [(one["type"], one["status"]) for one in found["status"]["conditions"]]
+        self.assertEqual(conditions, [("NamesAccepted", "True"), ("Established", "True")])
+        self.assertEqual(found["status"]["acceptedNames"]["listKind"], "KiteList")
+        code, made = self.client.ask("POST", KITES, kite("a", spec={"tail": 3}))
+        self.assertEqual((code, made["spec"]), (201, {"tail": 3, "colour": "red"}))
+        self.assertEqual(made["metadata"]["generation"], 1)
+
+    def test_unknown_is_text(self) -> None:
+        """Paths of groups and resources that nobody defined are answered by a plain 404."""
+        self.assertEqual(self.text(KITES), (404, b"404 page not found\n"))
+        self.define()
+        self.assertEqual(self.text(KITES.replace("kites", "boats")), (404, b"404 page not found\n"))
+        self.assertEqual(self.text("/apis/example.com/v2"), (404, b"404 page not found\n"))
+
+    def test_discovery(self) -> None:
+        """Group and version list what is defined, and are gone with the definition."""
+        self.define(subresources={"status": {}})
+        code, group = self.client.ask("GET", "/apis/example.com")
+        self.assertEqual((code, group["preferredVersion"]["version"]), (200, "v1"))
+        _, listed = self.client.ask("GET", "/apis/example.com/v1")
+        self.assertEqual([one["name"] for one in listed["resources"]], ["kites", "kites/status"])
+        self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
+        self.server.settle()
+        self.assertEqual(self.text("/apis/example.com")[0], 404)
+        self.assertEqual(self.text("/apis/example.com/v1")[0], 404)
+
+    def test_deletion_waits_for_objects(self) -> None:
+        """A deleted definition stays while an object is held, nothing can be made any more, and then it goes."""
+        self.define()
+        held = kite("held")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        self.client.ask("POST", KITES, held)
+        self.client.ask("POST", KITES, kite("plain"))
+        code, deleted = self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
+        self.assertEqual(code, 200)
+        self.assertEqual(deleted["status"]["conditions"][-1]["reason"], "InstanceDeletionPending")
+        self.server.settle()
+        self.assertEqual(self.client.ask("GET", f"{KITES}/plain")[0], 404)
+        code, status = self.client.ask("POST", KITES, kite("late"))
+        self.assertEqual(code, 403)
+        self.assertIn("create not allowed while custom resource definition is terminating", status["message"])
+        _, listed = self.client.ask("GET", "/apis/example.com/v1")
+        self.assertNotIn("create", listed["resources"][0]["verbs"])
+        self.client.ask("PATCH", f"{KITES}/held", {"metadata": {"finalizers": None}}, Content_Type=MERGE)
+        self.server.settle()
+        self.assertEqual(self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
+        self.assertEqual(self.text(KITES)[0], 404)
+
+    def test_names_conflict(self) -> None:
+        """A second definition of a kind waits until the first one is gone."""
+        self.define()
+        found = self.define(None, "wings", "Kite")
+        reasons = [one["reason"] for one in found["status"]["conditions"]]
+        self.assertEqual(reasons, ["ListKindConflict", "NotAccepted"])
+        self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
+        self.server.settle()
+        _, found = self.client.ask("GET", f"{DEFINITIONS}/wings.example.com")
+        self.assertEqual(found["status"]["conditions"][1]["reason"], "InitialNamesAccepted")
+
+    def test_changed_schema(self) -> None:
+        """A changed schema counts from the next request on, also for what is stored already."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        patch = [
+            {
+                "op": "add",
+                "path": "/spec/versions/0/schema/openAPIV3Schema/properties/later",
+                "value": {"type": "string", "default": "added"},
+            }
+        ]
+        path = f"{DEFINITIONS}/kites.example.com"
+        self.client.ask("PATCH", path, patch, Content_Type="application/json-patch+json")
+        self.assertEqual(self.client.ask("GET", f"{KITES}/a")[1]["later"], "added")
+
+    def test_built_in_group_versions_stay(self) -> None:
+        """A definition in a group and version that is built in changes nothing there."""
+        crd = definition()
+        crd["spec"]["group"] = "apiextensions.k8s.io"
+        crd["metadata"] = {
+            "name": "kites.apiextensions.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+        }
+        self.server.define(self.client, crd)
+        self.assertEqual(self.client.ask("GET", DEFINITIONS)[0], 200)
+        _, listed = self.client.ask("GET", "/apis/apiextensions.k8s.io/v1")
+        self.assertNotIn("kites", [one["name"] for one in listed["resources"]] if "resources" in listed else [])
+
+
+class ObjectTests(CustomTestCase):
+    """What can be done with objects."""
+
+    def test_list(self) -> None:
+        """Items of a list repeat their kind, and the list always has a continue token."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        _, found = self.client.ask("GET", KITES)
+        self.assertEqual((found["kind"], found["metadata"]["continue"]), ("KiteList", ""))
+        self.assertEqual(found["items"][0]["kind"], "Kite")
+
+    def test_cluster_wide_list(self) -> None:
+        """Namespaced objects are listed without a namespace, too, but not made."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        self.assertEqual(len(self.client.ask("GET", "/apis/example.com/v1/kites")[1]["items"]), 1)
+        answer = self.client.answer("POST", "/apis/example.com/v1/kites", kite("b"))
+        self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
+
+    def test_cluster_scoped_through_namespace(self) -> None:
+        """CVE-2019-11247: a cluster-scoped object is not reached through the path of a namespace."""
+        crd = definition()
+        crd["spec"]["scope"] = "Cluster"
+        self.server.define(self.client, crd)
+        self.assertEqual(self.client.ask("POST", "/apis/example.com/v1/kites", kite("a"))[0], 201)
+        self.assertEqual(self.client.ask("GET", "/apis/example.com/v1/kites/a")[0], 200)
+        self.assertEqual(self.text(f"{KITES}/a"), (404, b"404 page not found\n"))
+
+    def test_unknown_fields(self) -> None:
+        """Unknown fields are dropped with a warning, or refused when that is asked for."""
+        self.define()
+        answer = self.client.answer("POST", KITES, kite("a", spec={"sails": 1}))
+        self.assertEqual(answer.headers["warning"], ['299 - "unknown field \\"spec.sails\\""'])
+        self.assertEqual(orjson.loads(answer.body)["spec"], {"colour": "red"})
+        code, status = self.client.ask("POST", f"{KITES}?fieldValidation=Strict", kite("b", spec={"sails": 1}))
+        self.assertEqual(code, 400)
+        self.assertIn('strict decoding error: unknown field "spec.sails"', status["message"])
+
+    def test_invalid(self) -> None:
+        """An object that the schema does not allow is refused, and its causes say why."""
+        self.define()
+        code, status = self.client.ask("POST", KITES, kite("a", spec={"tail": 0}))
+        self.assertEqual(code, 422)
+        text = "Invalid value: 0: spec.tail in body should be greater than or equal to 1"
+        cause = {"reason": "FieldValueInvalid", "message": text, "field": "spec.tail"}
+        self.assertEqual(status["details"]["causes"], [cause])
+
+    def test_no_strategic_merge(self) -> None:
+        """Custom resources take no strategic merge patches."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        code, status = self.client.ask("PATCH", f"{KITES}/a", {}, Content_Type="application/strategic-merge-patch+json")
+        self.assertEqual(code, 415)
+        self.assertTrue(status["message"].endswith("application/merge-patch+json, application/apply-patch+yaml"))
+
+    def test_patch_of_collection(self) -> None:
+        """A patch without a name is a bad request, not a method that is not allowed."""
+        self.define()
+        code, status = self.client.ask("PATCH", KITES, {}, Content_Type=MERGE)
+        self.assertEqual((code, status["message"]), (400, "name must be provided"))
+
+    def test_update_needs_version(self) -> None:
+        """A PUT without a resourceVersion is invalid; the error names the plural as the kind."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        code, status = self.client.ask("PUT", f"{KITES}/a", kite("a"))
+        self.assertEqual((code, status["details"]["kind"]), (422, "kites"))
+
+    def test_generation(self) -> None:
+        """What is not metadata makes a new generation."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        for patch, generation in (({"metadata": {"labels": {"a": "b"}}}, 1), ({"spec": {"tail": 2}}, 2)):
+            _, found = self.client.ask("PATCH", f"{KITES}/a", patch, Content_Type=MERGE)
+            self.assertEqual(found["metadata"]["generation"], generation)
+
+    def test_watch(self) -> None:
+        """A watch shows objects as they come."""
+        self.define()
+        watcher = self.server.client()
+        watcher.begin(f"{KITES}?watch=1")
+        self.client.ask("POST", KITES, kite("a"))
+        self.server.clock.advance(0)
+        (event,) = events(watcher.taken())
+        self.assertEqual((event["type"], event["object"]["kind"]), ("ADDED", "Kite"))
+
+    def test_apply(self) -> None:
+        """Server-side apply makes an object and keeps track of who owns what of it."""
+        self.define()
+        body = orjson.dumps(kite("a", spec={"tail": 2}))
+        code, made = self.client.ask(
+            "PATCH", f"{KITES}/a?fieldManager=me", body, Content_Type="application/apply-patch+yaml"
+        )
+        self.assertEqual(code, 201)
+        (entry,) = made["metadata"]["managedFields"]
+        self.assertEqual((entry["manager"], entry["fieldsV1"]), ("me", {"f:spec": {"f:tail": {}}}))
+
+    def test_selectable_fields(self) -> None:
+        """Objects are selected by the fields that the definition names, and by no others."""
+        self.define(selectableFields=[{"jsonPath": ".spec.colour"}])
+        self.client.ask("POST", KITES, kite("a"))
+        self.client.ask("POST", KITES, kite("b", spec={"colour": "blue"}))
+        _, found = self.client.ask("GET", f"{KITES}?fieldSelector=spec.colour%3Dblue")
+        self.assertEqual([one["metadata"]["name"] for one in found["items"]], ["b"])
+        code, status = self.client.ask("GET", f"{KITES}?fieldSelector=spec.tail%3D1")
+        self.assertEqual((code, status["message"]), (400, "field label not supported: spec.tail"))
+
+    def test_table(self) -> None:
+        """Columns are what the definition says, and an age where it says nothing."""
+        self.define(additionalPrinterColumns=[{"name": "Colour", "type": "string", "jsonPath": ".spec.colour"}])
+        self.client.ask("POST", KITES, kite("a", spec={}))
+        _, table = self.client.ask("GET", KITES, Accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+        self.assertEqual([one["name"] for one in table["columnDefinitions"]], ["Name", "Colour"])
+        self.assertEqual(table["rows"][0]["cells"], ["a", "red"])
+
+
+class SubresourceTests(CustomTestCase):
+    """status and scale."""
+
+    SCALE = {  # noqa: RUF012
+        "status": {},
+        "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+    }
+
+    def test_status(self) -> None:
+        """Where the status is a subresource, it is written there and nowhere else."""
+        self.define(subresources={"status": {}})
+        _, made = self.client.ask("POST", KITES, kite("a", status={"phase": "Up"}))
+        self.assertNotIn("status", made)
+        patch = {"spec": {"tail": 5}, "status": {"phase": "Up"}}
+        _, found = self.client.ask("PATCH", f"{KITES}/a/status", patch, Content_Type=MERGE)
+        self.assertEqual((found.get("spec"), found["status"]), (None, {"phase": "Up"}))
+        self.assertEqual(found["metadata"]["generation"], 1)
+
+    def test_missing_subresource(self) -> None:
+        """A subresource that the definition does not have is not found."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        code, status = self.client.ask("GET", f"{KITES}/a/scale")
+        self.assertEqual((code, status["reason"]), (404, "NotFound"))
+
+    def test_scale(self) -> None:
+        """A Scale shows and changes what the definition's paths point to."""
+        self.define(subresources=self.SCALE)
+        self.client.ask("POST", KITES, kite("a", spec={}))
+        self.assertEqual(self.client.ask("GET", f"{KITES}/a/scale")[0], 500)
+        code, scale = self.client.ask("PATCH", f"{KITES}/a/scale", {"spec": {"replicas": 3}}, Content_Type=MERGE)
+        self.assertEqual((code, scale["kind"], scale["spec"]), (200, "Scale", {"replicas": 3}))
+        self.assertEqual(self.client.ask("GET", f"{KITES}/a")[1]["spec"]["replicas"], 3)
+        code, _ = self.client.ask("PATCH", f"{KITES}/a/scale", {"spec": {"replicas": -1}}, Content_Type=MERGE)
+        self.assertEqual(code, 422)
+
+
+class VersionTests(CustomTestCase):
+    """Several versions of one kind."""
+
+    def setUp(self) -> None:
+        """Define two versions, of which the older one is deprecated and knows other fields."""
+        super().setUp()
+        crd = definition()
+        crd["spec"]["versions"].append(
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": False,
+                "deprecated": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {"tail": {"type": "integer"}, "old": {"type": "string"}},
+                            }
+                        },
+                    }
+                },
+            }
+        )
+        self.server.define(self.client, crd)
+        self.old = KITES.replace("/v1/", "/v1beta1/")
+
+    def test_conversion(self) -> None:
+        """An object is the same in all versions but for its apiVersion, and for fields that one of them lacks."""
+        body = {**kite("a", spec={"tail": 1, "old": "x"}), "apiVersion": "example.com/v1beta1"}
+        answer = self.client.answer("POST", self.old, body)
+        self.assertEqual(
+            answer.headers["warning"],
+            ['299 - "example.com/v1beta1 Kite is deprecated; use example.com/v1 Kite"'],
+        )
+        made = orjson.loads(answer.body)
+        self.assertEqual((made["apiVersion"], made["spec"]), ("example.com/v1beta1", {"tail": 1}))
+        _, found = self.client.ask("GET", f"{KITES}/a")
+        self.assertEqual((found["apiVersion"], found["spec"]), ("example.com/v1", {"tail": 1, "colour": "red"}))
+        _, listed = self.client.ask("GET", self.old)
+        self.assertEqual(listed["items"][0]["apiVersion"], "example.com/v1beta1")
+
+    def test_wrong_version(self) -> None:
+        """A body in another version than the path's is a bad request."""
+        code, status = self.client.ask("POST", self.old, kite("a"))
+        self.assertEqual(code, 400)
+        self.assertIn("does not match the expected API version (example.com/v1beta1)", status["message"])

@@ -1,0 +1,223 @@
+"""Tests for L{kubetwist.schema.structural}, L{kubetwist.schema.listrules} and L{kubetwist.schema.structuralrules}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.listrules import embedded_causes, list_causes
+from kubetwist.schema.mismatch import DecodeError
+from kubetwist.schema.structural import OBJECT_META, CustomType, Structural
+from kubetwist.schema.structuralrules import structural_causes, unsupported
+from tests.schema.release import definitions
+
+TEXT = {"type": "string"}
+
+
+def custom(properties: dict[str, Any], **more: Any) -> CustomType:
+    """A kind with some fields."""
+    schema = {"type": "object", "properties": properties, **more}
+    return CustomType(schema, definitions().struct(OBJECT_META))
+
+
+def decoded(kind: CustomType, obj: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """An object, and what was dropped of it."""
+    problems: list[str] = []
+    return kind.decode(obj, problems), problems
+
+
+class PruningTests(SynchronousTestCase):
+    """Fields that nobody knows."""
+
+    def test_paths(self) -> None:
+        """Unknown fields are dropped and told of: those of the metadata first, others by their paths."""
+        kind = custom(
+            {
+                "list": {"type": "array", "items": {"type": "object", "properties": {"a": TEXT}}},
+                "map": {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": TEXT}}},
+            }
+        )
+        obj = {"z": 1, "metadata": {"name": "n", "junk": 1}, "list": [{"a": "x", "b": 1}], "map": {"k": {"c": 1}}}
+        result, problems = decoded(kind, obj)
+        self.assertEqual(result, {"metadata": {"name": "n"}, "list": [{"a": "x"}], "map": {"k": {}}})
+        names = [text.removeprefix("unknown field ").strip('"') for text in problems]
+        self.assertEqual(names, ["metadata.junk", "list[0].b", "map.k.c", "z"])
+
+    def test_preserved(self) -> None:
+        """Where unknown fields are preserved, known ones are still looked into."""
+        strict = {"type": "object", "properties": {"a": TEXT}}
+        kind = custom(
+            {"free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"strict": strict}}}
+        )
+        result, problems = decoded(kind, {"free": {"any": {"x": [None]}, "strict": {"b": 1}}})
+        self.assertEqual(result, {"free": {"any": {"x": [None]}, "strict": {}}})
+        self.assertEqual(problems, ['unknown field "free.strict.b"'])
+
+    def test_open_and_closed(self) -> None:
+        """Additional properties without a schema are kept, but nothing is known of what is in them."""
+        kind = custom({"open": {"type": "object", "additionalProperties": True}})
+        self.assertEqual(decoded(kind, {"open": {"x": {"y": 1}}}), ({"open": {"x": {}}}, ['unknown field "open.x.y"']))
+
+    @settings(max_examples=100, deadline=None)
+    @given(
+        st.recursive(
+            st.one_of(st.none(), st.integers(0, 3), st.text("ab", max_size=2)),
+            lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abcd"), inner)),
+            max_leaves=8,
+        )
+    )
+    def test_idempotent(self, value: Any) -> None:
+        """What has its shape keeps it, and the object that is given stays as it is."""
+        part: dict[str, Any] = {
+            "type": "object",
+            "properties": {"a": TEXT, "b": {"type": "array", "items": {"type": "object", "properties": {"c": TEXT}}}},
+        }
+        kind = custom({"a": part, "b": {"x-kubernetes-preserve-unknown-fields": True}, "c": {**part, "default": {}}})
+        obj = {"a": value, "b": value, "c": value, "d": value}
+        before = orjson.dumps(obj)
+        once, _ = decoded(kind, obj)
+        self.assertEqual(orjson.dumps(obj), before)
+        self.assertEqual(decoded(kind, once), (once, []))
+
+
+class DefaultTests(SynchronousTestCase):
+    """What is filled in, and nulls."""
+
+    KIND = custom(
+        {
+            "a": {"type": "string", "default": "x"},
+            "b": {"type": "string", "nullable": True, "default": "y"},
+            "c": TEXT,
+            "d": {"type": "object", "default": {}, "properties": {"e": {"type": "integer", "default": 1}}},
+            "f": {"type": "object", "properties": {"e": {"type": "integer", "default": 1}}},
+        }
+    )
+
+    def test_filled(self) -> None:
+        """Defaults are filled in where nothing is, and within defaults; not where their parent is missing."""
+        self.assertEqual(self.KIND.decode({}, []), {"a": "x", "b": "y", "d": {"e": 1}})
+
+    def test_nulls(self) -> None:
+        """A null makes room for a default, or goes, unless the field is nullable."""
+        found = self.KIND.decode({"a": None, "b": None, "c": None, "f": None}, [])
+        self.assertEqual(found, {"a": "x", "b": None, "d": {"e": 1}})
+
+    def test_not_shared(self) -> None:
+        """Defaults of different objects can be changed without harm."""
+        self.KIND.decode({}, [])["d"]["e"] = 2
+        self.assertEqual(self.KIND.decode({}, [])["d"], {"e": 1})
+
+    def test_whole_numbers(self) -> None:
+        """A number without a fraction is an integer, as Go writes it."""
+        self.assertEqual(repr(custom({"n": {"type": "number"}}).decode({"n": 3.0}, [])["n"]), "3")
+
+
+class MetadataTests(SynchronousTestCase):
+    """Metadata, the object's own and that of embedded resources."""
+
+    EMBEDS = custom(
+        {
+            "template": {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+            }
+        }
+    )
+
+    def test_own(self) -> None:
+        """Metadata that does not fit is refused in the words of Go's decoder."""
+        error = self.assertRaises(DecodeError, custom({}).decode, {"metadata": {"labels": {"x": 5}}}, [])
+        self.assertEqual(
+            str(error), "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
+        )
+
+    def test_embedded(self) -> None:
+        """So is that of an embedded resource, with its place."""
+        error = self.assertRaises(DecodeError, self.EMBEDS.decode, {"template": {"metadata": {"name": 5}}}, [])
+        self.assertEqual(
+            str(error),
+            'template.metadata: Invalid value: {"name":5}: '
+            "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
+        )
+        error = self.assertRaises(DecodeError, self.EMBEDS.decode, {"template": {"kind": 5}}, [])
+        self.assertEqual(str(error), "template.kind: Invalid value: 5: must be a string")
+
+    def test_embedded_rules(self) -> None:
+        """An embedded resource needs a kind and an apiVersion."""
+        fields = [cause.field for cause in embedded_causes({"template": {"metadata": {}}}, self.EMBEDS.schema)]
+        self.assertEqual(fields, ["template.apiVersion", "template.kind"])
+
+
+class ListTests(SynchronousTestCase):
+    """Lists whose items differ."""
+
+    def test_sets(self) -> None:
+        """Of equal items in a set the second is told."""
+        schema = Structural({"properties": {"s": {"x-kubernetes-list-type": "set", "items": TEXT}}})
+        causes = list_causes({"s": ["a", "b", "a", "a"]}, schema)
+        self.assertEqual([(cause.field, cause.message) for cause in causes], [("s[2]", 'Duplicate value: "a"')])
+
+    def test_maps(self) -> None:
+        """Of items with equal keys the second is told by its keys."""
+        schema = Structural(
+            {
+                "properties": {
+                    "m": {
+                        "x-kubernetes-list-type": "map",
+                        "x-kubernetes-list-map-keys": ["k", "l"],
+                        "items": {"properties": {}},
+                    }
+                }
+            }
+        )
+        causes = list_causes({"m": [{"k": 1, "l": 2, "v": 1}, {"k": 1}, {"l": 2, "k": 1}]}, schema)
+        self.assertEqual(
+            [(cause.field, cause.message) for cause in causes], [("m[2]", 'Duplicate value: {"k":1,"l":2}')]
+        )
+
+
+class StructuralTests(SynchronousTestCase):
+    """Which schemas are structural."""
+
+    def fields(self, schema: dict[str, Any]) -> list[str]:
+        """Where a schema is not."""
+        return [cause.field for cause in structural_causes(schema, "s")]
+
+    def test_types(self) -> None:
+        """Every value needs a type, unless it may be anything."""
+        schema = {"type": "object", "properties": {"a": {}, "b": {"x-kubernetes-preserve-unknown-fields": True}}}
+        self.assertEqual(self.fields(schema), ["s.properties[a].type"])
+
+    def test_combinations(self) -> None:
+        """Combinations say no types, and speak only of what is specified outside of them."""
+        inner = {"anyOf": [{"properties": {"b": {"type": "string"}}}]}
+        schema = {"type": "object", "properties": {"a": {"type": "object", **inner}}}
+        self.assertEqual(self.fields(schema), ["s.properties[a].anyOf[0].properties[b].type"])
+        self.assertEqual(
+            self.fields({"type": "object", "anyOf": [{"required": ["b"]}, {"properties": {"b": {}}}]}),
+            ["s.properties[b]"],
+        )
+
+    def test_int_or_string(self) -> None:
+        """Where a value may be an integer or a text, that may be spelled out."""
+        both = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+        for spelled in (both, {"allOf": [both]}):
+            part = {"x-kubernetes-int-or-string": True, **spelled}
+            self.assertEqual(self.fields({"type": "object", "properties": {"a": part}}), [])
+
+    def test_pattern(self) -> None:
+        """A pattern that can not be compiled is told in Go's words."""
+        part = {"type": "string", "pattern": "[a-"}
+        (cause,) = structural_causes({"type": "object", "properties": {"a": part}}, "s")
+        self.assertIn("isn't: error parsing regexp: missing closing ]: `[a-`", cause.message)
+
+    def test_unsupported(self) -> None:
+        """References and definitions are in no structural schema, however deep they are."""
+        self.assertIn("$ref", unsupported({"properties": {"a": {"items": {"$ref": "#/x"}}}}))
+        self.assertEqual(unsupported({"properties": {"a": {"items": TEXT}}}), "")
