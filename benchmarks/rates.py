@@ -1,15 +1,17 @@
 """
-Rates of the verbs on ConfigMaps of about 1.2 kB, in a namespace of the run's own.
+Rates of the verbs on ConfigMaps of about 1.2 kB, and of creating pods and services, in a namespace of the run's own.
 
-  create     POST, 8 connections, until there are --objects of them
-  get        GET of one object, 8 connections
-  list500    LIST with limit=500, 2 connections
-  listall    LIST of everything at once, 1 connection
-  listlabel  LIST of a tenth by label, 2 connections
-  table500   LIST with limit=500 as a Table, 2 connections
-  patch      merge PATCH, 8 connections, each object in turn
-  fanout     events a second that reach 100 watchers of a tenth of the objects, while patching
-  rss        resident memory of the server at the end, MB
+  create         POST, 8 connections, until there are --objects of them
+  get            GET of one object, 8 connections
+  list500        LIST with limit=500, 2 connections
+  listall        LIST of everything at once, 1 connection
+  listlabel      LIST of a tenth by label, 2 connections
+  table500       LIST with limit=500 as a Table, 2 connections
+  patch          merge PATCH, 8 connections, each object in turn
+  fanout         events a second that reach 100 watchers of a tenth of the objects, while patching
+  createpod      POST of pods with two containers, probes, environment and resources, 8 connections
+  createservice  POST of services with a selector and two ports, 8 connections
+  rss            resident memory of the server at the end, MB
 
 The second column is the ratio to a static twisted.web site on the same machine in the same minute.
 """
@@ -39,7 +41,10 @@ class Rates:
         self.run = f"{random.randrange(1 << 32):08x}"
         namespace = f"rates-{self.run}"
         self.target.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        self.path = f"/api/v1/namespaces/{namespace}/configmaps"
+        self.namespace = f"/api/v1/namespaces/{namespace}"
+        # Pods need one, and nothing else makes it.
+        self.target.call("POST", f"{self.namespace}/serviceaccounts", {"metadata": {"name": "default"}})
+        self.path = f"{self.namespace}/configmaps"
         self.made = 0
 
     def name(self, number: int) -> str:
@@ -82,6 +87,16 @@ class Rates:
             rounds.append(send(self.target.url, posts, 8, self.seconds))
         rounds.sort(key=lambda load: load.rate)
         return rounds[len(rounds) // 2]
+
+    def post(self, resource: str, make: Callable[[str], dict[str, object]]) -> Load:
+        """Create objects of another kind, each under a new name."""
+        posts = [
+            self.target.request(
+                "POST", f"{self.namespace}/{resource}", make(f"one-{number:07d}"), Content_Type="application/json"
+            )
+            for number in range(round(self.seconds * 6000))
+        ]
+        return send(self.target.url, posts, 8, self.seconds)
 
     def names(self) -> list[str]:
         """The names of all objects, page by page."""
@@ -157,6 +172,8 @@ class Rates:
             "table500": lambda: self.read("?limit=500", 2, TABLE),
             "patch": lambda: self.patch(names),
             "fanout": lambda: asyncio.run(self.fanout(names, self.version())),
+            "createpod": lambda: self.post("pods", pod),
+            "createservice": lambda: self.post("services", service),
         }
         for name, step in steps.items():
             if not wanted or name in wanted:
@@ -164,13 +181,67 @@ class Rates:
         return loads
 
 
+def pod(name: str) -> dict[str, object]:
+    """A pod as a chart for a web application makes it, with a sidecar."""
+    probe = {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10, "timeoutSeconds": 2}
+    web = {
+        "name": "web",
+        "image": "registry.example.com/team/web:1.4.2",
+        "args": ["--port=8080", "--log-format=json"],
+        "ports": [{"name": "http", "containerPort": 8080}],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "LOG_LEVEL", "value": "info"},
+            {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "database", "key": "password"}}},
+        ],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}},
+        "livenessProbe": {**probe, "initialDelaySeconds": 15},
+        "readinessProbe": probe,
+        "volumeMounts": [{"name": "settings", "mountPath": "/etc/web", "readOnly": True}],
+        "securityContext": {"runAsNonRoot": True, "allowPrivilegeEscalation": False},
+    }
+    proxy = {
+        "name": "proxy",
+        "image": "envoyproxy/envoy:v1.31.0",
+        "ports": [{"name": "metrics", "containerPort": 9901, "protocol": "TCP"}],
+        "env": [{"name": "ENVOY_UID", "value": "0"}],
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
+        "readinessProbe": {"tcpSocket": {"port": 9901}, "periodSeconds": 5},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "web", "tier": "front"}, "annotations": {"scrape": "true"}},
+        "spec": {
+            "containers": [web, proxy],
+            "volumes": [{"name": "settings", "configMap": {"name": "web"}}],
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            "tolerations": [{"key": "dedicated", "operator": "Equal", "value": "web", "effect": "NoSchedule"}],
+        },
+    }
+
+
+def service(name: str) -> dict[str, object]:
+    """A service with two named ports."""
+    ports = [
+        {"name": "http", "port": 80, "targetPort": "http"},
+        {"name": "metrics", "port": 9901, "targetPort": 9901, "protocol": "TCP"},
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "labels": {"app": "web"}},
+        "spec": {"selector": {"app": "web", "tier": "front"}, "ports": ports},
+    }
+
+
 def show(loads: dict[str, Load], unit: float, rss: float) -> None:
     """Print the table."""
     print(f"yardstick: {unit:.0f} static answers/s")
-    print(f"{'measure':10} {'rate/s':>10} {'/yardstick':>11} {'p99 ms':>8} {'failed':>7}")
+    print(f"{'measure':13} {'rate/s':>10} {'/yardstick':>11} {'p99 ms':>8} {'failed':>7}")
     for name, load in loads.items():
-        print(f"{name:10} {load.rate:10.1f} {load.rate / unit:11.5f} {load.p99:8.1f} {load.failed:7}")
-    print(f"{'rss':10} {rss:10.0f} MB")
+        print(f"{name:13} {load.rate:10.1f} {load.rate / unit:11.5f} {load.p99:8.1f} {load.failed:7}")
+    print(f"{'rss':13} {rss:10.0f} MB")
 
 
 def main() -> None:
@@ -182,6 +253,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names of measures, with commas")
     parser.add_argument("--json", type=Path, help="write the figures there as well")
     options: argparse.Namespace = parser.parse_args()
+    # The default range holds fewer services than are made in a few seconds.
+    options.flag.insert(0, "--service-cluster-ip-range=10.0.0.0/16")
     unit = yardstick()
     with target(options) as server:
         rates = Rates(server, options.objects, options.seconds)

@@ -1,0 +1,7 @@
+"""Tests of kubetwist, in the folders of what they test."""
+
+from hypothesis import HealthCheck, settings
+
+# How fast the machine is that they run on says nothing about what is tested.
+settings.register_profile("kubetwist", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kubetwist")
