@@ -330,7 +330,5 @@ def api_service(group_version: GroupVersion, group_priority: int, version_priori
     return {
         "metadata": {"name": f"{version}.{group}", "labels": {AUTOMANAGED: managed}},
         "spec": spec,
-        "status": {
-            "conditions": [_condition("Available", "True", "Local", "Local APIServices are always available")]
-        },
+        "status": {"conditions": [_condition("Available", "True", "Local", "Local APIServices are always available")]},
     }
