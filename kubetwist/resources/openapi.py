@@ -28,6 +28,7 @@ from .installed import IInstalled, InstalledResource
 from .negotiation import parse_accept
 from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
+from .openapi_protobuf import encode_v2
 from .openapi_schemas import IDefinitions, v2_schemas, v3_schemas
 from .openapi_v2 import v2_document
 from .openapi_v3 import v3_document
@@ -48,23 +49,29 @@ class Packed:
     """
     A built document.
 
-    @ivar hash: Of its JSON.
-    @ivar body: Its JSON, compressed with gzip.
-    @ivar size: Of its JSON.
+    @ivar hash: Of what it is encoded as.
+    @ivar body: What it is encoded as, compressed with gzip.
+    @ivar size: Before it was compressed.
+    @ivar media: The type of what it is encoded as.
     """
 
     hash: str
     body: bytes
     size: int
+    media: bytes
 
     @classmethod
     def pack(cls, content: JSONObject) -> Packed:
-        """Encode a document."""
-        encoded = orjson.dumps(content)
-        return cls(content_hash(encoded), gzipped(encoded), len(encoded))
+        """Encode a document in JSON."""
+        return cls.encoded(orjson.dumps(content), b"application/json")
+
+    @classmethod
+    def encoded(cls, content: bytes, media: bytes) -> Packed:
+        """Keep a document that is encoded already."""
+        return cls(content_hash(content), gzipped(content), len(content), media)
 
     def unpacked(self) -> bytes:
-        """Its JSON."""
+        """What it is encoded as."""
         return zlib.decompress(self.body, 31, self.size)
 
 
@@ -79,6 +86,17 @@ class Builder:
 
     def v2(self, snapshot: Snapshot) -> Packed:
         """The one document of v2."""
+        return Packed.pack(self._v2(snapshot))
+
+    def v2_protobuf(self, snapshot: Snapshot) -> Packed:
+        """
+        The one document of v2, in protobuf.
+
+        It is made anew, not read from its JSON: reading so much at once would keep all other threads from running.
+        """
+        return Packed.encoded(encode_v2(self._v2(snapshot)), b"application/" + V2_PROTOBUF.encode())
+
+    def _v2(self, snapshot: Snapshot) -> JSONObject:
         schemas = v2_schemas(self._definitions)
         for _, resources in snapshot:
             schemas.update(custom_definitions(resources, V2_REFERENCE))
@@ -86,7 +104,7 @@ class Builder:
         paths = [path for _, path in document_paths([one for one, _ in snapshot])]
         for group_version, resources in snapshot:
             paths += resource_paths(group_version, resources, names, self._rules)
-        return Packed.pack(v2_document(sorted(paths, key=lambda path: path.path), schemas, f"v{self._release}"))
+        return v2_document(sorted(paths, key=lambda path: path.path), schemas, f"v{self._release}")
 
     def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
         """
@@ -118,7 +136,6 @@ class Builder:
                     paths = resource_paths(about, resources, names, self._rules)
                 found[name] = source, Packed.pack(v3_document(paths, schemas, self._release, about))
         return found
-
 
     def _custom(
         self,
@@ -189,12 +206,9 @@ class _Shelf:
 class _OpenAPI(Leaf):
     _log = Logger()
 
-    def __init__(self, shelf: _Shelf) -> None:
-        self._shelf = shelf
-
-    def render(self, request: Request) -> bytes | int:
+    def answer_from(self, shelf: _Shelf, request: Request) -> bytes | int:
         """Answer any method, at once or when the documents are built."""
-        built = self._shelf.get()
+        built = shelf.get()
         if not isinstance(built, Deferred):
             return self.answer(request, built)
         gone: list[object] = []
@@ -227,7 +241,8 @@ class OpenAPIV2(_OpenAPI):
     """C{/openapi/v2}."""
 
     def __init__(self, installed: IInstalled, builder: Builder, run: IRunInThread) -> None:
-        super().__init__(_Shelf(installed, run, lambda snapshot, before: builder.v2(snapshot), None))
+        self._json = _Shelf(installed, run, lambda snapshot, before: builder.v2(snapshot), None)
+        self._protobuf = _Shelf(installed, run, lambda snapshot, before: builder.v2_protobuf(snapshot), None)
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
@@ -235,9 +250,10 @@ class OpenAPIV2(_OpenAPI):
             return page_not_found(request)
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
         request.responseHeaders.addRawHeader(b"vary", b"Accept")
-        if not _accepts_json(request):
+        subtype = _accepted(request, "json", V2_PROTOBUF, _V2_PROTOBUF_OLD)
+        if not subtype:
             return answer_bare(request, 406)
-        return super().render(request)
+        return self.answer_from(self._json if subtype == "json" else self._protobuf, request)
 
     def answer(self, request: Request, built: Packed) -> bytes | int:
         """@see: L{_OpenAPI.answer}."""
@@ -255,8 +271,12 @@ class OpenAPIV3(_OpenAPI):
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """@param now: The time of day, for the header C{Expires}."""
-        super().__init__(_Shelf(installed, run, builder.v3, {}))
+        self._shelf = _Shelf(installed, run, builder.v3, {})
         self._now = now
+
+    def render(self, request: Request) -> bytes | int:
+        """Answer any method."""
+        return self.answer_from(self._shelf, request)
 
     def answer(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes | int:
         """@see: L{_OpenAPI.answer}."""
@@ -267,7 +287,7 @@ class OpenAPIV3(_OpenAPI):
         if name not in built:
             return answer_bare(request, 404)
         request.setHeader(b"vary", b"Accept")
-        if not _accepts_json(request):
+        if not _accepted(request, "json"):
             return answer_bare(request, 406)
         packed = built[name][1]
         wanted = parse_qs(request.uri.partition(b"?")[2].decode("latin-1")).get("hash", [""])[0]
@@ -295,6 +315,10 @@ class OpenAPIV3(_OpenAPI):
 
 _V3: Final = "/openapi/v3"
 
+#: Clients still ask by the older name, which is no media type, as it has an C{@}.
+V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_V2_PROTOBUF_OLD: Final = "com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
 
 def _hashed_url(name: str, packed: Packed) -> str:
     return f"{_V3}/{name}?hash={packed.hash}"
@@ -305,13 +329,15 @@ def _path(request: Request) -> str:
     return unquote(path.decode("latin-1"))
 
 
-def _accepts_json(request: Request) -> bool:
-    """Whether JSON is among what the client takes; the reference's protobuf is not among what we have."""
+def _accepted(request: Request, *subtypes: str) -> str:
+    """Which of C{subtypes} of C{application} the client would rather have, the first where it has no wish, or none."""
     accept = header(request, b"accept")
-    return not accept or any(
-        clause.type in ("application", "*") and clause.subtype in ("json", "*")
-        for clause in parse_accept(accept.decode("latin-1"))
-    )
+    for clause in parse_accept(accept.decode("latin-1") if accept else "*/*"):
+        if clause.type in ("application", "*"):
+            for subtype in subtypes:
+                if clause.subtype in (subtype, "*"):
+                    return subtype
+    return ""
 
 
 def _answer_packed(request: Request, packed: Packed) -> bytes | int:
@@ -320,7 +346,7 @@ def _answer_packed(request: Request, packed: Packed) -> bytes | int:
     known = header(request, b"if-none-match")
     if known is not None and _matches(known, etag):
         return answer_bare(request, 304)
-    request.setHeader(b"content-type", b"application/json")
+    request.setHeader(b"content-type", packed.media)
     body: bytes
     if takes_gzip(request):
         body = packed.body

@@ -23,6 +23,7 @@ from kubetwist.resources.openapi_operations import Definitions, Release, resourc
 from kubetwist.resources.openapi_schemas import reachable, references, v2_schemas, v3_schemas
 
 from .installedfake import APPS, CORE, NotFound, custom, installed
+from .test_openapi_protobuf import every
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -483,11 +484,34 @@ class OpenAPIV2Tests(OpenAPICase):
         self.assertEqual(self.ask("/openapi/v2", if_none_match=etag)[0], 304)
 
     def test_not_acceptable(self) -> None:
-        """There is neither HTML nor protobuf."""
-        for accept in ("text/html", V2_PROTOBUF):
+        """There is no HTML, and no protobuf of another version."""
+        for accept in ("text/html", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"):
             code, headers, body = self.ask("/openapi/v2", "HEAD", accept=accept)
             self.assertEqual((code, body, headers.hasHeader("content-type")), (406, b"", False))
-        self.assertEqual(self.ask("/openapi/v2", accept=f"{V2_PROTOBUF},*/*")[0], 200)
+        self.assertEqual(self.ask("/openapi/v2", accept="text/html,*/*")[0], 200)
+
+    def test_protobuf(self) -> None:
+        """The document comes in protobuf, too, under either name of that, where the client likes that best."""
+        schemas = self.get("/openapi/v2")["definitions"]
+        _, headers, _ = self.ask("/openapi/v2")
+        (json_tag,) = headers.getRawHeaders("etag")
+        new_name = V2_PROTOBUF.replace("@", ".")
+        for accept in (V2_PROTOBUF, new_name, f"{V2_PROTOBUF},*/*", f"application/json;q=0.5,{V2_PROTOBUF}"):
+            code, headers, body = self.ask("/openapi/v2", accept=accept)
+            self.assertEqual((code, headers.getRawHeaders("content-type")), (200, [new_name]))
+            self.assertEqual(headers.getRawHeaders("vary"), ["Accept-Encoding", "Accept"])
+            self.assertEqual([name.decode() for name in every(body, 9, 1, 1)], list(schemas))
+        (etag,) = headers.getRawHeaders("etag")
+        self.assertNotEqual(etag, json_tag)
+        self.assertEqual(self.ask("/openapi/v2", accept=V2_PROTOBUF, if_none_match=etag)[0], 304)
+        for accept in ("*/*", "application/*", f"{V2_PROTOBUF};q=0.5,application/json"):
+            _, headers, _ = self.ask("/openapi/v2", accept=accept)
+            self.assertEqual(headers.getRawHeaders("content-type"), ["application/json"])
+        # The client unpacks what comes packed.
+        _, headers, unpacked = self.ask("/openapi/v2", accept=V2_PROTOBUF, accept_encoding="gzip")
+        self.assertEqual(unpacked, body)
+        _, headers, nothing = self.ask("/openapi/v2", "HEAD", accept=V2_PROTOBUF)
+        self.assertEqual((headers.getRawHeaders("content-length"), nothing), ([str(len(body))], b""))
 
     def test_below(self) -> None:
         """There is nothing below it."""
