@@ -26,7 +26,7 @@ from .discovery import page_not_found
 from .discovery_http import Leaf, answer_bare, content_hash, gzipped, header, takes_gzip
 from .installed import IInstalled, InstalledResource
 from .negotiation import parse_accept
-from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions
+from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions, custom_paths
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
 from .openapi_protobuf import encode_v2
 from .openapi_schemas import IDefinitions, v2_schemas, v3_schemas
@@ -103,7 +103,8 @@ class Builder:
         names = _names(schemas)
         paths = [path for _, path in document_paths([one for one, _ in snapshot])]
         for group_version, resources in snapshot:
-            paths += resource_paths(group_version, resources, names, self._rules)
+            found = resource_paths(group_version, resources, names, self._rules)
+            paths += custom_paths(found) if any(one.custom for one in resources) else found
         return v2_document(sorted(paths, key=lambda path: path.path), schemas, f"v{self._release}")
 
     def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
@@ -148,7 +149,7 @@ class Builder:
         known = {**schemas, **custom}
         root = f"/apis/{about}/"
         paths = [one for one in resource_paths(about, resources, _names(known), self._rules) if one.path != root]
-        document = v3_document(paths, known, self._release)
+        document = v3_document(custom_paths(paths), known, self._release)
         document["info"] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
         document["components"].pop("securitySchemes", None)
         return Packed.pack(document)

@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from attrs import evolve
 
 from ..api.resource import GroupVersionKind, JSONObject
+from .negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
+from .openapi_operations import Operation, Path
 from .openapi_schemas import V2_REFERENCE, V3_REFERENCE
 
 if TYPE_CHECKING:
@@ -88,6 +91,30 @@ def custom_definitions(resources: Iterable[InstalledResource], reference: str) -
     return found
 
 
+def custom_paths(paths: Iterable[Path]) -> list[Path]:
+    """
+    The paths of custom resources, from those that built-in ones would have.
+
+    Clients go by this when they choose a type of patch.
+    """
+    return [
+        Path(path.path, [_operation(operation) for operation in path.operations])
+        for path in paths
+        if "/watch/" not in path.path
+    ]
+
+
+def _operation(operation: Operation) -> Operation:
+    answers = operation.answers[:1] if operation.method == "patch" else operation.answers
+    return evolve(
+        operation,
+        consumes=CUSTOM_PATCH_TYPES if operation.method == "patch" else (JSON, YAML),
+        produces=(JSON, YAML),
+        answers=answers,
+        description=operation.description.replace("list or watch objects", "list objects"),
+    )
+
+
 def _own_fields(reference: str, meta: str) -> JSONObject:
     return {
         "apiVersion": {"description": _API_VERSION, "type": "string"},
@@ -126,4 +153,4 @@ def _shown(schema: JSONObject, reference: str) -> JSONObject:
     return schema
 
 
-__all__ = ["V2_REFERENCE", "V3_REFERENCE", "CustomSchemas", "custom_definitions"]
+__all__ = ["V2_REFERENCE", "V3_REFERENCE", "CustomSchemas", "custom_definitions", "custom_paths"]
