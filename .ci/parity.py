@@ -20,8 +20,9 @@ HERE = Path(__file__).resolve().parent
 FLOOR = HERE / "parity-floor"
 #: Seconds for all of it; a server that does not answer takes 20 for each of thousands of steps.
 TIMEOUT = 1200
-#: What a floor stays below the run that lifts it: a few steps are a matter of timing.
+#: What a floor stays below the run that lifts it, in percent and in steps: a few are a matter of timing.
 MARGIN = 1.0
+MARGIN_STEPS = 3
 LEVELS = ("code", "shape", "exact")
 AREA = re.compile(r"^(\w+) +(\d+) +([\d.]+)% +([\d.]+)% +([\d.]+)%$", re.M)
 TOTAL = re.compile(r"^parity: .*?\(([\d.]+)%\).*?\(([\d.]+)%\).*?\(([\d.]+)%\)$", re.M)
@@ -88,7 +89,11 @@ def main() -> int:
         return 1
     floor = read_floor()
     if lift:
-        lowered = {name: tuple(max(0.0, figure - MARGIN) for figure in figures) for name, figures in reached.items()}
+        margins = {name: max(MARGIN, 100 * MARGIN_STEPS / int(steps)) for name, steps, *_ in AREA.findall(done.stdout)}
+        lowered = {
+            name: tuple(max(0.0, figure - margins.get(name, MARGIN)) for figure in figures)
+            for name, figures in reached.items()
+        }
         write_floor({name: tuple(map(max, lowered[name], floor.get(name, lowered[name]))) for name in lowered})
         return 0
     below = 0
