@@ -40,7 +40,9 @@ def json_type(value: Any) -> str:
         return "string"
     if isinstance(value, list):
         return "array"
-    return "object" if isinstance(value, dict) else "number"
+    if isinstance(value, dict):
+        return "object"
+    return "null" if value is None else "number"
 
 
 @define

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from ..api.decoding import BodyError, Decoded
+from ..api.decoding import BodyError, Decoded, json_type
 from ..api.errors import APIStatusError, Cause, shown
 from ..api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ..schema.objecttype import DecodeError, ObjectType
@@ -236,19 +236,6 @@ def summary(raw: bytes) -> str:
         text = raw.decode("utf-8", "replace")
         return text if len(text) <= 30 else f"{text[:30]} ..."
     return raw.hex() if len(raw) <= 30 else f"{raw[:30].hex()} ..."
-
-
-def json_type(value: Any) -> str:
-    """What Go's decoder calls a JSON value of this type."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, dict):
-        return "object"
-    return "number"
 
 
 def report_problems(

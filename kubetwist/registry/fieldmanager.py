@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 BEFORE_FIRST_APPLY = "before-first-apply"
 #: Whose applies heed, and keep, what client-side apply leaves in an annotation.
 KUBECTL = "kubectl"
+_EVERY_FIELD = Filter()
 
 
 class BuiltInVersions:
@@ -86,7 +87,7 @@ class FieldManager:
         *,
         stored: GroupVersionKind | None = None,
         subresource: str = "",
-        allowed: Filter = Filter(),  # noqa: B008
+        allowed: Filter = _EVERY_FIELD,
         reconciles: bool = False,
     ) -> None:
         """

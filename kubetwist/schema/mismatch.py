@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..api.decoding import json_type
+
 
 class Mismatch(Exception):
     """
@@ -65,19 +67,6 @@ class DecodeError(Exception):
             # It was no JSON, or has keys twice; the number as we read it has to do.
             return message
         return message.replace(f"number {self._number} ", f"number {value} ", 1) if isinstance(value, str) else message
-
-
-def json_type(value: Any) -> str:
-    """What Go's decoder calls a JSON value of this type."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, dict):
-        return "object"
-    return "null" if value is None else "number"
 
 
 def go_kind(value: Any) -> str:

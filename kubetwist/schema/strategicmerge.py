@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..api.decoding import json_type
 from ..api.resource import JSONObject
 from .gotext import go_text, go_type
-from .mismatch import json_type
 from .nodes import ListNode, MapNode, Node, StructNode
 from .objecttype import ObjectType
 
