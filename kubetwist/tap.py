@@ -20,6 +20,7 @@ class Options(usage.Options):
     The options, by the names of their flags: C{options["secure-port"]}.
 
     @ivar parent: The options of C{twist}, when that runs us.
+    @ivar given: The names of the flags that stand on the command line.
     """
 
     synopsis = "[flags]"
@@ -28,6 +29,7 @@ class Options(usage.Options):
         "https://127.0.0.1:6443 and says where the admin's kubeconfig is."
     )
     parent: Any = None
+    given: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -46,7 +48,9 @@ class Options(usage.Options):
         if "--version" in arguments or "--version=true" in arguments:
             self.opt_version()
         try:
-            self.update(parse_flags(FLAGS, arguments))
+            given = parse_flags(FLAGS, arguments)
+            self.given = frozenset(given)
+            self.update(given)
             self.postOptions()
         except FlagError as error:
             if self.parent is None:
@@ -64,9 +68,11 @@ class Options(usage.Options):
             raise FlagError("--request-timeout must be greater than 0")
         if not self["etcd-prefix"].strip("/"):
             raise FlagError("--etcd-prefix must not be empty")
+        from .authentication.flags import check_flags
         from .server.version import check_kubernetes_version
 
         try:
+            check_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
         except ValueError as error:
             raise FlagError(str(error)) from None

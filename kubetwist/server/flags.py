@@ -123,6 +123,13 @@ def _mapping(text: str) -> dict[str, str]:
     return found
 
 
+def _pair(text: str) -> dict[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise ValueError("malformed pair, expect string=string")
+    return {key.strip(): value.strip()}
+
+
 def _switches(text: str) -> dict[str, bool]:
     found = {}
     for name, value in _mapping(text).items():
@@ -181,6 +188,8 @@ DURATION = Kind(_duration, "duration")
 STRINGS = Kind(_list, "strings", add=lambda one, other: one + other)
 STRING_ARRAY = Kind(lambda text: (text,), "stringArray", add=lambda one, other: one + other)
 MAPPING = Kind(_mapping, "mapStringString", add=_merge)
+#: One pair at a time: commas belong to the value.
+PAIR = Kind(_pair, "mapStringString", add=_merge)
 SWITCHES = Kind(_switches, "mapStringBool", add=_merge)
 SIZES = Kind(_sizes, "strings", add=_merge)
 PORT_RANGE = Kind(_port_range, "portRange")
@@ -190,7 +199,7 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
     """
     Read a command line.
 
-    @return: A value for every flag.
+    @return: The values of the flags that are given.
     @raise FlagError: With a line for the user.
     """
     known = {flag.name: flag for flag in flags}
@@ -219,7 +228,7 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
         if flag.kind.add is not None and flag.name in values:
             value = flag.kind.add(values[flag.name], value)
         values[flag.name] = value
-    return {flag.name: values.get(flag.name, flag.default) for flag in flags}
+    return values
 
 
 def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
