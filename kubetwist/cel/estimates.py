@@ -1,0 +1,126 @@
+"""Ranges of sizes and costs, as the static estimate reckons with them: 64 bits that stick at their maximum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from attrs import frozen
+
+from kubetwist.cel.types import Type
+from kubetwist.cel.values import Value
+
+MAX: Final = (1 << 64) - 1
+
+# Factors of cel-go's common/cost.go.
+STRING_TRAVERSAL_FACTOR: Final = 0.1
+REGEX_LENGTH_FACTOR: Final = 0.25
+SELECT_AND_IDENT_COST: Final = 1
+CONST_COST: Final = 0
+LIST_CREATE_COST: Final = 10
+MAP_CREATE_COST: Final = 30
+STRUCT_CREATE_COST: Final = 40
+
+
+def scale(number: int, factor: float) -> int:
+    """A number times a factor, rounded up, at most L{MAX}."""
+    product = math.ceil(float(number) * factor)
+    return product if product < MAX else MAX
+
+
+class Estimate(NamedTuple):
+    """The least and the most that a size or cost may be."""
+
+    min: int
+    max: int
+
+    def plus(self, other: Estimate) -> Estimate:
+        """The sum."""
+        return Estimate(min(self.min + other.min, MAX), min(self.max + other.max, MAX))
+
+    def times(self, other: Estimate) -> Estimate:
+        """The product."""
+        return Estimate(min(self.min * other.min, MAX), min(self.max * other.max, MAX))
+
+    def scaled(self, factor: float) -> Estimate:
+        """The product with a factor, rounded up."""
+        return Estimate(scale(self.min, factor), scale(self.max, factor))
+
+    def union(self, other: Estimate) -> Estimate:
+        """The range that holds both."""
+        return Estimate(min(self.min, other.min), max(self.max, other.max))
+
+
+def fixed(number: int) -> Estimate:
+    """A range of one number."""
+    return Estimate(number, number)
+
+
+UNKNOWN: Final = Estimate(0, MAX)
+ONE: Final = fixed(1)
+
+
+@frozen
+class CallEstimate:
+    """
+    What a call may cost without its arguments.
+
+    @ivar size: Of its result, where that is a string, bytes, list or map and something is known.
+    """
+
+    cost: Estimate
+    size: Estimate | None = None
+
+
+class Node(Protocol):
+    """A part of an expression, as estimates see it."""
+
+    @property
+    def path(self) -> tuple[str, ...] | None:
+        """Where in the variables it comes from: C{("self", "items", "@items")}; C{None} for what was computed."""
+
+    @property
+    def type(self) -> Type:
+        """Its type."""
+
+    @property
+    def literal(self) -> Value:
+        """The value of a literal; L{kubetwist.cel.values.MISSING} for anything else."""
+
+    @property
+    def known_size(self) -> Estimate | None:
+        """Its size, if the expression or the caller's schema tells."""
+
+    @property
+    def size(self) -> Estimate:
+        """Its size; L{UNKNOWN} if nothing tells."""
+
+    def element(self) -> Node | None:
+        """What stands for any element of it, if it is a list (or has another parameter of type)."""
+
+
+Estimator = Callable[[Node | None, Sequence[Node]], CallEstimate | None]
+Meter = Callable[[Sequence[Value], Value], int | None]
+
+
+class CostModel(Protocol):
+    """
+    Prices of functions, asked before the engine's own.
+
+    Both are asked when an expression is compiled, never while it is evaluated.
+    """
+
+    def meter(self, function: str, overload: str) -> Meter | int | None:
+        """
+        What a call costs when it is made.
+
+        @param overload: The id of the overload, or C{""} if arguments are needed to choose among several.
+        @return: The price; or what tells it, given the arguments (the target first) and the result, or C{None} for the
+            engine's own; or C{None}.
+        """
+
+    def estimate(
+        self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    ) -> CallEstimate | None:
+        """What a call may cost; C{None} for the engine's own idea of it."""

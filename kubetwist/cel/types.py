@@ -1,0 +1,180 @@
+"""The types of CEL: what the checker reasons about, and what C{type(x)} answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+
+DYN_NAME = "dyn"
+
+
+class Kind(Enum):
+    """Sorts of types; two types can only match if their kinds do."""
+
+    DYN = auto()
+    BOOL = auto()
+    BYTES = auto()
+    DOUBLE = auto()
+    DURATION = auto()
+    ERROR = auto()
+    INT = auto()
+    LIST = auto()
+    MAP = auto()
+    NULL = auto()
+    OPAQUE = auto()
+    STRING = auto()
+    STRUCT = auto()
+    TIMESTAMP = auto()
+    TYPE = auto()
+    TYPE_PARAM = auto()
+    UINT = auto()
+
+
+class Type:
+    """
+    A CEL type: its kind, name and parameters.
+
+    Types compare by what they are, not by identity, so they may be made anywhere. As a value of CEL (the result of
+    C{type(x)}) a type is known by its name alone; L{kubetwist.cel.values.equal} sees to that.
+    """
+
+    __slots__ = ("_hash", "kind", "name", "nullable", "parameters")
+
+    def __init__(self, kind: Kind, name: str, parameters: tuple[Type, ...] = (), nullable: bool = False) -> None:
+        self.kind = kind
+        self.name = name
+        self.parameters = parameters
+        #: A primitive that may also be null: C{wrapper(int)}.
+        self.nullable = nullable
+        self._hash = hash((kind, name, parameters, nullable))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Type):
+            return NotImplemented
+        return (
+            self.kind is other.kind
+            and self.name == other.name
+            and self.nullable == other.nullable
+            and self.parameters == other.parameters
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        name = f"wrapper({self.name})" if self.nullable else self.name
+        if self.kind is Kind.TYPE_PARAM:
+            return f"<{name}>"
+        if not self.parameters:
+            return name
+        return f"{name}({', '.join(map(str, self.parameters))})"
+
+    def __repr__(self) -> str:
+        return f"<Type {self}>"
+
+    @property
+    def is_dyn(self) -> bool:
+        """Whether the type is found out at run time only."""
+        return self.kind is Kind.DYN
+
+    def fields(self) -> Mapping[str, Type]:
+        """
+        The fields that may be selected, by their names in CEL.
+
+        @return: Nothing for types that are not objects.
+        """
+        return {}
+
+
+class ObjectType(Type):
+    """
+    A type with fields, whose values are maps of JSON.
+
+    Known by its name alone, as in the reference: two object types of one name are one type.
+    """
+
+    __slots__ = ("_fields", "_load", "make")
+
+    def __init__(
+        self,
+        name: str,
+        fields: Mapping[str, Type] | Callable[[], Mapping[str, Type]] = {},  # noqa: B006
+        make: Callable[[Mapping[str, object]], object] | None = None,
+    ) -> None:
+        """
+        Describe an object.
+
+        @param fields: The types of its fields, or what finds them out at first use.
+        @param make: What builds a value from the fields of C{Name{field: value}}; without it, a plain dict.
+        """
+        super().__init__(Kind.STRUCT, name)
+        self._load: Callable[[], Mapping[str, Type]] | None = fields if callable(fields) else None
+        self._fields: Mapping[str, Type] = {} if callable(fields) else fields
+        self.make = make
+
+    def fields(self) -> Mapping[str, Type]:
+        """Its fields, found out now if they were not before."""
+        if self._load is not None:
+            self._fields, self._load = self._load(), None
+        return self._fields
+
+
+BOOL = Type(Kind.BOOL, "bool")
+BYTES = Type(Kind.BYTES, "bytes")
+DOUBLE = Type(Kind.DOUBLE, "double")
+DURATION = Type(Kind.DURATION, "google.protobuf.Duration")
+DYN = Type(Kind.DYN, DYN_NAME)
+ERROR = Type(Kind.ERROR, "error")
+INT = Type(Kind.INT, "int")
+NULL = Type(Kind.NULL, "null_type")
+STRING = Type(Kind.STRING, "string")
+TIMESTAMP = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE = Type(Kind.TYPE, "type")
+UINT = Type(Kind.UINT, "uint")
+
+
+def list_of(element: Type) -> Type:
+    """A list of some type."""
+    return Type(Kind.LIST, "list", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """A map from keys of one type to values of another."""
+    return Type(Kind.MAP, "map", (key, value))
+
+
+def type_of_type(parameter: Type) -> Type:
+    """The type of a type: what C{int}, as a name in an expression, is."""
+    return Type(Kind.TYPE, "type", (parameter,))
+
+
+def opaque(name: str, *parameters: Type) -> Type:
+    """A named type without fields, whose values only functions can look into: C{net.IP}."""
+    return Type(Kind.OPAQUE, name, parameters)
+
+
+def optional_of(parameter: Type) -> Type:
+    """An optional value: C{optional_type(string)}."""
+    return Type(Kind.OPAQUE, "optional_type", (parameter,))
+
+
+def type_parameter(name: str) -> Type:
+    """A variable for a type in a signature: C{T} of C{list(T)}."""
+    return Type(Kind.TYPE_PARAM, name)
+
+
+def nullable(primitive: Type) -> Type:
+    """A primitive type that also admits null."""
+    return Type(primitive.kind, primitive.name, primitive.parameters, nullable=True)
+
+
+def is_optional(type_: Type) -> bool:
+    """Whether values of a type are optionals."""
+    return type_.kind is Kind.OPAQUE and type_.name == "optional_type"
+
+
+LIST = list_of(DYN)
+MAP = map_of(DYN, DYN)
+OPTIONAL = optional_of(DYN)

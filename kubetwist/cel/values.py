@@ -1,0 +1,286 @@
+"""
+The values of CEL, as Python objects.
+
+===============  =====================================================
+CEL              Python
+===============  =====================================================
+int              C{int}, within 64 bits
+uint             L{UInt}
+double           C{float}
+bool, string     C{bool}, C{str}
+bytes            C{bytes}
+null             C{None}
+list             C{list}, or a L{ListValue} that converts what is taken out
+map, objects     C{dict}, or a L{MapValue}
+timestamp        L{Timestamp}, nanoseconds since 1970
+duration         L{Duration}, nanoseconds
+type             L{kubetwist.cel.types.Type}
+optional         L{Optional}
+opaque           an L{OpaqueValue} of the library that knows it
+===============  =====================================================
+
+Python takes C{True} for 1; here they are different, so nothing but L{equal} and L{find} may compare values or look for
+keys unless their types are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kubetwist.cel import types
+from kubetwist.cel.errors import CelError, no_such_overload
+from kubetwist.cel.types import Type
+
+Value = Any
+
+MIN_INT: Final = -(1 << 63)
+MAX_INT: Final = (1 << 63) - 1
+MAX_UINT: Final = (1 << 64) - 1
+
+
+class UInt(int):
+    """An unsigned integer. Arithmetic on it gives plain integers; whoever does it wraps the result."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{int(self)}u"
+
+
+class _Nanoseconds:
+    """A number of nanoseconds; what it counts the subclass says."""
+
+    __slots__ = ("ns",)
+
+    def __init__(self, ns: int) -> None:
+        self.ns = ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Nanoseconds) and type(other) is type(self) and other.ns == self.ns
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.ns))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.ns})"
+
+
+class Timestamp(_Nanoseconds):
+    """A moment, in nanoseconds since 1970 in UTC."""
+
+    __slots__ = ()
+
+
+class Duration(_Nanoseconds):
+    """A length of time, in nanoseconds, within 64 bits."""
+
+    __slots__ = ()
+
+
+class Optional:
+    """A value that may be missing: L{NONE} or C{Optional(value)}."""
+
+    __slots__ = ("_value", "present")
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+        self.present = True
+
+    @property
+    def value(self) -> Value:
+        """
+        What it holds.
+
+        @raise CelError: It holds nothing.
+        """
+        if not self.present:
+            raise CelError("optional.none() dereference")
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Optional({self._value!r})" if self.present else "NONE"
+
+
+NONE: Final = Optional(None)
+NONE.present = False
+
+
+class OpaqueValue:
+    """
+    Base of values that belong to a library.
+
+    Subclasses give C{cel_type} and, where it differs from identity, L{equals}; C{size} if C{size()} or the price of an
+    operation depends on it.
+    """
+
+    __slots__ = ()
+
+    cel_type: Type
+
+    def equals(self, other: Value) -> bool:
+        """Whether another value, of whatever type, equals this one."""
+        return self is other
+
+    def size(self) -> int | None:
+        """How long it is for purposes of cost; C{None} for what counts as one."""
+        return None
+
+
+class ListValue(Sequence[Value]):
+    """A list whose elements are made when they are taken out; iteration, C{len} and indices work as with C{list}."""
+
+    __slots__ = ()
+
+    #: How two of them compare: C{None} in order, "set" without order.
+    def equals(self, other: Sequence[Value]) -> bool:
+        """Whether a list has the same elements; lists with another notion of equality override this."""
+        return len(self) == len(other) and all(map(equal, self, other))
+
+    def concat(self, other: Sequence[Value]) -> Sequence[Value]:
+        """What C{+} makes of this list and another."""
+        return [*self, *other]
+
+
+class MapValue(Mapping[Value, Value]):
+    """A map or object whose values are made when they are taken out; it is read like a C{dict}."""
+
+    __slots__ = ()
+
+    #: The declared type, for values of object types.
+    cel_type: Type = types.MAP
+
+
+LISTS: Final = (list, ListValue)
+MAPS: Final = (dict, MapValue)
+_NUMBERS: Final = frozenset({int, UInt, float})
+MISSING: Final = object()
+
+
+_TYPES: Final[dict[type, Type]] = {
+    int: types.INT,
+    UInt: types.UINT,
+    float: types.DOUBLE,
+    bool: types.BOOL,
+    str: types.STRING,
+    bytes: types.BYTES,
+    type(None): types.NULL,
+    list: types.LIST,
+    dict: types.MAP,
+    Timestamp: types.TIMESTAMP,
+    Duration: types.DURATION,
+    Optional: types.OPTIONAL,
+}
+
+
+def type_of(value: Value) -> Type:
+    """The type of a value, as far as it shows: lists and maps do not tell of what."""
+    found = _TYPES.get(type(value))
+    if found is not None:
+        return found
+    if isinstance(value, Type):
+        return types.TYPE
+    if isinstance(value, ListValue):
+        return types.LIST
+    return value.cel_type  # type: ignore[no-any-return]
+
+
+def equal(left: Value, right: Value) -> bool:
+    """C{==} of CEL: numbers across types, containers by their elements, all else only within its type."""
+    kind, other = type(left), type(right)
+    if kind is str or other is str or left is None or right is None:
+        return kind is other and bool(left == right)
+    if kind in _NUMBERS:
+        return other in _NUMBERS and bool(left == right)
+    if isinstance(left, LISTS):
+        if isinstance(left, ListValue):
+            return isinstance(right, LISTS) and left.equals(right)
+        if isinstance(right, ListValue):
+            return right.equals(left)
+        return other is list and len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, MAPS):
+        return isinstance(right, MAPS) and _same_entries(left, right)
+    if kind is Optional:
+        if other is not Optional or left.present != right.present:
+            return False
+        return not left.present or equal(left.value, right.value)
+    if isinstance(left, Type):
+        return isinstance(right, Type) and left.name == right.name
+    if isinstance(left, OpaqueValue):
+        return left.equals(right)
+    return kind is other and bool(left == right)
+
+
+def _same_entries(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bool:
+    if len(left) != len(right):
+        return False
+    for key, value in left.items():
+        other = find(right, key)
+        if other is MISSING or not equal(value, other):
+            return False
+    return True
+
+
+def find(mapping: Mapping[Value, Value], key: Value) -> Value:
+    """
+    Look a key up.
+
+    @return: Its value, or L{MISSING}: also for keys of types that no map has.
+    """
+    kind = type(key)
+    if kind is str:
+        return mapping.get(key, MISSING)
+    if kind is bool or (kind in _NUMBERS and key in (0, 1)):
+        # Python would find 1 for True, and the other way round.
+        for candidate in mapping:
+            if candidate == key and (type(candidate) is bool) is (kind is bool):
+                return mapping[candidate]
+        return MISSING
+    if kind in _NUMBERS:
+        return mapping.get(key, MISSING)
+    return MISSING
+
+
+def compare(left: Value, right: Value) -> int:
+    """
+    Order two values: -1, 0 or 1.
+
+    @raise CelError: They have no order.
+    """
+    kind, other = type(left), type(right)
+    if kind in _NUMBERS:
+        if other not in _NUMBERS:
+            raise no_such_overload()
+        if left != left or right != right:
+            raise CelError("NaN values cannot be ordered")
+        return int(left > right) - int(left < right)
+    if kind is not other:
+        raise no_such_overload()
+    if kind is Timestamp or kind is Duration:
+        return int(left.ns > right.ns) - int(left.ns < right.ns)
+    if kind is str or kind is bytes or kind is bool:
+        return int(left > right) - int(left < right)
+    raise no_such_overload()
+
+
+def size_for_cost(value: Value) -> int:
+    """How big a value is where a price depends on size: 1 for all that has no size."""
+    kind = type(value)
+    if kind is str or kind is list or kind is dict or kind is bytes:
+        length: int = len(value)
+        return length
+    if kind in _TYPES:
+        if kind is Optional and value.present:
+            return size_for_cost(value.value)
+        return 1
+    if isinstance(value, (ListValue, MapValue)):
+        return len(value)
+    if isinstance(value, OpaqueValue):
+        size = value.size()
+        return 1 if size is None else size
+    return 1
+
+
+def entries(value: Mapping[Value, Value]) -> Iterator[tuple[Value, Value]]:
+    """The entries of a map, in the order of JSON."""
+    return iter(value.items())
