@@ -248,38 +248,59 @@ class IWatchSink(Interface):
 
 
 class IAdmissionPlugin(Interface):
-    """What every admission plugin tells of itself; it also provides one or both of the next two."""
+    """
+    What every admission plugin tells of itself; it also provides one or both of the next two.
+
+    It may have, besides what is here, these attributes, which are read once:
+
+     - C{resources}: a collection of the only resources that it is asked about, as C{"pods"}, C{"pods/binding"},
+       C{"deployments.apps"}, C{"pods/*"} (see L{kubetwist.admission.chain.concerns});
+     - C{timeout}: the seconds that it may keep a request waiting, 10 by default;
+     - C{failure_policy}: C{"Fail"}, the default, or C{"Ignore"}, when a request may pass where the plugin itself fails:
+       it raises something else than an L{APIStatusError}, or takes too long.
+    """
 
     name: str = Attribute("As in --enable-admission-plugins.")
 
     def handles(operation: str) -> bool:
-        """Whether the plugin has to do with C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT} at all."""
+        """Whether the plugin has to do with C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT} at all; asked once each."""
 
 
 class IMutatingAdmission(IAdmissionPlugin):
     """May change objects on their way in."""
 
-    async def admit(attributes: Any) -> None:
+    def admit(attributes: Any) -> Any:
         """
         Change C{attributes.object} in place.
 
-        @raise APIStatusError: The request is refused.
+        It is called again, within the same request, when a plugin after it has changed the object, and so must find
+        nothing more to do in what it has seen before.
+
+        @param attributes: L{kubetwist.admission.attributes.AdmissionAttributes}.
+        @return: L{None}, or something to wait for: the method may be C{async}.
+        @raise APIStatusError: The request is refused; C{attributes.forbidden(why)} makes the usual one.
         """
 
 
 class IValidatingAdmission(IAdmissionPlugin):
     """May refuse objects on their way in; sees them as they will be stored."""
 
-    async def validate(attributes: Any) -> None:
+    def validate(attributes: Any) -> Any:
         """
         Look, but do not touch.
 
+        @return: L{None}, or something to wait for: the method may be C{async}.
         @raise APIStatusError: The request is refused.
         """
 
 
 class IAdmissionPluginFactory(Interface):
-    """A Twisted plugin that makes an admission plugin."""
+    """
+    A Twisted plugin that makes an admission plugin.
+
+    It may have an attribute C{after}: the name of the plugin that it comes after. Without it, it comes after those that
+    are built in, and before policies and webhooks.
+    """
 
     name: str = Attribute("As in --enable-admission-plugins.")
     default: bool = Attribute("Whether it is on unless switched off.")
@@ -288,8 +309,35 @@ class IAdmissionPluginFactory(Interface):
         """
         Build the plugin.
 
-        @param server: What plugins may use: L{kubetwist.admission.chain.AdmissionContext}.
+        @param server: What plugins may use: L{kubetwist.admission.attributes.AdmissionContext}.
         @param configuration: Its part of --admission-control-config-file, decoded; L{None} without one.
+        @raise Exception: It can not be made so; the server does not start, and says why.
+        """
+
+
+# --- custom resources --------------------------------------------------------------------------------------------
+
+
+class IConversionPlugin(Interface):
+    """
+    A Twisted plugin that converts custom resources between their versions, in this process.
+
+    A CustomResourceDefinition opts in by the annotation C{kubetwist.dev/conversion-plugin}, with the strategy C{None}.
+    """
+
+    name: str = Attribute("As in the annotation.")
+
+    def convert(objects: list[JSONObject], api_version: str) -> Any:
+        """
+        Convert objects, which are of one kind and one version, to another version.
+
+        It is called in the reactor's thread, with few objects at once. Metadata other than labels and annotations
+        stays as it was, whatever comes back.
+
+        @param objects: With C{kind} and C{apiVersion}; the plugin's own copies.
+        @param api_version: The wanted one: C{"stable.example.com/v2"}.
+        @return: As many objects in the same order, or an awaitable of them.
+        @raise ValueError: An object can not be converted; clients are shown the text.
         """
 
 

@@ -3,21 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from attrs import define
+from ..api.errors import APIStatusError
+from ..api.frozen import frozen
+from ..api.names import is_qualified_name
+from ..api.options import DeleteOptions, WriteOptions, options_object
+from ..api.resource import (
+    GroupResource,
+    GroupVersionKind,
+    GroupVersionResource,
+    JSONObject,
+    UserInfo,
+)
 
-from ..api.resource import JSONObject, UserInfo
+if TYPE_CHECKING:
+    from ..interfaces import IAuthorizer
+
+CREATE: Final = "CREATE"
+UPDATE: Final = "UPDATE"
+DELETE: Final = "DELETE"
+CONNECT: Final = "CONNECT"
+OPERATIONS: Final = (CREATE, UPDATE, DELETE, CONNECT)
+
+#: The levels of audit that an annotation can be meant for, from low to high.
+AUDIT_LEVELS: Final = ("Metadata", "Request", "RequestResponse")
 
 
 class AdmissionContext(Protocol):
-    """What plugins may ask the server for."""
+    """
+    What plugins may ask the server for.
+
+    @ivar reactor: The reactor, or a clock in tests.
+    @ivar authorizer: Asked with a L{kubetwist.api.authorization.AuthorizerAttributes}; L{None} where there is none.
+    """
+
+    reactor: Any
+    authorizer: IAuthorizer | None
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """A copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
 
-    def lookup_all(self, group: str, resource: str, namespace: str) -> list[JSONObject]:
-        """Copies of all objects of a namespace, likewise."""
+    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """Copies of all objects of a namespace, or with C{""} of all namespaces, likewise."""
+
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """As L{lookup}; but the object is shared and frozen, and decoded once for all who ask."""
+
+    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """As L{lookup_all}, with shared and frozen objects."""
 
     async def amend(
         self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
@@ -30,28 +64,186 @@ class AdmissionContext(Protocol):
         """
 
 
-@define
+class Reinvocation:
+    """
+    The second round of the mutating phase, in which plugins see what others changed after them.
+
+    @ivar second: This is that round.
+    @ivar wanted: Somebody asked for it.
+    @ivar notes: What a plugin remembers of the first round, by its name.
+    """
+
+    __slots__ = ("notes", "second", "wanted")
+
+    def __init__(self) -> None:
+        self.second = False
+        self.wanted = False
+        self.notes: dict[str, Any] = {}
+
+    def request(self) -> None:
+        """Have all mutating plugins asked again; there is no third round."""
+        self.wanted = True
+
+
 class AdmissionAttributes:
     """
-    One write on its way in.
+    One write on its way in; or a connection on its way through.
 
-    @ivar object: What will be stored; mutating plugins change it in place. L{None} for DELETE.
-    @ivar old_object: What is stored now, a copy made for this request; L{None} for CREATE.
+    @ivar object: What will be stored; mutating plugins change it in place. For DELETE it is L{None}, for CONNECT what
+        the query says (C{PodExecOptions}). For subresources with a kind of their own (C{Scale}, C{Binding}) it is that.
     @ivar operation: C{CREATE}, C{UPDATE}, C{DELETE} or C{CONNECT}.
     @ivar resource: The plural; C{subresource} is C{""} for the main resource.
-    @ivar version: The version that C{object} is in, which is the one it is stored in.
+    @ivar version: The version of the request.
+    @ivar kind: The kind of C{object} in the request.
+    @ivar object_kind: What C{object} and C{old_object} really are: built-in kinds are seen in the version that they
+        are stored in, custom resources in that of the request. They have no C{kind} and C{apiVersion} themselves, or
+        not to be relied on.
+    @ivar name: As in the path; C{""} where the server is to choose it. Objects of kind Namespace are within themselves:
+        C{namespace} is their name.
     """
 
-    operation: str
-    group: str
-    version: str
-    resource: str
-    subresource: str
-    kind: str
-    namespace: str
-    name: str
-    object: JSONObject | None
-    old_object: JSONObject | None
-    user: UserInfo
-    dry_run: bool
-    context: AdmissionContext
+    __slots__ = (
+        "_annotate",
+        "_old",
+        "_options",
+        "_warn",
+        "annotations",
+        "context",
+        "dry_run",
+        "group",
+        "kind",
+        "name",
+        "namespace",
+        "object",
+        "object_kind",
+        "operation",
+        "reinvocation",
+        "request_kind",
+        "resource",
+        "subresource",
+        "user",
+        "version",
+    )
+
+    def __init__(
+        self,
+        operation: str,
+        group: str,
+        version: str,
+        resource: str,
+        subresource: str,
+        kind: str,
+        namespace: str,
+        name: str,
+        object: JSONObject | None,
+        old: JSONObject | Callable[[], JSONObject] | None,
+        user: UserInfo,
+        dry_run: bool,
+        context: AdmissionContext,
+        options: WriteOptions | DeleteOptions | None = None,
+        *,
+        request_kind: GroupVersionKind | None = None,
+        object_kind: GroupVersionKind | None = None,
+        warn: Callable[[str], Any] | None = None,
+        annotate: Callable[[str, str, str], Any] | None = None,
+    ) -> None:
+        """
+        @param old: What is stored now, or what makes a copy of it when somebody asks.
+        @param options: Of the verb.
+        @param request_kind: The kind that clients of this endpoint send; by default in the resource's own group.
+        @param object_kind: What the objects are, if that differs.
+        @param annotate: Takes key, value and level of an audit annotation.
+        """
+        self.operation = operation
+        self.group = group
+        self.version = version
+        self.resource = resource
+        self.subresource = subresource
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+        self.object = object
+        self._old = old
+        self.user = user
+        self.dry_run = dry_run
+        self.context = context
+        self._options = options
+        self.request_kind = request_kind or GroupVersionKind(group, version, kind)
+        self.object_kind = object_kind or self.request_kind
+        self._warn = warn
+        self._annotate = annotate
+        self.annotations: dict[str, tuple[str, str]] | None = None
+        self.reinvocation: Reinvocation | None = None
+
+    @property
+    def old_object(self) -> JSONObject | None:
+        """What is stored now, frozen; L{None} for CREATE and CONNECT. For DELETE it is what goes."""
+        old = self._old
+        if old is None:
+            return None
+        if callable(old) or type(old) is dict:
+            old = self._old = frozen(old() if callable(old) else old)
+        return old
+
+    @property
+    def request_resource(self) -> GroupVersionResource:
+        """The resource in the version of the request."""
+        return GroupVersionResource(self.group, self.version, self.resource)
+
+    @property
+    def options(self) -> JSONObject | None:
+        """
+        The options of the verb, as a C{CreateOptions}, C{UpdateOptions} or C{DeleteOptions}; L{None} for CONNECT.
+
+        A PATCH has those of what it does: it creates or updates.
+        """
+        return None if self._options is None else options_object(self._options, self.operation)
+
+    @property
+    def group_resource(self) -> GroupResource:
+        """The resource as errors name it."""
+        return GroupResource(self.group, self.resource)
+
+    @property
+    def shown_name(self) -> str:
+        """The name as refusals tell it: where there is none yet, what it will begin with."""
+        if self.name:
+            return self.name
+        obj = self.object
+        if obj is None:
+            return "Unknown"
+        meta = obj.get("metadata")
+        if not isinstance(meta, dict):
+            return "Unknown/errorGettingName"
+        return meta.get("name") or meta.get("generateName") or "Unknown"
+
+    def forbidden(self, why: str) -> APIStatusError:
+        """The 403 of a plugin that refuses."""
+        return APIStatusError.forbidden(self.group_resource, self.shown_name, why)
+
+    def warn(self, text: str) -> None:
+        """Tell the client something, in a C{Warning} header."""
+        if self._warn is not None:
+            self._warn(text)
+
+    def annotate(self, key: str, value: str, level: str = "Metadata") -> None:
+        """
+        Have the audit event say something.
+
+        @param key: A domain, a slash and a name: C{"podsecurity.example.org/violations"}.
+        @param level: The lowest level of audit that it is told at.
+        @raise ValueError: The key is malformed, or says something else already.
+        """
+        if key.count("/") != 1 or not is_qualified_name(key):
+            raise ValueError(f"{key!r} can not be the key of an audit annotation: it must be a domain, a slash, a name")
+        if level not in AUDIT_LEVELS:
+            raise ValueError(f"{level!r} is no audit level of annotations")
+        known = self.annotations
+        if known is None:
+            known = self.annotations = {}
+        if known.setdefault(key, (value, level)) != (value, level):
+            raise ValueError(
+                f"admission annotations are not allowed to be overwritten: {key}: {known[key]}, not {value!r}"
+            )
+        if self._annotate is not None:
+            self._annotate(key, value, level)

@@ -1,113 +1,236 @@
-"""The admission chain: which plugins are on, in which order they are asked."""
+"""The admission chain: which plugins concern a write, and in which order and how they are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
-from twisted.plugin import getPlugins
+import orjson
+from attrs import define
 
-from ..interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
-from .attributes import AdmissionAttributes, AdmissionContext
+from twisted.internet.defer import CancelledError
+from twisted.logger import Logger
 
-#: The order that plugins are asked in, whatever order they are named in; others come after these, by name.
-#: See kubernetes, C{pkg/kubeapiserver/options/plugins.go}.
-ORDER: Final = (
-    "AlwaysAdmit",
-    "NamespaceAutoProvision",
-    "NamespaceLifecycle",
-    "NamespaceExists",
-    "LimitPodHardAntiAffinityTopology",
-    "LimitRanger",
-    "ServiceAccount",
-    "NodeRestriction",
-    "TaintNodesByCondition",
-    "AlwaysPullImages",
-    "ImagePolicyWebhook",
-    "PodSecurity",
-    "PodNodeSelector",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "PodTolerationRestriction",
-    "EventRateLimit",
-    "ExtendedResourceToleration",
-    "DefaultStorageClass",
-    "StorageObjectInUseProtection",
-    "PodGroupProtection",
-    "OwnerReferencesPermissionEnforcement",
-    "PersistentVolumeClaimResize",
-    "RuntimeClass",
-    "CertificateApproval",
-    "CertificateSigning",
-    "ClusterTrustBundleAttest",
-    "CertificateSubjectRestriction",
-    "DefaultIngressClass",
-    "DenyServiceExternalIPs",
-    "PodTopologyLabels",
-    "PodGroupWorkloadExists",
-    "NodeDeclaredFeatureValidator",
-    "JobValidation",
-    "PodResizeValidator",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-    "ResourceQuota",
-    "AlwaysDeny",
-)
+from ..api.errors import APIStatusError
+from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
+from .limits import Hung, within
+
+#: Seconds that a plugin may keep a request waiting, unless it says otherwise.
+TIMEOUT: Final = 10.0
+#: Resources that are remembered with the plugins that concern them; definitions come and go.
+_REMEMBERED: Final = 4096
+
+_Ask = Callable[[AdmissionAttributes], Any]
 
 
-class UnknownPlugins(Exception):
-    """Plugins that are asked for and not found, or found twice."""
+@define(eq=False)
+class _Step:
+    """
+    One plugin in one phase.
+
+    @ivar ask: Its C{admit} or C{validate}.
+    @ivar timeout: Seconds that it may take; L{None} for a plugin that keeps its own time.
+    @ivar ignores: Whether a failure of the plugin itself lets the request through.
+    """
+
+    plugin: Any
+    ask: _Ask
+    phase: str
+    timeout: float | None
+    ignores: bool
 
 
 class AdmissionChain:
-    """The plugins that are on; knows beforehand which of them an operation concerns."""
+    """
+    The plugins that are on.
 
-    def __init__(self, plugins: Sequence[Any] = ()) -> None:
+    Plugins are remembered by operation and resource, so that one that has nothing to do with a write costs nothing.
+    A plugin may be plain or asynchronous. What it raises, if that is no L{APIStatusError}, is logged with its name; the
+    client is told that it failed, and no more.
+    """
+
+    _log = Logger()
+
+    def __init__(self, plugins: Sequence[Any] = (), reactor: Any = None) -> None:
+        """
+        @param reactor: For time limits; L{None} for the global one.
+        """
         self.plugins = list(plugins)
-        self._mutating = self._by_operation(IMutatingAdmission)
-        self._validating = self._by_operation(IValidatingAdmission)
+        self._reactor = reactor
+        self._mutating = self._by_operation(IMutatingAdmission, "mutation")
+        self._validating = self._by_operation(IValidatingAdmission, "validation")
+        self._steps: dict[tuple[str, str, str, str], tuple[tuple[_Step, ...], tuple[_Step, ...]]] = {}
 
-    def _by_operation(self, interface: Any) -> dict[str, list[Any]]:
-        return {
-            operation: [one for one in self.plugins if interface.providedBy(one) and one.handles(operation)]
-            for operation in ("CREATE", "UPDATE", "DELETE", "CONNECT")
-        }
+    def _by_operation(self, interface: Any, phase: str) -> dict[str, list[_Step]]:
+        method = "admit" if interface is IMutatingAdmission else "validate"
+        found: dict[str, list[_Step]] = {operation: [] for operation in OPERATIONS}
+        for plugin in self.plugins:
+            if not interface.providedBy(plugin):
+                continue
+            step = _Step(
+                plugin,
+                getattr(plugin, method),
+                phase,
+                getattr(plugin, "timeout", TIMEOUT),
+                getattr(plugin, "failure_policy", "Fail") == "Ignore",
+            )
+            for operation in OPERATIONS:
+                if plugin.handles(operation):
+                    found[operation].append(step)
+        return found
+
+    def _steps_for(self, attributes: AdmissionAttributes) -> tuple[tuple[_Step, ...], tuple[_Step, ...]]:
+        key = (attributes.operation, attributes.group, attributes.resource, attributes.subresource)
+        try:
+            return self._steps[key]
+        except KeyError:
+            pass
+        operation, group, resource, subresource = key
+        steps = (
+            tuple(step for step in self._mutating[operation] if concerns(step.plugin, group, resource, subresource)),
+            tuple(step for step in self._validating[operation] if concerns(step.plugin, group, resource, subresource)),
+        )
+        if len(self._steps) >= _REMEMBERED:
+            self._steps.clear()
+        self._steps[key] = steps
+        return steps
+
+    def concern(self, attributes: AdmissionAttributes) -> bool:
+        """Whether any plugin has to do with this at all."""
+        mutating, validating = self._steps_for(attributes)
+        return bool(mutating or validating)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Let the mutating plugins change the object."""
-        for plugin in self._mutating[attributes.operation]:
-            await plugin.admit(attributes)
+        """
+        Let the mutating plugins change the object; a second time, if one of them asks for it.
+
+        @raise APIStatusError: One refuses, or fails.
+        """
+        steps = self._steps_for(attributes)[0]
+        if not steps:
+            return
+        reinvocation = attributes.reinvocation = Reinvocation()
+        await self._ask_all(steps, attributes)
+        if reinvocation.wanted:
+            reinvocation.second = True
+            await self._ask_all(steps, attributes)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Let the validating plugins refuse the object."""
-        for plugin in self._validating[attributes.operation]:
-            await plugin.validate(attributes)
+        """
+        Let the validating plugins refuse the object.
+
+        @raise APIStatusError: One refuses, or fails.
+        """
+        steps = self._steps_for(attributes)[1]
+        if steps:
+            await self._ask_all(steps, attributes)
+
+    async def _ask_all(self, steps: Iterable[_Step], attributes: AdmissionAttributes) -> None:
+        for step in steps:
+            # A plugin whose failure does not count must not leave half of its work behind.
+            before = orjson.dumps(attributes.object) if step.ignores and step.phase == "mutation" else b""
+            try:
+                answer = step.ask(attributes)
+                if answer is not None:
+                    answer = begin(answer)
+                    if answer is not None:
+                        await (answer if step.timeout is None else within(answer, step.timeout, self._clock()))
+            except (APIStatusError, CancelledError):
+                raise
+            except Exception as error:
+                self._failed(step, error)
+                if before:
+                    restore(attributes, before)
+
+    def _failed(self, step: _Step, error: Exception) -> None:
+        """
+        Report a plugin that does not do its work.
+
+        @raise APIStatusError: The request fails with it (500).
+        """
+        name = step.plugin.name
+        text = f'admission plugin "{name}" failed to complete {step.phase}'
+        if isinstance(error, Hung):
+            text += f" in {step.timeout:g}s"
+            self._log.error("{text}; the failure policy is {policy}", text=text, policy=_policy(step))
+        else:
+            self._log.failure("{text}; the failure policy is {policy}", text=text, policy=_policy(step))
+        if not step.ignores:
+            raise APIStatusError.internal(text) from None
+
+    def _clock(self) -> Any:
+        if self._reactor is None:
+            from twisted.internet import reactor
+
+            self._reactor = reactor
+        return self._reactor
 
 
-def build_chain(
-    enabled: Iterable[str], disabled: Iterable[str], server: AdmissionContext, *, only: Iterable[Any] | None = None
-) -> AdmissionChain:
+def _policy(step: _Step) -> str:
+    return "Ignore" if step.ignores else "Fail"
+
+
+def concerns(plugin: Any, group: str, resource: str, subresource: str) -> bool:
     """
-    Make the chain of what is found as Twisted plugins.
+    Whether a plugin has to do with a resource: it is among its C{resources}, or it does not say any.
 
-    @param enabled: Names to switch on besides the default ones.
-    @param disabled: Names to switch off.
-    @param only: Factories to use instead of the installed plugins.
-    @raise UnknownPlugins: A name that no plugin has, or two have.
+    They are written C{"pods"}, C{"pods/binding"}, C{"deployments.apps"}, C{"deployments.apps/scale"}; C{"pods/*"} is
+    the resource with all its subresources.
     """
-    factories: dict[str, Any] = {}
-    for factory in getPlugins(IAdmissionPluginFactory) if only is None else only:
-        if factory.name in factories:
-            raise UnknownPlugins(f"two admission plugins are called {factory.name}")
-        factories[factory.name] = factory
-    enabled, disabled = set(enabled), set(disabled)
-    unknown = sorted((enabled | disabled) - set(factories) - set(ORDER))
-    missing = sorted(enabled - set(factories))
-    if unknown or missing:
-        raise UnknownPlugins(f"no such admission plugin: {', '.join(unknown or missing)}")
-    wanted = {name for name, factory in factories.items() if factory.default} | enabled
-    rank = {name: place for place, name in enumerate(ORDER)}
-    names = sorted(wanted - disabled, key=lambda name: (rank.get(name, len(rank)), name))
-    return AdmissionChain([factories[name].make(server, None) for name in names])
+    named: Sequence[str] | None = getattr(plugin, "resources", None)
+    if named is None:
+        return True
+    full = f"{resource}.{group}" if group else resource
+    return (f"{full}/{subresource}" if subresource else full) in named or f"{full}/*" in named
+
+
+def begin(answer: Any) -> Awaitable[Any] | None:
+    """
+    Run a coroutine until it has to wait for something.
+
+    Most plugins never wait, and this spares them what it costs to be able to.
+
+    @return: What is left to wait for; L{None} if nothing is.
+    """
+    if not isinstance(answer, Coroutine):
+        return answer if isinstance(answer, Awaitable) else None
+    try:
+        waits = answer.send(None)
+    except StopIteration:
+        return None
+    return _Begun(answer, waits)
+
+
+class _Begun:
+    """The rest of a coroutine that waits for C{waits}."""
+
+    __slots__ = ("_coroutine", "_waits")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], waits: Any) -> None:
+        self._coroutine = coroutine
+        self._waits = waits
+
+    def __await__(self) -> Any:
+        waits = self._waits
+        try:
+            while True:
+                try:
+                    value = yield waits
+                except GeneratorExit:
+                    self._coroutine.close()
+                    raise
+                except BaseException as error:
+                    waits = self._coroutine.throw(error)
+                else:
+                    waits = self._coroutine.send(value)
+        except StopIteration as stop:
+            return stop.value
+
+
+def restore(attributes: AdmissionAttributes, before: bytes) -> None:
+    """Put an object back as it was, where it is."""
+    obj = attributes.object
+    if obj is not None:
+        obj.clear()
+        obj.update(orjson.loads(before))

@@ -1,4 +1,4 @@
-"""Names a built-in admission plugin without importing it: Twisted imports every drop-in merely to list it."""
+"""Names an admission plugin without importing it: Twisted imports every drop-in merely to list it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,23 @@ from ..interfaces import IAdmissionPlugin, IAdmissionPluginFactory
 @frozen
 class AdmissionPluginFactory:
     """
-    Makes a plugin that needs no configuration.
+    Makes a plugin when it is asked to.
 
-    @ivar place: C{"module:class"}.
+    @ivar place: C{"module:class"}. The class has a class method C{configured}, called as
+        L{IAdmissionPluginFactory.make} is; or it is called without arguments, if it needs neither server nor
+        configuration.
     @ivar default: Whether it is on unless switched off.
+    @ivar after: The plugin that it comes after; C{""} for the usual place.
     """
 
     name: str
     place: str
     default: bool = True
+    after: str = ""
 
     def make(self, server: Any, configuration: Any) -> IAdmissionPlugin:
         """@see: L{IAdmissionPluginFactory.make}."""
         module, _, name = self.place.partition(":")
-        return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+        made = getattr(import_module(module), name)
+        configured = getattr(made, "configured", None)
+        return made() if configured is None else configured(server, configuration)  # type: ignore[no-any-return]

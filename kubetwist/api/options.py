@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from attrs import define, field
+
+from .resource import JSONObject
 
 #: Whether an object with these labels, or fields, is meant.
 Matcher = Callable[[Mapping[str, str]], bool]
@@ -43,11 +46,15 @@ class ListOptions:
 
 @define
 class WriteOptions:
-    """What all writes share."""
+    """
+    What all writes share.
+
+    @ivar field_validation: C{Strict}, C{Warn} or C{Ignore}; C{""}, where nothing is said, means C{Warn}.
+    """
 
     dry_run: bool = False
     field_manager: str = ""
-    field_validation: str = "Warn"
+    field_validation: str = ""
 
 
 class CreateOptions(WriteOptions):
@@ -80,3 +87,39 @@ class DeleteOptions:
     precondition_uid: str | None = None
     precondition_resource_version: str | None = None
     ignore_store_read_error: bool = field(default=False)
+
+
+#: What the options of a write are, by what it does.
+_KINDS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+
+
+def options_object(options: WriteOptions | DeleteOptions, operation: str) -> JSONObject:
+    """Options as the object that webhooks and policies see; C{operation} is C{CREATE}, C{UPDATE} or C{DELETE}."""
+    shown: JSONObject = {"kind": _KINDS[operation], "apiVersion": "meta.k8s.io/v1"}
+    if isinstance(options, WriteOptions):
+        if options.dry_run:
+            shown["dryRun"] = ["All"]
+        if options.field_manager:
+            shown["fieldManager"] = options.field_manager
+        if options.field_validation:
+            shown["fieldValidation"] = options.field_validation
+        return shown
+    if options.grace_period_seconds is not None:
+        shown["gracePeriodSeconds"] = options.grace_period_seconds
+    preconditions = {
+        name: value
+        for name, value in (
+            ("uid", options.precondition_uid),
+            ("resourceVersion", options.precondition_resource_version),
+        )
+        if value is not None
+    }
+    if preconditions:
+        shown["preconditions"] = preconditions
+    if options.orphan_dependents is not None:
+        shown["orphanDependents"] = options.orphan_dependents
+    if options.propagation_policy is not None:
+        shown["propagationPolicy"] = options.propagation_policy
+    if options.dry_run:
+        shown["dryRun"] = ["All"]
+    return shown

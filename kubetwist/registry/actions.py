@@ -9,11 +9,13 @@ import orjson
 
 from zope.interface import implementer
 
+from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError, aggregate
 from ..api.options import CreateOptions, UpdateOptions
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import ICreator, INamedCreator
 from . import deletion
+from .admitting import virtual_attributes
 from .evictions import PodEviction, success
 from .kinds import ResourceInfo, SubresourceInfo
 from .scope import RequestScope
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from .store import Store
     from .stores import Stores
 
+TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 #: What tokens can end with, by kind.
 BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
@@ -40,16 +43,30 @@ BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 class PodBinding:
     """C{pods/binding}: the scheduler's decision."""
 
+    kind = GroupVersionKind("", "v1", "Binding")
+
     def __init__(self, pods: Store) -> None:
         self._pods = pods
         self.info = pods.info
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{INamedCreator.create_named}."""
-        said = obj["metadata"].get("name")
-        if said != name:
-            raise APIStatusError.bad_request("name in URL does not match name in Binding object")
         self._pods.check_namespace(scope, obj["metadata"])
+        attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "binding", self.kind)
+        return await self.bind(scope, name, obj, options, attributes)
+
+    async def bind(
+        self,
+        scope: RequestScope,
+        name: str,
+        obj: JSONObject,
+        options: CreateOptions,
+        attributes: AdmissionAttributes,
+    ) -> JSONObject:
+        """Bind a pod, when admission has nothing against it."""
+        await self._pods.admit(attributes)
+        if obj["metadata"].get("name") != name:
+            raise APIStatusError.bad_request("name in URL does not match name in Binding object")
         self._pods.existing(scope, name)
         target = obj.get("target") or {}
         causes = validate_binding(obj)
@@ -64,12 +81,10 @@ class PodBinding:
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 
-        attributes = self._pods.attributes("CREATE", scope, name, obj, None, options.dry_run, "binding")
-        attributes.kind = "Binding"
-        await self._pods.admission.admit(attributes)
         await self._pods.admission.validate(attributes)
         rules = UpdateRules("binding", lambda obj, old: None, lambda obj, old: ())
-        await self._pods.update(scope, name, bound, UpdateOptions(dry_run=options.dry_run), rules, patching=True)
+        inner = scope.carrying_out()
+        await self._pods.update(inner, name, bound, UpdateOptions(dry_run=options.dry_run), rules, patching=True)
         return success(201)
 
     def _assign(self, pod: JSONObject, node: str, meta: JSONObject) -> None:
@@ -99,12 +114,16 @@ class PodBinding:
 class Bindings:
     """C{bindings}: the same by an older path, where the body alone names the pod."""
 
-    def __init__(self, pods: Store) -> None:
+    def __init__(self, info: ResourceInfo, pods: Store) -> None:
+        self.info = info
+        self._pods = pods
         self._binding = PodBinding(pods)
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        return await self._binding.create_named(scope, obj["metadata"].get("name", ""), obj, options)
+        self._pods.check_namespace(scope, obj["metadata"])
+        attributes = virtual_attributes(self.info, self._pods.context, scope, obj, options)
+        return await self._binding.bind(scope, obj["metadata"].get("name", ""), obj, options, attributes)
 
 
 @implementer(INamedCreator)
@@ -120,6 +139,8 @@ class TokenRequests:
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{INamedCreator.create_named}."""
         self._accounts.check_namespace(scope, obj["metadata"])
+        attributes = self._accounts.attributes("CREATE", scope, name, obj, None, options, "token", TOKEN_REQUEST)
+        await self._accounts.admit(attributes)
         check_token_request(obj, name, scope.namespace)
         account = orjson.loads(self._accounts.existing(scope, name).item)
         meta, owner = obj["metadata"], account["metadata"]
@@ -137,6 +158,7 @@ class TokenRequests:
         asked = spec.get("expirationSeconds")
         seconds = 3600 if asked is None else int(asked)
         check_expiry(seconds)
+        await self._accounts.admission.validate(attributes)
         reference = spec.get("boundObjectRef")
         bound = self._bound(scope.namespace, name, reference) if reference else {}
         now = datetime.now(UTC)

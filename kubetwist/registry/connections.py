@@ -18,6 +18,8 @@ from zope.interface import implementer
 from ..api.errors import APIStatusError, Cause, forbidden, invalid, not_supported
 from ..api.resource import GroupKind, JSONObject
 from ..interfaces import IConnecter
+from .admitting import admit_connection
+from .connectoptions import connect_options
 from .kinds import ResourceInfo, SubresourceInfo
 from .scope import RequestScope
 
@@ -47,6 +49,11 @@ class Connection:
 
     async def connect(self, scope: RequestScope, name: str, path: str, request: Any) -> Any:
         """See L{IConnecter.connect}."""
+        if self.name != "log":
+            if any(request.query.get("dryRun") or ()):
+                raise APIStatusError.bad_request("dryRun is not supported")
+            options = connect_options(self.info.resource, self.name, request.query, path)
+            await admit_connection(self.info, self._stores, scope, name, self.name, options)
         whole = name
         port = ""
         if self.name == "proxy":

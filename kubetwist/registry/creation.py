@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from ..admission.attributes import AdmissionAttributes
 from ..api import objectmeta
 from ..api.errors import APIStatusError, Cause
 from ..api.names import generate_name
@@ -31,27 +32,31 @@ class Creation(StoredObjects):
         meta = obj["metadata"]
         self.check_namespace(scope, meta)
         drop_repeated_owners(scope, meta)
+        attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
+        await self.admit(attributes)
+        meta = obj["metadata"]
+        drop_repeated_owners(scope, meta, patched=True)
         base = meta.get("generateName") if not meta.get("name") else None
         for attempt in range(NAME_ATTEMPTS):
             if base:
                 meta["name"] = generate_name(base)
             try:
-                return await self.create_once(scope, obj, options)
+                return await self.create_once(scope, obj, options, attributes)
             except KeyExists as error:
                 if base and attempt < NAME_ATTEMPTS - 1:
                     continue
                 raise self.taken(error, meta) from None
         raise AssertionError("the last attempt either returns or raises")
 
-    async def create_once(self, scope: RequestScope, obj: JSONObject, options: WriteOptions) -> Any:
+    async def create_once(
+        self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
+    ) -> Any:
         """
-        Take an object with a name through all the steps of creation.
+        Take an object with a name through all the steps of creation that follow mutating admission.
 
         @raise KeyExists: The name is taken.
         """
         meta = obj["metadata"]
-        attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options.dry_run)
-        await self.admission.admit(attributes)
         await self.permit(scope, obj, None, options)
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(name, None)
@@ -80,7 +85,7 @@ class Creation(StoredObjects):
                     raise KeyExists(key)
                 hold.cancel()
                 return obj
-            draft = self.draft(obj)
+            draft = await self.drafted(obj)
             revision = await self.commit(key, draft, 0, hold)
         except BaseException:
             hold.cancel()

@@ -27,8 +27,7 @@ class DefinitionStore(Store):
         if old["metadata"].get("deletionTimestamp"):
             return await super().delete_once(scope, key, record, options)
         deletion.check_preconditions(options, old["metadata"], self.group_kind, record.name)
-        attributes = self.attributes("DELETE", scope, record.name, None, old, options.dry_run)
-        await self.admission.validate(attributes)
+        await self.admit_deletion(scope, record, options)
         obj = self.load(record)
         meta = obj["metadata"]
         meta["deletionTimestamp"] = deletion.timestamp(datetime.now(UTC))

@@ -13,7 +13,7 @@ from ..api.decoding import BodyError
 from ..api.errors import APIStatusError
 from ..api.listoptions import delete_options_from_body
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.selectors import label_selector_from_object
 from ..interfaces import INamedCreator
 from . import deletion
@@ -23,6 +23,7 @@ from .updates import UpdateRules
 if TYPE_CHECKING:
     from .store import Store
 
+EVICTION = GroupVersionKind("policy", "v1", "Eviction")
 #: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
 BUDGET_RETRY = 10
 #: So many pods may be on their way out of one budget.
@@ -45,16 +46,17 @@ class PodEviction:
 
     async def create_named(self, scope: RequestScope, name: str, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{INamedCreator.create_named}."""
+        self._pods.check_namespace(scope, obj["metadata"])
+        attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "eviction", EVICTION)
+        await self._pods.admit(attributes)
         said = obj["metadata"].get("name")
         if said and said != name:
             raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
         delete_options = self._delete_options(obj, options)
-        self._pods.check_namespace(scope, obj["metadata"])
-        attributes = self._pods.attributes("CREATE", scope, name, obj, None, delete_options.dry_run, "eviction")
-        attributes.kind = "Eviction"
-        await self._pods.admission.admit(attributes)
-        await self._pods.admission.validate(attributes)
         record = self._pods.existing(scope, name)
+        await self._pods.admission.validate(attributes)
+        # What follows is one act: nobody is asked about its parts.
+        scope = scope.carrying_out()
         pod = orjson.loads(record.item)
         deletion.check_preconditions(delete_options, pod["metadata"], self._pods.group_kind, name)
         if self._budgets is not None and not ignores_budgets(pod):
@@ -123,7 +125,8 @@ class PodEviction:
             return budget
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        await budgets.update(scope, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
+        server = RequestScope(scope.namespace)
+        await budgets.update(server, matching[0], spent, UpdateOptions(dry_run=dry_run), rules, patching=True)
 
 
 def ignores_budgets(pod: JSONObject) -> bool:

@@ -31,9 +31,8 @@ class NamespaceStore(Store):
         """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
         old = orjson.loads(record.item)
         deletion.check_preconditions(options, old["metadata"], self.group_kind, record.name)
-        attributes = self.attributes("DELETE", scope, record.name, None, old, options.dry_run)
-        await self.admission.validate(attributes)
         if "deletionTimestamp" not in old["metadata"]:
+            await self.admit_deletion(scope, record, options)
             obj = orjson.loads(record.item)
             meta = obj["metadata"]
             meta["deletionTimestamp"] = deletion.timestamp(datetime.now(UTC))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from ..admission.attributes import AdmissionAttributes, AdmissionContext
 from ..api.errors import APIStatusError, Cause
+from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import IStorageBackend
+from ..schema.managedfields import MalformedEntries, read_foreign
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
@@ -102,6 +104,17 @@ class StoredObjects:
         obj: JSONObject = orjson.loads(record.item)
         return obj
 
+    async def prepare(self, records: Iterable[Record]) -> None:
+        """
+        Do what takes time before objects can be looked at, such as their conversion by somebody else.
+
+        @raise APIStatusError: It failed.
+        """
+
+    async def drafted(self, obj: JSONObject) -> Draft:
+        """As L{draft}, where bringing the object into the stored version may take time."""
+        return self.draft(obj)
+
     def draft(self, obj: JSONObject) -> Draft:
         """An object ready to be written; C{obj} is not kept."""
         meta = {name: value for name, value in obj["metadata"].items() if name != "resourceVersion"}
@@ -185,24 +198,82 @@ class StoredObjects:
         scope: RequestScope,
         name: str,
         obj: JSONObject | None,
-        old: JSONObject | None,
-        dry_run: bool,
+        record: Record | None,
+        options: WriteOptions | DeleteOptions | None,
         subresource: str = "",
+        kind: GroupVersionKind | None = None,
+        shown: Callable[[JSONObject], JSONObject] | None = None,
     ) -> AdmissionAttributes:
-        """What admission sees of a write."""
+        """
+        What admission sees of a write.
+
+        @param record: What is stored, where there is something.
+        @param kind: Of C{obj}, where that is not the resource's own.
+        @param shown: Makes an object of that kind of what is stored.
+        """
         info = self.info
+        version = scope.version or info.storage_version
+        namespace = name if info.resource == "namespaces" and not info.group else scope.namespace
+        old = None
+        if record is not None:
+
+            def old() -> JSONObject:
+                stored = self.load(record)
+                return stored if shown is None else shown(stored)
+
         return AdmissionAttributes(
             operation,
             info.group,
-            info.storage_version,
+            version,
             info.resource,
             subresource,
-            info.kind,
-            scope.namespace,
+            info.kind if kind is None else kind.kind,
+            namespace,
             name,
             obj,
             old,
             scope.user,
-            dry_run,
+            options is not None and options.dry_run,
             self.context,
+            options,
+            request_kind=kind,
+            object_kind=self.admitted_kind() if kind is None else kind,
+            warn=scope.warn,
+            annotate=scope.annotate,
+        )
+
+    def admitted_kind(self) -> GroupVersionKind:
+        """What the objects are that this store takes and gives."""
+        return self.gvk
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """
+        Let the mutating plugins change an object, within limits.
+
+        @raise APIStatusError: One of them refuses.
+        """
+        obj = attributes.object
+        meta = obj.get("metadata") if obj is not None else None
+        before = meta.get("managedFields") if meta else None
+        await self.admission.admit(attributes)
+        if obj is None or meta is None:
+            return
+        check_admitted_managers(obj["metadata"], before, attributes.warn)
+
+
+def check_admitted_managers(meta: JSONObject, before: Any, warn: Callable[[str], object]) -> None:
+    """Put the managed fields back that were there, if admission left what is none."""
+    after = meta.get("managedFields")
+    if after is before or after == before:
+        return
+    try:
+        read_foreign(after or [])
+    except MalformedEntries as error:
+        if before is None:
+            meta.pop("managedFields", None)
+        else:
+            meta["managedFields"] = before
+        warn(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated"
+            f" mutating admission controller; please fix your requests: {error}"
         )

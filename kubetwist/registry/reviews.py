@@ -25,6 +25,7 @@ from ..storage.record import Record
 from ..storage.watchcache import Listing
 from . import deletion
 from .actions import Bindings
+from .admitting import admit_virtual
 from .kinds import ResourceInfo
 from .scope import RequestScope
 from .validation.authorization import (
@@ -41,13 +42,15 @@ if TYPE_CHECKING:
 class AccessReview:
     """C{SubjectAccessReview} and its kin: may somebody do something?"""
 
-    def __init__(self, info: ResourceInfo, context: Any) -> None:
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
         self.info = info
+        self._stores = stores
         self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
+        await admit_virtual(self.info, self._stores, scope, obj, options)
         causes = _VALIDATE[self.info.kind](obj)
         if causes:
             # The reference names no kind here.
@@ -172,11 +175,13 @@ def _label_term(requirement: JSONObject) -> Requirement:
 class SelfSubjectReview:
     """Who am I?"""
 
-    def __init__(self, info: ResourceInfo) -> None:
+    def __init__(self, info: ResourceInfo, stores: Stores) -> None:
         self.info = info
+        self._stores = stores
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
+        await admit_virtual(self.info, self._stores, scope, obj, options)
         now = deletion.timestamp(datetime.now(UTC))
         return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
 
@@ -201,12 +206,14 @@ class TokenReview:
     Tokens that do not say whom they are meant for are meant for this server: for the audiences of its issuer.
     """
 
-    def __init__(self, info: ResourceInfo, context: Any) -> None:
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
         self.info = info
+        self._stores = stores
         self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
+        await admit_virtual(self.info, self._stores, scope, obj, options)
         spec = obj.get("spec") or {}
         token = spec.get("token", "")
         if not token:
@@ -230,12 +237,14 @@ class TokenReview:
 class RulesReview:
     """C{SelfSubjectRulesReview}: what may I do? Only rule-based authorizers can tell."""
 
-    def __init__(self, info: ResourceInfo, context: Any) -> None:
+    def __init__(self, info: ResourceInfo, stores: Stores, context: Any) -> None:
         self.info = info
+        self._stores = stores
         self._context = context
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
+        await admit_virtual(self.info, self._stores, scope, obj, options)
         namespace = (obj.get("spec") or {}).get("namespace", "")
         if not namespace:
             raise APIStatusError.bad_request("no namespace on request")
@@ -274,13 +283,13 @@ class ComponentStatuses:
 def review_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
     """The storage object of such a resource."""
     if info.kind == "Binding":
-        return Bindings(stores.get("", "pods"))
+        return Bindings(info, stores.get("", "pods"))
     if info.kind == "ComponentStatus":
         return ComponentStatuses(info)
     if info.kind == "TokenReview":
-        return TokenReview(info, context)
+        return TokenReview(info, stores, context)
     if info.kind == "SelfSubjectReview":
-        return SelfSubjectReview(info)
+        return SelfSubjectReview(info, stores)
     if info.kind == "SelfSubjectRulesReview":
-        return RulesReview(info, context)
-    return AccessReview(info, context)
+        return RulesReview(info, stores, context)
+    return AccessReview(info, stores, context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -11,15 +11,29 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, WriteOptions
-from ..api.resource import GroupKind, JSONObject
+from ..api.resource import GroupVersionKind, JSONObject
 from ..interfaces import IPatcher
 from .scaleownership import from_scale, replicas_paths, to_scale
 from .scope import RequestScope
 from .strategies.scale import apply_scale, scale_of, validate_scale
-from .updates import UpdateRules, parse_version
+from .updates import AdmittedView, UpdateRules, parse_version
 
 if TYPE_CHECKING:
     from .store import Store
+
+#: What clients send and get.
+SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+def check_scale(scale: JSONObject, name: str) -> None:
+    """
+    Look at what is asked for.
+
+    @raise APIStatusError: It is nothing that can be (422).
+    """
+    causes = validate_scale(scale)
+    if causes:
+        raise APIStatusError.invalid(SCALE.group_kind, name, causes)
 
 
 @implementer(IPatcher)
@@ -37,6 +51,11 @@ class ScaleStore:
 
     def _scale(self, obj: JSONObject) -> JSONObject:
         return scale_of(obj, self.info.group, self.info.kind)
+
+    def _put(self, obj: JSONObject, admitted: JSONObject) -> None:
+        """Write what admission made of a scale into its object."""
+        check_scale(admitted, obj["metadata"]["name"])
+        apply_scale(obj, admitted, self.info.group, self.info.kind)
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
@@ -70,15 +89,14 @@ class ScaleStore:
             version = parse_version(wanted["metadata"].get("resourceVersion", ""))
             if version and str(version) != stored["metadata"]["resourceVersion"]:
                 raise APIStatusError.modified(store.group_resource, name)
-            causes = validate_scale(wanted)
-            if causes:
-                raise APIStatusError.invalid(GroupKind("autoscaling", "Scale"), name, causes)
+            check_scale(wanted, name)
             apply_scale(stored, wanted, self.info.group, self.info.kind)
             scaled = wanted["metadata"].get("managedFields") or []
             stored["metadata"]["managedFields"] = from_scale(entries, scaled, self._api_version, self._paths)
             return stored
 
         strategy = store.strategy
-        rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, creates=False)
+        view = AdmittedView(SCALE, self._scale, self._put)
+        rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, view=view)
         record, _ = await store.update(scope, name, scale, options, rules, patching=True)
         return self._scale(orjson.loads(record.item)), False

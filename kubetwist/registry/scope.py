@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import define
+from attrs import define, evolve
 
 from ..api.resource import UserInfo
 
 
 def discard(text: str) -> None:
     """A place for warnings that nobody reads: those of writes the server makes itself."""
+
+
+def discard_annotation(key: str, value: str, level: str) -> None:
+    """The same for audit annotations."""
 
 
 #: Who the server is when it writes by itself.
@@ -25,9 +29,23 @@ class RequestScope:
     @ivar namespace: From the path; C{""} for cluster-scoped resources and for all namespaces.
     @ivar warn: Takes a text for a Warning header.
     @ivar user_agent: As sent.
+    @ivar version: That the request names the resource in; C{""} for the version that is stored.
+    @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
+    @ivar annotate: Takes key, value and level of an annotation of the audit event.
     """
 
     namespace: str = ""
     user: UserInfo = SYSTEM_USER
     warn: Callable[[str], object] = discard
     user_agent: str = ""
+    version: str = ""
+    annotate: Callable[[str, str, str], object] = discard_annotation
+    admitted: bool = False
+
+    def within(self, namespace: str) -> RequestScope:
+        """The same request, as it concerns one namespace."""
+        return evolve(self, namespace=namespace)
+
+    def carrying_out(self) -> RequestScope:
+        """The same request, of which admission was asked already."""
+        return evolve(self, admitted=True)

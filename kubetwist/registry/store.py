@@ -73,6 +73,7 @@ class Store(Updates):
             scope.warn(text)
         while True:
             record = self.existing(scope, name)
+            await self.prepare((record,))
             try:
                 return await self.delete_once(scope, key, record, options)
             except (RevisionConflict, KeyNotFound):
@@ -89,8 +90,7 @@ class Store(Updates):
         old = self.load(record)
         meta = old["metadata"]
         deletion.check_preconditions(options, meta, self.group_kind, record.name)
-        attributes = self.attributes("DELETE", scope, record.name, None, old, options.dry_run)
-        await self.admission.validate(attributes)
+        await self.admit_deletion(scope, record, options)
         obj = self.load(record)
         meta = obj["metadata"]
         now = datetime.now(UTC)
@@ -112,11 +112,23 @@ class Store(Updates):
             self.deleted(obj)
         return record, True
 
+    async def admit_deletion(self, scope: RequestScope, record: Record, options: DeleteOptions) -> None:
+        """
+        Ask all plugins about the end of an object: mutating ones, too, which have nothing to change here.
+
+        @raise APIStatusError: One refuses.
+        """
+        if scope.admitted:
+            return
+        attributes = self.attributes("DELETE", scope, record.name, None, record, options)
+        await self.admission.admit(attributes)
+        await self.admission.validate(attributes)
+
     async def put_back(self, key: str, obj: JSONObject, old: JSONObject, record: Record, dry_run: bool) -> Record:
         """Write a changed object; when nothing changed, or in a dry run, just show what it would be."""
         if obj == old:
             return record
-        draft = self.draft(obj)
+        draft = await self.drafted(obj)
         if dry_run:
             return Record.from_draft(key, record.revision, draft)
         return self.written(key, await self.commit(key, draft, record.revision), draft)
@@ -144,7 +156,7 @@ class Store(Updates):
     async def _delete_each(self, scope: RequestScope, records: Iterator[Record], options: DeleteOptions) -> None:
         """Delete what is left of C{records}, which other workers take from, too."""
         for record in records:
-            inner = RequestScope(record.namespace, scope.user, scope.warn, scope.user_agent)
+            inner = scope.within(record.namespace)
             try:
                 await self.delete_item(inner, record.name, options)
             except APIStatusError as error:

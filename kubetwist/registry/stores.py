@@ -11,6 +11,7 @@ import orjson
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ..admission.chain import AdmissionChain
+from ..api.frozen import frozen
 from ..api.options import UpdateOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.times import now
@@ -54,6 +55,17 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
 
 #: Makes a store from the arguments that all have.
 _Custom = Callable[..., Store]
+
+
+def seen(record: Record) -> JSONObject:
+    """An object as those see it who only look; decoded once."""
+    views = record.views
+    if views is None:
+        views = record.views = {}
+    obj: JSONObject | None = views.get(frozen)
+    if obj is None:
+        obj = views[frozen] = frozen(orjson.loads(record.item))
+    return obj
 
 
 class Stores:
@@ -208,13 +220,27 @@ class Stores:
         record = store.cache.get(store.key(namespace, name))
         return None if record is None else orjson.loads(record.item)
 
-    def lookup_all(self, group: str, resource: str, namespace: str) -> list[JSONObject]:
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{kubetwist.admission.attributes.AdmissionContext.view}."""
+        store = self._stores.get((group, resource))
+        if store is None:
+            return None
+        record = store.cache.get(store.key(namespace, name))
+        return None if record is None else seen(record)
+
+    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{kubetwist.admission.attributes.AdmissionContext.lookup_all}."""
+        return [orjson.loads(record.item) for record in self._records(group, resource, namespace)]
+
+    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See L{kubetwist.admission.attributes.AdmissionContext.views}."""
+        return [seen(record) for record in self._records(group, resource, namespace)]
+
+    def _records(self, group: str, resource: str, namespace: str) -> list[Record]:
         store = self._stores.get((group, resource))
         if store is None:
             return []
-        prefix = f"{namespace}/" if store.info.namespaced else ""
-        return [orjson.loads(record.item) for record in store.cache.list(prefix).records]
+        return store.cache.list(f"{namespace}/" if namespace and store.info.namespaced else "").records
 
     async def amend(
         self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]

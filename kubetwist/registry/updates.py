@@ -8,10 +8,11 @@ from typing import Any
 import orjson
 from attrs import frozen
 
+from ..admission.attributes import AdmissionAttributes
 from ..api import objectmeta
 from ..api.errors import APIStatusError, Cause, invalid
 from ..api.options import WriteOptions
-from ..api.resource import GroupKind, JSONObject
+from ..api.resource import GroupKind, GroupVersionKind, JSONObject
 from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from ..storage.record import Record
 from . import deletion
@@ -26,6 +27,21 @@ ATTEMPTS = 50
 
 
 @frozen
+class AdmittedView:
+    """
+    What admission sees of an object where clients see another kind than is stored: C{Scale}.
+
+    @ivar of: Makes it of a stored object.
+    @ivar put: Given a stored object, which it changes, and what admission made of its view; raises an
+        L{APIStatusError} if that is nothing sensible.
+    """
+
+    kind: GroupVersionKind
+    of: Callable[[JSONObject], JSONObject]
+    put: Callable[[JSONObject, JSONObject], object]
+
+
+@frozen
 class UpdateRules:
     """
     Which part of an object an endpoint may write: the main resource, its status, or another view.
@@ -35,6 +51,7 @@ class UpdateRules:
     @ivar validate: Called likewise; what is wrong beyond the metadata.
     @ivar main: Whether the main resource's rules hold: generations are counted.
     @ivar creates: Whether what is not there may be made.
+    @ivar view: What admission sees, if not the object.
     """
 
     subresource: str
@@ -42,6 +59,7 @@ class UpdateRules:
     validate: Callable[[JSONObject, JSONObject], Sequence[Cause]]
     main: bool = False
     creates: bool = False
+    view: AdmittedView | None = None
 
 
 class Updates(Creation):
@@ -83,6 +101,7 @@ class Updates(Creation):
                     return await self.create_by_update(scope, key, change, options, patching), True
                 except KeyExists:
                     continue
+            await self.prepare((record,))
             old = self.load(record)
             obj = change(self.load(record))
             drop_repeated_owners(scope, obj["metadata"], patched=patching)
@@ -112,7 +131,10 @@ class Updates(Creation):
                 raise APIStatusError.conflict(self.group_resource, meta["name"], why)
             raise self.other_uid(key, meta, {})
         meta.pop("resourceVersion", None)
-        return await self.create_once(scope, obj, options)
+        attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
+        await self.admit(attributes)
+        drop_repeated_owners(scope, obj["metadata"], patched=True)
+        return await self.create_once(scope, obj, options, attributes)
 
     async def update_once(
         self,
@@ -125,10 +147,9 @@ class Updates(Creation):
         rules: UpdateRules,
     ) -> Record:
         """Take one new state through all the steps; fails when C{record} is not the newest state any more."""
+        self.check_namespace(scope, obj["metadata"])
+        attributes = await self.admit_update(scope, record, obj, options, rules)
         meta, before = obj["metadata"], old["metadata"]
-        self.check_namespace(scope, meta)
-        attributes = self.attributes("UPDATE", scope, record.name, obj, old, options.dry_run, rules.subresource)
-        await self.admission.admit(attributes)
         if rules.main:
             await self.permit(scope, obj, old, options)
         self.keep_identity(meta, before)
@@ -149,13 +170,16 @@ class Updates(Creation):
         if rules.main:
             for text in self.strategy.warnings(obj, old):
                 scope.warn(text)
-        await self.admission.validate(attributes)
+        if attributes is not None:
+            if rules.view is not None:
+                attributes.object = rules.view.of(obj)
+            await self.admission.validate(attributes)
         meta["resourceVersion"] = before["resourceVersion"]
         if self.ends(obj, old):
             if not options.dry_run:
                 await self.commit(key, None, record.revision)
                 self.deleted(old)
-            return Record.from_draft(key, record.revision, self.draft(obj))
+            return Record.from_draft(key, record.revision, await self.drafted(obj))
         hold = NOTHING
         if rules.main:
             self.strategy.canonicalize(obj)
@@ -165,7 +189,7 @@ class Updates(Creation):
             if same(obj, old):
                 hold.cancel()
                 return record
-            draft = self.draft(obj)
+            draft = await self.drafted(obj)
             if options.dry_run:
                 hold.cancel()
                 return Record.from_draft(key, record.revision, draft)
@@ -175,6 +199,30 @@ class Updates(Creation):
             raise
         hold.commit()
         return self.written(key, revision, draft)
+
+    async def admit_update(
+        self, scope: RequestScope, record: Record, obj: JSONObject, options: WriteOptions, rules: UpdateRules
+    ) -> AdmissionAttributes | None:
+        """
+        Let the mutating plugins change what an update makes of an object.
+
+        @return: For the validating ones; L{None} when nobody is asked.
+        """
+        if scope.admitted:
+            return None
+        view = rules.view
+        if view is None:
+            attributes = self.attributes("UPDATE", scope, record.name, obj, record, options, rules.subresource)
+            await self.admit(attributes)
+        else:
+            shown = view.of(obj)
+            attributes = self.attributes(
+                "UPDATE", scope, record.name, shown, record, options, rules.subresource, view.kind, view.of
+            )
+            await self.admit(attributes)
+            view.put(obj, shown)
+        drop_repeated_owners(scope, obj["metadata"], patched=True)
+        return attributes
 
     def ends(self, obj: JSONObject, old: JSONObject) -> bool:
         """Whether this update lets a deleted object go."""

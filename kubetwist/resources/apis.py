@@ -10,7 +10,8 @@ from attrs import define
 
 from twisted.internet.interfaces import IReactorTime
 
-from ..admission.chain import build_chain
+from ..admission.configuration import read_configurations
+from ..admission.selection import build_chain
 from ..api.resource import GroupVersion
 from ..controllers.customresources import DefinitionController
 from ..controllers.registration import Registration
@@ -95,13 +96,14 @@ class APIs:
         self._definition_controller: DefinitionController | None = None
         self._registration: Registration | None = None
 
-    def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = ()) -> None:
+    def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = (), configuration: str = "") -> None:
         """
         Put the admission plugins in front of all writes.
 
-        @raise UnknownPlugins: A name stands for no plugin.
+        @param configuration: The path of --admission-control-config-file; C{""} for none.
+        @raise BadAdmission: A name stands for no plugin, or a configuration makes no sense.
         """
-        self.stores.use(build_chain(enabled, disabled, self.stores))
+        self.stores.use(build_chain(enabled, disabled, self.stores, read_configurations(configuration)))
 
     def install(self, aggregator: Layer, kube: Layer, extensions: Layer, context: ServerContext) -> MergedGroups:
         """
@@ -208,7 +210,11 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     Privileges.allowed = options["allow-privileged"]
     config.stores = apis.stores
     apis.stores.authorizer = config.authorizer
-    apis.use_admission(options["enable-admission-plugins"], options["disable-admission-plugins"])
+    apis.use_admission(
+        options["enable-admission-plugins"],
+        options["disable-admission-plugins"],
+        options["admission-control-config-file"],
+    )
     context = ServerContext(config.authorizer, config.user_of_token, config.token_issuer)
     installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
 

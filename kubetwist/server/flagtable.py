@@ -241,6 +241,12 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
     "Admission": [
         ("enable-admission-plugins", STRINGS, (), "Admission plugins to switch on besides the default ones."),
         ("disable-admission-plugins", STRINGS, (), "Admission plugins to switch off."),
+        (
+            "admission-control-config-file",
+            STRING,
+            "",
+            "An AdmissionConfiguration, which has the configurations of admission plugins.",
+        ),
     ],
     "Logs": [
         ("logging-format", one_of("text", "json"), "text", "How log lines are written."),

@@ -16,6 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 
+from ..admission.configuration import BadAdmission
 from ..filters.stack import with_filters
 from ..storage.errors import KeyNotFound, StorageError
 from .chain import Installer, create_server_chain
@@ -77,6 +78,8 @@ class APIServer:
             await self._start()
         except BaseException as error:
             await self._tear_down()
+            if isinstance(error, BadAdmission):
+                raise StartError(str(error)) from error
             if isinstance(error, StorageError):
                 raise StartError(f"can not use the store: {error}") from error
             raise

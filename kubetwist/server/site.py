@@ -223,6 +223,9 @@ class KubeRequest(Request):
             self._warnings = Warnings()
         self._warnings.add(text, agent, code)
 
+    def annotate(self, key: str, value: str, level: str) -> None:
+        """Have the audit event of the request say something, at levels from C{level} on."""
+
     def respond(self, code: int, body: bytes, content_type: bytes) -> None:
         """
         Answer with one body, and finish.

@@ -11,8 +11,9 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from kubetwist.admission.attributes import AdmissionAttributes
-from kubetwist.admission.chain import ORDER, AdmissionChain, UnknownPlugins, build_chain
+from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission.factory import AdmissionPluginFactory
+from kubetwist.admission.selection import ORDER, UnknownPlugins, build_chain
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission

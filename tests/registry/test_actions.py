@@ -10,7 +10,7 @@ from kubetwist.api.options import CreateOptions
 from kubetwist.interfaces import ICreator, INamedCreator
 from kubetwist.registry.actions import Bindings, PodBinding
 from tests.registry.storetools import StoreTestCase
-from tests.resources.server import pod
+from tests.resources.server import all_kinds, pod
 
 
 def binding(name: str = "p", node: str = "n", **meta: Any) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class BindingTests(StoreTestCase):
 
     def test_older_path(self) -> None:
         """C{bindings} does the same for the pod that its body names."""
-        older = Bindings(self.pods)
+        older = Bindings(next(one for one in all_kinds() if one.resource == "bindings"), self.pods)
         verifyObject(ICreator, older)
         self.successResultOf(older.create(self.scope, binding(), CreateOptions()))
         self.assertEqual(self.stored(self.pods, "p")["spec"]["nodeName"], "n")

@@ -318,18 +318,19 @@ class DeleteTests(StoreTestCase):
         self.assertIn("deletionTimestamp", self.stored(self.maps, "a")["metadata"])
 
     def test_admission(self) -> None:
-        """Validating plugins see what is deleted, as a copy: what they do to it has no effect."""
+        """All plugins see what is deleted, and can not change it."""
 
         def act(attributes: Any) -> None:
             self.assertIsNone(attributes.object)
-            attributes.old_object["metadata"]["finalizers"] = ["example.org/from-plugin"]
+            with self.assertRaises(TypeError):
+                attributes.old_object["metadata"]["finalizers"] = ["example.org/from-plugin"]
 
         plugin = Plugin()
         self.made(self.maps, config_map("a"))
         plugin.act = act
         self.admit(plugin)
         self.assertTrue(self.delete(self.maps, "a")[1])
-        self.assertEqual(plugin.seen, [("DELETE", "")])
+        self.assertEqual(plugin.seen, [("DELETE", ""), ("DELETE", "")])
 
 
 class CollectionTests(StoreTestCase):

@@ -13,8 +13,9 @@ from ...api.resource import JSONObject
 from ...interfaces import IPatcher
 from ...storage.record import Record
 from ..scaleownership import from_scale, to_scale
+from ..scales import SCALE
 from ..scope import RequestScope
-from ..updates import UpdateRules, parse_version
+from ..updates import AdmittedView, UpdateRules, parse_version
 from .ownership import scale_paths
 from .store import CustomStore
 from .strategy import nested, wrong_type
@@ -70,6 +71,12 @@ class CustomScaleStore:
         name: str,
         change: Callable[[JSONObject | None], JSONObject],
         options: WriteOptions,
+    def _admit(self, obj: JSONObject, admitted: JSONObject) -> None:
+        """Write what admission made of a scale into its object."""
+        replicas = (admitted.get("spec") or {}).get("replicas", 0)
+        if replicas != (_integer(obj, self._spec) or 0):
+            _put(obj, self._spec, replicas)
+
         *,
         patching: bool = False,
         creating: bool = False,
@@ -105,7 +112,8 @@ class CustomScaleStore:
             return stored
 
         strategy = store.strategy
-        rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True)
+        view = AdmittedView(SCALE, self._scale, self._admit)
+        rules = UpdateRules("scale", strategy.prepare_for_update, strategy.validate_update, main=True, view=view)
         record, _ = await store.update(scope, name, scaled, options, rules, patching=True)
         assert isinstance(record, Record)
         return self._scale(store.load(record)), False

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ...api.errors import APIStatusError
-from ...api.options import CreateOptions
-from ...api.resource import JSONObject
+from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
+from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.record import Draft, Record
 from ..scope import RequestScope
 from ..store import Store
@@ -34,7 +34,11 @@ class CustomStore(Store):
         obj: JSONObject = orjson.loads(record.item)
         return self.codec.pruned(obj) if self.codec.converts else obj
 
-    def draft(self, obj: JSONObject) -> Draft:
+    def admitted_kind(self) -> GroupVersionKind:
+        """The kind in the version of the request."""
+        return self.codec.gvk
+
+    async def drafted(self, obj: JSONObject) -> Draft:
         """An object ready to be written, in the stored version."""
         if self.codec.converts:
             obj = self.served.codec.pruned(obj)

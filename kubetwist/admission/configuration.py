@@ -1,0 +1,151 @@
+"""
+--admission-control-config-file: an C{AdmissionConfiguration}, which has or names the configurations of plugins.
+
+@see: kubernetes/apiserver, C{pkg/admission/config.go}.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from ..api.decoding import BodyError, decode_yaml, json_type
+from ..api.resource import GroupVersion, JSONObject
+
+_SCHEME: Final = "k8s.io/apiserver/pkg/server/options/admission.go:48"
+_VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1")
+#: What a file that is one plugin's configuration itself begins with, and whose that is: so it was before there was a
+#: kind for it.
+_LEGACY: Final = {"imagePolicy": "ImagePolicyWebhook", "podNodeSelectorPluginConfig": "PodNodeSelector"}
+#: Bytes that such a file may have.
+_LARGEST: Final = 4 << 20
+
+
+class BadAdmission(Exception):
+    """The server can not have the admission that it is told to have; the text is one line."""
+
+
+def read_configurations(path: str) -> dict[str, Any]:
+    """
+    The configurations of admission plugins, decoded, by the plugins' names.
+
+    Reads files; to be called at the start.
+
+    @param path: Of the C{AdmissionConfiguration}; C{""} for none.
+    @raise BadAdmission: It, or a file that it names, can not be read or makes no sense.
+    """
+    if not path:
+        return {}
+    file = Path(path)
+    try:
+        data = read(file)
+    except OSError as error:
+        why = reason(error, path)
+        raise BadAdmission(
+            f'failed to read plugin config: unable to read admission control configuration from "{path}" [{why}]'
+        ) from error
+    try:
+        value = _decoded(data)
+        if _is_legacy(value):
+            return dict.fromkeys(_LEGACY.values(), value)
+        return _configurations(value, data, file.parent)
+    except ValueError as error:
+        raise BadAdmission(f"failed to read plugin config: {error}") from error
+
+
+def read(file: Path) -> bytes:
+    """
+    What is in a file.
+
+    @raise OSError: It can not be read, or is too large to be a configuration.
+    """
+    with file.open("rb") as stream:
+        data = stream.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise OSError(27, "file too large")
+    return data
+
+
+def reason(error: OSError, path: str) -> str:
+    """Why a file can not be read, as Go tells it."""
+    return f"open {path}: {(error.strerror or str(error)).lower()}"
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        document = decode_yaml(data)
+    except BodyError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    if document.duplicates:
+        raise ValueError(f"strict decoding error: {', '.join(' '.join(one.split()) for one in document.duplicates)}")
+    return document.value
+
+
+def _is_legacy(value: Any) -> bool:
+    return isinstance(value, dict) and "kind" not in value and any(name in value for name in _LEGACY)
+
+
+def _configurations(value: Any, data: bytes, folder: Path) -> dict[str, Any]:
+    check_kind(value, data, "AdmissionConfiguration", _VERSIONS, _SCHEME)
+    problems = [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "plugins")]
+    plugins = value.get("plugins") or []
+    if not isinstance(plugins, list):
+        raise ValueError(f"json: cannot unmarshal {json_type(plugins)} into Go struct field .plugins of type []")
+    found: dict[str, Any] = {}
+    for index, one in enumerate(plugins):
+        if not isinstance(one, dict):
+            raise ValueError(f"json: cannot unmarshal {json_type(one)} into Go struct field .plugins of type struct")
+        problems += [
+            f'unknown field "plugins[{index}].{name}"' for name in one if name not in ("name", "path", "configuration")
+        ]
+        for name in ("name", "path"):
+            if not isinstance(one.get(name) or "", str):
+                raise ValueError(
+                    f"json: cannot unmarshal {json_type(one[name])} into Go struct field .plugins.{name} of type string"
+                )
+    if problems:
+        raise ValueError(f"strict decoding error: {', '.join(problems)}")
+    for one in plugins:
+        # Of two for one plugin, the reference takes the first.
+        found.setdefault(one.get("name") or "", _configuration(one, folder))
+    return found
+
+
+def _configuration(plugin: JSONObject, folder: Path) -> Any:
+    """What is there for one plugin: within the file, or in another one."""
+    inline, path = plugin.get("configuration"), plugin.get("path")
+    if inline is not None or not path:
+        return inline
+    file = folder / path
+    try:
+        return _decoded(read(file))
+    except OSError as error:
+        why = reason(error, str(file))
+        raise ValueError(f"Couldn't open admission plugin configuration {file}: {why}") from error
+    except ValueError as error:
+        raise ValueError(f"admission plugin configuration {file}: {error}") from error
+
+
+def check_kind(value: Any, data: bytes, kind: str, versions: tuple[str, ...], scheme: str) -> None:
+    """
+    Compare what a configuration says that it is with what it should be.
+
+    @param data: It, for the message; C{b""} to show what C{value} is as JSON.
+    @raise ValueError: It is another one, in the reference's words.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value of "
+            'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+            'Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    said, api_version = value.get("kind"), value.get("apiVersion")
+    for name, text in (("Kind", said), ("apiVersion", api_version)):
+        if not text or not isinstance(text, str):
+            shown = " ".join((data or orjson.dumps(value)).decode("utf-8", "replace").split())
+            raise ValueError(f"Object '{name}' is missing in '{shown}'")
+    if said != kind or api_version not in versions:
+        GroupVersion.parse(str(api_version))
+        raise ValueError(f'no kind "{said}" is registered for version "{api_version}" in scheme "{scheme}"')

@@ -1,0 +1,55 @@
+"""What the query of a connection asks for, as the object that admission sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..api.errors import APIStatusError
+from ..api.goquote import quoted
+from ..api.resource import JSONObject
+
+_FLAGS: Final = ("stdin", "stdout", "stderr", "tty")
+_PROXIES: Final = {"pods": "PodProxyOptions", "services": "ServiceProxyOptions", "nodes": "NodeProxyOptions"}
+
+
+def connect_options(resource: str, subresource: str, query: Mapping[str, Sequence[str]], path: str) -> JSONObject:
+    """
+    The options of C{exec}, C{attach}, C{portforward} or C{proxy}.
+
+    @param path: Below the subresource, as in the URL.
+    @raise APIStatusError: The query makes no sense (400).
+    """
+    if subresource == "proxy":
+        obj: JSONObject = {"kind": _PROXIES[resource], "apiVersion": "v1"}
+        if path:
+            obj["path"] = path if path.startswith("/") else f"/{path}"
+        return obj
+    if subresource == "portforward":
+        obj = {"kind": "PodPortForwardOptions", "apiVersion": "v1"}
+        ports = [_port(text) for text in query.get("ports") or ()]
+        if ports:
+            obj["ports"] = ports
+        return obj
+    obj = {"kind": "PodExecOptions" if subresource == "exec" else "PodAttachOptions", "apiVersion": "v1"}
+    for name in _FLAGS:
+        values = query.get(name)
+        # As the reference reads it: everything is a yes, but these.
+        if values and values[0].lower() not in ("false", "0"):
+            obj[name] = True
+    container = query.get("container")
+    if container and container[0]:
+        obj["container"] = container[0]
+    if subresource == "exec":
+        obj["command"] = list(query.get("command") or ()) or None
+    return obj
+
+
+def _port(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 1 << 31
+    if not -(1 << 31) <= number < 1 << 31:
+        raise APIStatusError.bad_request(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
+    return number
