@@ -1,0 +1,523 @@
+"""From tokens to a tree: a recursive descent through CEL's grammar, which expands macros on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from attrs import define
+
+from kubetwist.cel import lexer, literals
+from kubetwist.cel.ast import (
+    Builder,
+    Call,
+    Entry,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    Macro,
+    MacroError,
+    MapExpr,
+    Select,
+    StructExpr,
+)
+from kubetwist.cel.errors import Issue
+from kubetwist.cel.lexer import BYTES, EOF, ESCAPED, FLOAT, IDENTIFIER, INT, STRING, UINT, Token
+from kubetwist.cel.source import NOWHERE, Source
+
+MAX_CODE_POINTS: Final = 100_000
+MAX_DEPTH: Final = 250
+
+_RESERVED: Final = frozenset(
+    {
+        "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+        "package", "namespace", "null", "return", "true", "var", "void", "while",
+    }
+)  # fmt: skip
+
+#: What an operand may begin with.
+_OPERAND: Final = frozenset(
+    {"[", "{", "(", ".", "-", "!", "true", "false", "null", FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER}
+)
+_ARGUMENTS: Final = _OPERAND | {")"}
+_INDEX: Final = _OPERAND | {"?"}
+_ELEMENTS: Final = _OPERAND | {"]", ",", "?"}
+_ENTRIES: Final = _OPERAND | {"}", ",", "?"}
+_FIELDS: Final = frozenset({"}", ",", "?", IDENTIFIER, ESCAPED})
+
+_RELATION: Final = 1
+_PRECEDENCE: Final = {
+    **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), _RELATION),
+    "+": 2, "-": 2, "*": 3, "/": 3, "%": 3,
+}  # fmt: skip
+_FUNCTIONS: Final = {operator: f"_{operator}_" for operator in _PRECEDENCE if operator != "in"} | {"in": "@in"}
+_CONSTANTS: Final = {"true": True, "false": False, "null": None}
+
+MacroKey = tuple[str, bool, int | None]
+
+
+class SyntaxFailure(Exception):
+    """The text is no expression; the issues are noted already."""
+
+
+@define
+class Parsed:
+    """
+    A tree, where its nodes stand, and whether it is very deep.
+
+    @ivar offsets: By node id, where the node stands in the text.
+    @ivar depth: How many nodes deep it is, about.
+    """
+
+    root: Expr
+    offsets: dict[int, int]
+    depth: int
+
+
+def macro_table(macros: Sequence[Macro]) -> dict[MacroKey, Macro]:
+    """Macros by what calls look like that they stand for."""
+    return {(macro.name, macro.member, macro.count): macro for macro in macros}
+
+
+class Parser:
+    """Parses one text."""
+
+    def __init__(
+        self, source: Source, macros: Mapping[MacroKey, Macro], optionals: bool = True, escapes: bool = False
+    ) -> None:
+        self.source = source
+        self.issues: list[Issue] = []
+        self._macros = macros
+        self._optionals = optionals
+        self._escapes = escapes
+        self._offsets: dict[int, int] = {}
+        self._depths: dict[int, int] = {}
+        self._id = 0
+        self._tokens: list[Token] = []
+        self._at = 0
+        self._nesting = 0
+
+    def parse(self) -> Parsed | None:
+        """
+        Parse the text.
+
+        @return: C{None} if there are L{issues}.
+        """
+        size = len(self.source.text)
+        if size > MAX_CODE_POINTS:
+            self._fail_nowhere(f"expression code point size exceeds limit: size: {size}, limit {MAX_CODE_POINTS}")
+            return None
+        self._tokens, errors = lexer.tokens_of(self.source.text)
+        for offset, message in errors:
+            self._report(offset, f"Syntax error: {message}")
+        try:
+            root = self._expression()
+            self._end()
+        except SyntaxFailure:
+            return None
+        depth = self._depths.get(root.id, 0)
+        if depth > MAX_DEPTH:
+            self._fail_nowhere("max recursion depth exceeded")
+        return None if self.issues else Parsed(root, self._offsets, depth)
+
+    # Errors
+
+    def _report(self, offset: int, message: str) -> None:
+        self.issues.append(Issue(message, *self.source.position(offset)))
+
+    def _fail_nowhere(self, message: str) -> None:
+        self.issues.append(Issue(message, *NOWHERE))
+
+    def _problem(self, offset: int, message: str) -> Expr:
+        """Note what is wrong with an expression that has the right form, and go on."""
+        self._report(offset, message)
+        return Literal(self._new(offset), None)
+
+    def _mismatch(self, kinds: frozenset[str] | set[str]) -> SyntaxFailure:
+        token = self._tokens[self._at]
+        expected = lexer.expected(kinds)
+        self._report(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {expected}")
+        return SyntaxFailure()
+
+    def _sync(self, kinds: frozenset[str]) -> None:
+        """Make sure that the next token is one of some; a single one in excess is passed over."""
+        token = self._tokens[self._at]
+        if token.kind in kinds:
+            return
+        if token.kind != EOF and self._tokens[self._at + 1].kind in kinds:
+            expected = lexer.expected(kinds)
+            self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
+            self._at += 1
+            return
+        failure = self._mismatch(kinds)
+        if kinds is _OPERAND and token.kind != EOF and self._tokens[self._at + 1].kind == EOF:
+            # What is left after passing over it is no expression either.
+            self._at += 1
+            self._mismatch(kinds)
+        raise failure
+
+    def _take(self, kind: str, follow: frozenset[str] | None = None) -> Token:
+        """
+        Take a token of a kind.
+
+        @param follow: What may stand after it; if that is there, only this one is missing. C{None}: an operand.
+        """
+        token = self._tokens[self._at]
+        if token.kind == kind:
+            self._at += 1
+            return token
+        if token.kind != EOF and self._tokens[self._at + 1].kind == kind:
+            expected = lexer.expected({kind})
+            self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
+            self._at += 2
+            return self._tokens[self._at - 1]
+        if token.kind in (_OPERAND if follow is None else follow):
+            self._report(token.offset, f"Syntax error: missing '{kind}' at '{token.text}'")
+            return Token(kind, kind, token.offset)
+        raise self._mismatch({kind})
+
+    def _end(self) -> None:
+        token = self._tokens[self._at]
+        if token.kind == EOF:
+            return
+        how = "extraneous" if self._tokens[self._at + 1].kind == EOF else "mismatched"
+        self._report(token.offset, f"Syntax error: {how} input '{token.text}' expecting <EOF>")
+        raise SyntaxFailure
+
+    # Nodes
+
+    def _new(self, offset: int) -> int:
+        self._id += 1
+        self._offsets[self._id] = offset
+        return self._id
+
+    def _deepen(self, expr: Expr, *children: Expr, by: int = 1) -> Expr:
+        """Note how deep an expression is, as the reference counts it."""
+        self._depths[expr.id] = by + max((self._depths.get(child.id, 0) for child in children), default=0)
+        return expr
+
+    def _call(self, offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
+        """A call or what the macro makes of it that has its form."""
+        node = self._new(offset)
+        member = target is not None
+        macros = self._macros
+        macro = macros.get((function, member, len(args))) or macros.get((function, member, None))
+        if macro is not None:
+            builder = Builder(lambda: self._new(offset), lambda of: self._new(self._offsets[of]))
+            try:
+                expanded = macro.expand(builder, target, args)
+            except MacroError as error:
+                return self._problem(self._offsets[error.where.id], error.message)
+            if expanded is not None:
+                return expanded
+        return Call(node, function, target, args)
+
+    # The grammar
+
+    def _expression(self) -> Expr:
+        """C{a ? b : c} and all that binds more tightly."""
+        self._nesting += 1
+        if self._nesting > MAX_DEPTH:
+            self._fail_nowhere(f"expression recursion limit exceeded: {MAX_DEPTH}")
+            raise SyntaxFailure
+        condition = self._logical("||")
+        if self._tokens[self._at].kind == "?":
+            node = self._new(self._tokens[self._at].offset)
+            self._at += 1
+            true = self._logical("||")
+            self._take(":")
+            false = self._expression()
+            condition = self._deepen(Call(node, "_?_:_", None, [condition, true, false]), condition, true, false)
+        self._nesting -= 1
+        return condition
+
+    def _logical(self, operator: str) -> Expr:
+        """C{a || b || c} and C{a && b && c}, as balanced trees."""
+        below: Callable[[], Expr] = (lambda: self._logical("&&")) if operator == "||" else self._binary
+        terms = [below()]
+        nodes: list[int] = []
+        while self._tokens[self._at].kind == operator:
+            offset = self._tokens[self._at].offset
+            self._at += 1
+            terms.append(below())
+            nodes.append(self._new(offset))
+        return self._balanced(f"_{operator}_", terms, nodes)
+
+    def _balanced(self, function: str, terms: Sequence[Expr], nodes: Sequence[int]) -> Expr:
+        if not nodes:
+            return terms[0]
+        middle = len(nodes) // 2
+        left = self._balanced(function, terms[: middle + 1], nodes[:middle])
+        right = self._balanced(function, terms[middle + 1 :], nodes[middle + 1 :])
+        return self._deepen(Call(nodes[middle], function, None, [left, right]), left, right, by=0)
+
+    def _binary(self, least: int = _RELATION) -> Expr:
+        """Operators of two operands that bind at least so tightly; all of them to the left."""
+        left = self._unary()
+        while True:
+            token = self._tokens[self._at]
+            precedence = _PRECEDENCE.get(token.kind, 0)
+            if precedence < least:
+                return left
+            self._at += 1
+            node = self._new(token.offset)
+            right = self._binary(precedence + 1)
+            left = self._deepen(Call(node, _FUNCTIONS[token.kind], None, [left, right]), left, right)
+
+    def _unary(self) -> Expr:
+        """Any number of C{!} or of C{-} before an operand."""
+        token = self._tokens[self._at]
+        kind = token.kind
+        if kind not in ("!", "-"):
+            return self._member()
+        count = 1
+        while self._tokens[self._at + count].kind == kind:
+            count += 1
+        following = self._tokens[self._at + count]
+        if kind == "-" and following.kind in (INT, FLOAT):
+            # The last one is the sign of a number.
+            if count == 1:
+                return self._member()
+            count -= 1
+        self._at += count
+        if kind == "-" and following.kind not in _OPERAND:
+            self._report(following.offset, "Syntax error: no viable alternative at input '-'")
+        node = self._new(token.offset)
+        operand = self._member()
+        if count % 2 == 0:
+            return operand
+        return self._deepen(Call(node, f"{kind}_", None, [operand]), operand, by=0)
+
+    def _member(self) -> Expr:
+        """An operand with the selections, calls and indices behind it."""
+        expr = self._primary()
+        while True:
+            token = self._tokens[self._at]
+            if token.kind == ".":
+                expr = self._select(expr, token)
+            elif token.kind == "[":
+                expr = self._index(expr, token)
+            else:
+                return expr
+
+    def _select(self, operand: Expr, dot: Token) -> Expr:
+        self._at += 1
+        token = self._tokens[self._at]
+        optional = token.kind == "?"
+        if optional:
+            self._at += 1
+            token = self._tokens[self._at]
+        if token.kind not in (IDENTIFIER, ESCAPED):
+            raise self._not_a_field(optional, token)
+        self._at += 1
+        if not optional and token.kind == IDENTIFIER and self._tokens[self._at].kind == "(":
+            opening = self._tokens[self._at]
+            args = self._arguments()
+            return self._deepen(self._call(opening.offset, token.text, operand, args), operand, *args)
+        field = self._field_name(token)
+        if not optional:
+            return self._deepen(Select(self._new(dot.offset), operand, field), operand)
+        if not self._optionals:
+            return self._problem(dot.offset, "unsupported syntax '.?'")
+        call = Call(self._new(dot.offset), "_?._", None, [operand, Literal(self._new(token.offset), field)])
+        return self._deepen(call, operand)
+
+    def _not_a_field(self, optional: bool, token: Token) -> SyntaxFailure:
+        if token.kind in _CONSTANTS and not optional:
+            self._report(token.offset, f"Syntax error: mismatched input '{token.text}' expecting IDENTIFIER")
+        else:
+            seen = ".?" if optional else "."
+            if token.kind != EOF:
+                seen += self.source.text[self._tokens[self._at - 1].offset + 1 : token.offset] + token.text
+            self._report(token.offset, f"Syntax error: no viable alternative at input '{seen}'")
+        return SyntaxFailure()
+
+    def _index(self, operand: Expr, opening: Token) -> Expr:
+        self._at += 1
+        self._sync(_INDEX)
+        optional = self._tokens[self._at].kind == "?"
+        if optional:
+            self._at += 1
+        node = self._new(opening.offset)
+        index = self._expression()
+        self._take("]", _AFTER)
+        if optional and not self._optionals:
+            return self._problem(opening.offset, "unsupported syntax '[?'")
+        return self._deepen(Call(node, "_[?_]" if optional else "_[_]", None, [operand, index]), operand, index)
+
+    def _arguments(self) -> list[Expr]:
+        self._at += 1
+        self._sync(_ARGUMENTS)
+        args: list[Expr] = []
+        if self._tokens[self._at].kind != ")":
+            args.append(self._expression())
+            while self._tokens[self._at].kind == ",":
+                self._at += 1
+                args.append(self._expression())
+        self._take(")", _AFTER)
+        return args
+
+    def _primary(self) -> Expr:
+        self._sync(_OPERAND)
+        token = self._tokens[self._at]
+        kind = token.kind
+        if kind == IDENTIFIER or kind == ".":
+            return self._name()
+        self._at += 1
+        if kind == "(":
+            inner = self._expression()
+            self._take(")", _AFTER)
+            return inner
+        if kind == "[":
+            return self._list(token)
+        if kind == "{":
+            return self._map(token)
+        return self._literal(token)
+
+    def _name(self) -> Expr:
+        """A name, a call of a function, or a message."""
+        first = self._tokens[self._at]
+        prefix = ""
+        if first.kind == ".":
+            prefix = "."
+            self._at += 1
+            if self._tokens[self._at].kind != IDENTIFIER:
+                raise self._not_a_field(False, self._tokens[self._at])
+        token = self._tokens[self._at]
+        message = self._message_name()
+        if message:
+            return self._message(prefix + ".".join(message))
+        self._at += 1
+        after = self._tokens[self._at]
+        if after.kind == "(":
+            node = self._new(after.offset)
+            args = self._arguments()
+            if token.text in _RESERVED:
+                return self._problem(first.offset, f"reserved identifier: {token.text}")
+            del self._offsets[node]
+            return self._deepen(self._call(after.offset, prefix + token.text, None, args), *args, by=0)
+        if token.text in _RESERVED:
+            return self._problem(first.offset, f"reserved identifier: {token.text}")
+        return Ident(self._new(token.offset), prefix + token.text)
+
+    def _message_name(self) -> list[str]:
+        """The parts of C{a.b.C} if C{{} follows; the parser stands at that then."""
+        at = self._at
+        names = [self._tokens[at].text]
+        while self._tokens[at + 1].kind == "." and self._tokens[at + 2].kind == IDENTIFIER:
+            at += 2
+            names.append(self._tokens[at].text)
+        if self._tokens[at + 1].kind != "{":
+            return []
+        self._at = at + 1
+        return names
+
+    def _message(self, name: str) -> Expr:
+        opening = self._tokens[self._at]
+        node = self._new(opening.offset)
+        self._at += 1
+        self._sync(_FIELDS)
+        entries: list[Entry] = []
+        if self._tokens[self._at].kind not in ("}", ","):
+            entries.append(self._field())
+            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind != "}":
+                self._at += 1
+                entries.append(self._field())
+        self._close("}")
+        return self._deepen(StructExpr(node, name, entries), *(entry.value for entry in entries), by=0)
+
+    def _field(self) -> Entry:
+        optional = self._optional_mark()
+        token = self._tokens[self._at]
+        if token.kind not in (IDENTIFIER, ESCAPED):
+            raise self._mismatch({IDENTIFIER, ESCAPED})
+        self._at += 1
+        name = self._field_name(token)
+        node = self._new(self._take(":").offset)
+        return Entry(node, name, self._expression(), optional)
+
+    def _field_name(self, token: Token) -> str:
+        if token.kind != ESCAPED:
+            return token.text
+        if not self._escapes:
+            self._report(token.offset, "unsupported syntax: '`'")
+        return token.text[1:-1]
+
+    def _map(self, opening: Token) -> Expr:
+        node = self._new(opening.offset)
+        self._sync(_ENTRIES)
+        entries: list[Entry] = []
+        if self._tokens[self._at].kind not in ("}", ","):
+            entries.append(self._entry())
+            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind != "}":
+                self._at += 1
+                entries.append(self._entry())
+        self._close("}")
+        below = [part for entry in entries for part in (entry.key, entry.value)]
+        return self._deepen(MapExpr(node, entries), *below, by=0)
+
+    def _entry(self) -> Entry:
+        optional = self._optional_mark()
+        key = self._expression()
+        node = self._new(self._take(":").offset)
+        return Entry(node, key, self._expression(), optional)
+
+    def _list(self, opening: Token) -> Expr:
+        node = self._new(opening.offset)
+        self._sync(_ELEMENTS)
+        elements: list[Expr] = []
+        optional: set[int] = set()
+        if self._tokens[self._at].kind not in ("]", ","):
+            while True:
+                if self._optional_mark():
+                    optional.add(len(elements))
+                elements.append(self._expression())
+                if self._tokens[self._at].kind != "," or self._tokens[self._at + 1].kind == "]":
+                    break
+                self._at += 1
+        self._close("]")
+        return self._deepen(ListExpr(node, elements, frozenset(optional)), *elements, by=0)
+
+    def _optional_mark(self) -> bool:
+        token = self._tokens[self._at]
+        if token.kind != "?":
+            return False
+        self._at += 1
+        if not self._optionals:
+            self._report(token.offset, "unsupported syntax '?'")
+        return True
+
+    def _close(self, kind: str) -> None:
+        """The end of a list, map or message, before which one comma may stand."""
+        self._sync(frozenset({kind, ","}))
+        if self._tokens[self._at].kind == ",":
+            self._at += 1
+        self._take(kind, _AFTER)
+
+    def _literal(self, token: Token) -> Expr:
+        text, kind = token.text, token.kind
+        if kind == "-":
+            number = self._tokens[self._at]
+            self._at += 1
+            text, kind = "-" + number.text, number.kind
+        try:
+            if kind == INT:
+                value: object = literals.read_int(text)
+            elif kind == STRING:
+                value = literals.read_string(text)
+            elif kind == UINT:
+                value = literals.read_uint(text)
+            elif kind == FLOAT:
+                value = literals.read_double(text)
+            elif kind == BYTES:
+                value = literals.read_bytes(text)
+            else:
+                value = _CONSTANTS[kind]
+        except literals.LiteralError as error:
+            return self._problem(token.offset, str(error))
+        return Literal(self._new(token.offset), value)
+
+
+#: What may follow the end of an operand.
+_AFTER: Final = frozenset({EOF, "]", "}", ")", ",", ":", "?", ".", "[", "&&", "||", *_PRECEDENCE})
