@@ -1,8 +1,14 @@
-"""Tokens in the C{Authorization} header."""
+"""
+Tokens in the C{Authorization} header; and where browsers, which can not set it, open a WebSocket, in its protocols.
+
+@see: kubernetes, C{apiserver/pkg/authentication/request}: C{bearertoken} and C{websocket}.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from base64 import urlsafe_b64decode
+from typing import Any, Final
 
 from zope.interface import implementer
 
@@ -10,13 +16,15 @@ from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+_PROTOCOL: Final = b"base64url.bearer.authorization.k8s.io."
+_ENCODED: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
 
 def bearer_token(request: Any) -> bytes | None:
     """The token of a request; L{None} without one."""
     values = request.fields.get(b"authorization")
     if values is None:
-        return None
+        return _protocol_token(request) if b"sec-websocket-protocol" in request.fields else None
     value = values[0]
     if value.startswith(b"Bearer ") and value.count(b" ") == 1:
         return value[7:] or None
@@ -27,6 +35,52 @@ def bearer_token(request: Any) -> bytes | None:
         request.warn(_EXTRA_SPACE)
         return None
     return rest[0]  # type: ignore[no-any-return]
+
+
+def _protocol_token(request: Any) -> bytes | None:
+    """
+    The token among the protocols of a WebSocket.
+
+    @raise AuthenticationFailed: There are several, or it is no token, or there is no other protocol to answer with.
+    """
+    fields = request.fields
+    if fields.get(b"upgrade", (b"",))[0].lower() != b"websocket":
+        return None
+    token = None
+    others = 0
+    for value in fields[b"sec-websocket-protocol"]:
+        for protocol in value.split(b","):
+            protocol = protocol.strip(b" \t")
+            if not protocol.startswith(_PROTOCOL):
+                others += 1
+                continue
+            encoded = protocol[len(_PROTOCOL) :]
+            if token is not None:
+                raise AuthenticationFailed("multiple base64.bearer.authorization tokens specified")
+            if not encoded or not _ENCODED.fullmatch(encoded) or len(encoded) % 4 == 1:
+                raise AuthenticationFailed("invalid base64.bearer.authorization token encoding")
+            token = urlsafe_b64decode(encoded + b"=" * (-len(encoded) % 4))
+            if not _is_text(token):
+                raise AuthenticationFailed("invalid base64.bearer.authorization token")
+    if token is not None and not others:
+        raise AuthenticationFailed("missing additional subprotocol")
+    return token
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def without_token(protocols: list[bytes]) -> list[bytes]:
+    """The protocols of a WebSocket but for the one that is a token."""
+    if not any(_PROTOCOL in value for value in protocols):
+        return protocols
+    kept = [part.strip(b" \t") for value in protocols for part in value.split(b",")]
+    return [b", ".join(part for part in kept if not part.startswith(_PROTOCOL))]
 
 
 @implementer(IAuthenticator)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import time
 from typing import Any
 
+from attrs import frozen
 from OpenSSL import crypto
 
 from zope.interface import implementer
@@ -24,79 +26,161 @@ class BadAuthorities(ValueError):
     """A file of authorities can not be used; the text says why."""
 
 
-@implementer(IAuthenticator)
-class ClientCertificates:
-    """Knows the users whose certificates some authorities have issued; each connection is looked at once."""
+class Pool:
+    """
+    Some authorities.
 
-    def __init__(self, authorities: bytes) -> None:
+    @ivar store: What verifies with them.
+    @ivar certificates: Theirs, as pyOpenSSL has them.
+    """
+
+    def __init__(self, content: bytes) -> None:
         """
-        @param authorities: Their certificates, PEM.
-        @raise BadAuthorities: There is none.
+        @param content: Their certificates, PEM.
+        @raise BadAuthorities: There is none, or it is damaged.
         """
-        self._store = crypto.X509Store()
+        self.store = crypto.X509Store()
+        # An authority is trusted for being in the file, whoever has issued it.
+        self.store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
         end = b"-----END CERTIFICATE-----"
-        parts = [part for part in authorities.split(end) if b"-----BEGIN CERTIFICATE-----" in part]
+        parts = [part for part in content.split(end) if b"-----BEGIN CERTIFICATE-----" in part]
         try:
-            for part in parts:
-                self._store.add_cert(crypto.load_certificate(crypto.FILETYPE_PEM, part + end))
+            self.certificates = [crypto.load_certificate(crypto.FILETYPE_PEM, part + end) for part in parts]
+            for certificate in self.certificates:
+                self.store.add_cert(certificate)
         except (crypto.Error, ValueError) as error:
             raise BadAuthorities("it is damaged") from error
         if not parts:
             raise BadAuthorities("there is no certificate in it")
 
-    def authenticate(self, request: Any) -> UserInfo | None:
-        """@see: L{IAuthenticator.authenticate}."""
-        remembered = request.connection.remembered
-        found = remembered.get(self)
-        if found is None:
-            found = remembered[self] = self._look(request.connection.transport)
-        user, expires, failure = found
-        if failure is not None:
-            raise AuthenticationFailed(failure)
-        if user is not None and time() > expires:
-            raise AuthenticationFailed("the client certificate has expired")
-        return user  # type: ignore[no-any-return]
 
-    def _look(self, transport: Any) -> tuple[UserInfo | None, float, str | None]:
-        """The user, until when, and what is wrong, for all requests of a connection."""
+@frozen(eq=False)
+class _Shown:
+    """
+    What is known of the certificate of a connection.
+
+    @ivar pool: Which it was verified with.
+    @ivar certificate: L{None} when there is none, or it is not good.
+    @ivar expires: In seconds since the epoch.
+    @ivar failure: Why it is not good.
+    @ivar user: Whom it names.
+    """
+
+    pool: Pool
+    certificate: Any = None
+    expires: float = 0.0
+    failure: str | None = None
+    user: UserInfo | None = None
+
+
+class Authorities:
+    """
+    Those whose certificates some clients must have; others can take their place while the server runs.
+
+    Each connection is looked at once, and again when the authorities have changed.
+
+    @ivar pool: Those of now.
+    @ivar changed: Called when there are others.
+    """
+
+    def __init__(self, pool: Pool, tell: Callable[[Any], UserInfo | None] = lambda certificate: None) -> None:
+        """
+        @param tell: Finds out whom a verified certificate names, or raises L{AuthenticationFailed}.
+        """
+        self.pool = pool
+        self.changed: Callable[[], object] = lambda: None
+        self._tell = tell
+
+    def replace(self, pool: Pool) -> None:
+        """Trust these from now on, and no others."""
+        self.pool = pool
+        self.changed()
+
+    def shown_by(self, request: Any) -> _Shown:
+        """
+        What the client of a request has shown.
+
+        @raise AuthenticationFailed: A certificate that is not good, or not for these authorities.
+        """
+        remembered = request.connection.remembered
+        found: _Shown | None = remembered.get(self)
+        if found is None or found.pool is not self.pool:
+            found = remembered[self] = self._look(request.connection.transport)
+        if found.failure is not None:
+            raise AuthenticationFailed(found.failure)
+        if found.certificate is not None and time() > found.expires:
+            raise AuthenticationFailed("the client certificate has expired")
+        return found
+
+    def _look(self, transport: Any) -> _Shown:
         shown = getattr(transport, "getPeerCertificate", lambda: None)()
         if shown is None:
-            return None, 0.0, None
+            return _Shown(self.pool)
         chain = transport.getHandle().get_peer_cert_chain() or []
         certificate = shown.to_cryptography()
         try:
-            crypto.X509StoreContext(self._store, shown, chain[1:]).verify_certificate()
-        except crypto.X509StoreContextError as error:
-            return None, 0.0, f"verifying certificate SN={certificate.serial_number} failed: {error}"
-        if not _for_clients(certificate):
-            return None, 0.0, f"certificate SN={certificate.serial_number} is not for clients"
-        return user_of(certificate), certificate.not_valid_after_utc.timestamp(), None
+            crypto.X509StoreContext(self.pool.store, shown, chain[1:]).verify_certificate()
+            if not _for_clients(certificate):
+                raise AuthenticationFailed("it is not for clients")
+            user = self._tell(certificate)
+        except (crypto.X509StoreContextError, AuthenticationFailed, ValueError) as error:
+            return _Shown(self.pool, failure=f"verifying certificate {_identified(certificate)} failed: {error}")
+        return _Shown(self.pool, certificate, certificate.not_valid_after_utc.timestamp(), user=user)
+
+
+@implementer(IAuthenticator)
+class ClientCertificates:
+    """Knows the users whose certificates some authorities have issued."""
+
+    def __init__(self, authorities: Authorities) -> None:
+        self._authorities = authorities
+
+    def authenticate(self, request: Any) -> UserInfo | None:
+        """@see: L{IAuthenticator.authenticate}."""
+        return self._authorities.shown_by(request).user
 
 
 def user_of(certificate: Any) -> UserInfo | None:
-    """Whom a verified certificate names; L{None} without a common name."""
+    """
+    Whom a verified certificate names; L{None} without a common name.
+
+    @raise AuthenticationFailed: It has several uids, or an empty one.
+    """
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509 import ObjectIdentifier
     from cryptography.x509.oid import NameOID
 
-    subject = certificate.subject
-
-    def values(kind: Any) -> tuple[str, ...]:
-        return tuple(attribute.value for attribute in subject.get_attributes_for_oid(kind))
-
-    names = values(NameOID.COMMON_NAME)
+    names = _subject(certificate, NameOID.COMMON_NAME)
     if not names or not names[-1]:
         return None
-    uids = values(ObjectIdentifier(_UID))
+    uids = _subject(certificate, ObjectIdentifier(_UID))
+    if len(uids) > 1:
+        raise AuthenticationFailed(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
+    if "" in uids:
+        raise AuthenticationFailed("UID cannot be an empty string")
     digest = hashlib.sha256(certificate.public_bytes(Encoding.DER)).hexdigest()
     return authenticated(
         UserInfo(
             names[-1],
-            uids[0] if len(uids) == 1 else "",
-            values(NameOID.ORGANIZATION_NAME),
+            "".join(uids),
+            _subject(certificate, NameOID.ORGANIZATION_NAME),
             {CREDENTIAL_ID: (f"X509SHA256={digest}",)},
         )
     )
+
+
+def common_name(certificate: Any) -> str:
+    """The last common name, as in Go; C{""} without one."""
+    from cryptography.x509.oid import NameOID
+
+    return ("", *_subject(certificate, NameOID.COMMON_NAME))[-1]
+
+
+def _subject(certificate: Any, kind: Any) -> tuple[str, ...]:
+    values = tuple(attribute.value for attribute in certificate.subject.get_attributes_for_oid(kind))
+    if not all(isinstance(value, str) for value in values):
+        raise AuthenticationFailed("a part of the subject is no text")
+    return values
 
 
 def _for_clients(certificate: Any) -> bool:
@@ -110,21 +194,50 @@ def _for_clients(certificate: Any) -> bool:
     return ExtendedKeyUsageOID.CLIENT_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
-def make(options: Any, server: Any) -> ClientCertificates:
-    """
-    For our own authority, and those of C{--client-ca-file}.
+def _identified(certificate: Any) -> str:
+    """A certificate as the reference names it in its log: numbers of it, its key and its issuer's key."""
+    from cryptography.x509 import AuthorityKeyIdentifier, ExtensionNotFound, SubjectKeyIdentifier
 
-    @raise BadAuthorities: A file can not be used.
+    keys = []
+    for kind, attribute in ((SubjectKeyIdentifier, "digest"), (AuthorityKeyIdentifier, "key_identifier")):
+        try:
+            number = getattr(certificate.extensions.get_extension_for_class(kind).value, attribute)
+        except (ExtensionNotFound, ValueError):
+            number = None
+        keys.append((number or b"").hex(":").upper())
+    return f"SN={certificate.serial_number}, SKID={keys[0]}, AKID={keys[1]}"
+
+
+def read_authorities(paths: Iterable[Path]) -> bytes:
     """
-    own = Path(options["data-dir"]) / "pki" / "ca.crt"
+    The content of files of authorities, each of which must have some.
+
+    @raise BadAuthorities: One can not be used.
+    """
     content = b""
-    for path in (own, Path(options["client-ca-file"]) if options["client-ca-file"] else None):
-        if path is None:
-            continue
+    for path in paths:
         try:
             part = path.read_bytes()
-            ClientCertificates(part)
+            Pool(part)
         except (OSError, BadAuthorities) as error:
             raise BadAuthorities(f"can not use the client authorities in {path}: {error}") from error
         content += part + b"\n"
-    return ClientCertificates(content)
+    return content
+
+
+def client_authorities(options: Any) -> list[Path]:
+    """The files of those whose certificates name users: our own authority, and those of C{--client-ca-file}."""
+    own = Path(options["data-dir"]) / "pki" / "ca.crt"
+    return [own, Path(options["client-ca-file"])] if options["client-ca-file"] else [own]
+
+
+def make(options: Any, server: Any) -> ClientCertificates:
+    """
+    For L{client_authorities}.
+
+    @raise BadAuthorities: A file can not be used.
+    """
+    paths = client_authorities(options)
+    authorities = Authorities(Pool(read_authorities(paths)), user_of)
+    server.client_authorities.append(authorities)
+    return ClientCertificates(authorities)

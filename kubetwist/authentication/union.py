@@ -14,7 +14,7 @@ from zope.interface import implementer
 from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
-from .errors import AuthenticationFailed
+from .errors import AuthenticationFailed, RequestRefused
 
 _INVALID: Final = "invalid bearer token"
 
@@ -25,7 +25,7 @@ class AuthenticatorUnion:
     Asks one after the other; the first who knows the user decides.
 
     Bad credentials do not end the search, but when nobody finds better ones the request has failed: it is not taken
-    for one without credentials.
+    for one without credentials. Each problem of several stands in the log.
     """
 
     def __init__(self, authenticators: Sequence[Any], last: Any = None) -> None:
@@ -37,12 +37,14 @@ class AuthenticatorUnion:
 
     def authenticate(self, request: Any) -> Any:
         """@see: L{IAuthenticator.authenticate}."""
-        failed: AuthenticationFailed | None = None
+        failed: list[AuthenticationFailed] = []
         for number, ask in enumerate(self._asked):
             try:
                 user = ask(request)
+            except RequestRefused:
+                raise
             except AuthenticationFailed as error:
-                failed = failed or error
+                failed.append(error)
                 continue
             if user is None:
                 continue
@@ -71,7 +73,7 @@ class AuthenticatorUnion:
         return request.finding(found)
 
     async def _slowly(
-        self, first: Any, number: int, failed: AuthenticationFailed | None, request: Any
+        self, first: Any, number: int, failed: list[AuthenticationFailed], request: Any
     ) -> UserInfo | None:
         """Go on from where somebody had to wait."""
         for place, ask in enumerate(self._asked[number:]):
@@ -79,8 +81,10 @@ class AuthenticatorUnion:
                 user = first if place == 0 else ask(request)
                 if isinstance(user, Deferred):
                     user = await user
+            except RequestRefused:
+                raise
             except AuthenticationFailed as error:
-                failed = failed or error
+                failed.append(error)
                 continue
             if user is not None:
                 return authenticated(user)
@@ -89,10 +93,19 @@ class AuthenticatorUnion:
             found = await found
         return found  # type: ignore[no-any-return]
 
-    def _at_last(self, failed: AuthenticationFailed | None, request: Any) -> Any:
-        if failed is not None:
-            raise failed
+    def _at_last(self, failed: list[AuthenticationFailed], request: Any) -> Any:
+        if failed:
+            raise _together(failed)
         return None if self._last is None else self._last(request)
+
+
+def _together(errors: Sequence[AuthenticationFailed]) -> AuthenticationFailed:
+    """Several as one, as Go shows them: each once, in brackets."""
+    texts = [text for error in errors for text in (error.texts or (str(error),))]
+    texts = list(dict.fromkeys(texts))
+    if len(texts) == 1:
+        return errors[0]
+    return AuthenticationFailed(f"[{', '.join(texts)}]", texts)
 
 
 def authenticated(user: UserInfo) -> UserInfo:
@@ -148,5 +161,6 @@ def _failed(failure: Failure) -> TokenFinding:
 
 
 def _nobody(error: BaseException) -> TokenFinding:
-    why = str(error)
-    return TokenFinding(None, error=_INVALID if why == _INVALID else f"[{_INVALID}, {why}]")
+    # In the reference somebody is asked before ours who knows no token but the server's own.
+    assert isinstance(error, AuthenticationFailed)
+    return TokenFinding(None, error=str(_together([AuthenticationFailed(_INVALID), error])))

@@ -1,4 +1,4 @@
-"""Who sends a request; nobody unknown gets past this."""
+"""Who sends a request; nobody unknown gets past this, and neither do the credentials."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.errors import APIStatusError
+from ..authentication.bearer import without_token
 from ..authentication.errors import AuthenticationFailed
 from ..interfaces import IAuthenticator
 
@@ -19,9 +20,34 @@ if TYPE_CHECKING:
 _log = Logger()
 
 
-def with_authentication(handler: Handler, authenticator: IAuthenticator) -> Handler:
-    """Set C{request.user}, or answer 401."""
+def with_authentication(
+    handler: Handler, authenticator: IAuthenticator, private: tuple[frozenset[bytes], tuple[bytes, ...]]
+) -> Handler:
+    """
+    Set C{request.user}, or answer 401.
+
+    @param private: Fields that only authenticators may see, and what the names of others begin with: as
+        L{ProxyHeaders.private<kubetwist.authentication.frontproxy.ProxyHeaders.private>} has it.
+    """
     authenticate = authenticator.authenticate
+    exact, prefixes = private
+
+    def known(request: KubeRequest, user: UserInfo) -> None:
+        request.user = user
+        fields = request.fields
+        fields.pop(b"authorization", None)
+        protocols = fields.get(b"sec-websocket-protocol")
+        if protocols is not None:
+            fields[b"sec-websocket-protocol"] = without_token(protocols)
+        for name in fields:
+            if name in exact or name.startswith(prefixes):
+                request.fields = {
+                    name: values
+                    for name, values in fields.items()
+                    if name not in exact and not name.startswith(prefixes)
+                }
+                break
+        handler(request)
 
     def authentication(request: KubeRequest) -> None:
         try:
@@ -35,8 +61,7 @@ def with_authentication(handler: Handler, authenticator: IAuthenticator) -> Hand
         elif user is None:
             _refuse(request, None)
         else:
-            request.user = user
-            handler(request)
+            known(request, user)
 
     def _continue(user: UserInfo | None, request: KubeRequest) -> None:
         if request.finished or request._disconnected:
@@ -44,8 +69,7 @@ def with_authentication(handler: Handler, authenticator: IAuthenticator) -> Hand
         if user is None:
             _refuse(request, None)
         else:
-            request.user = user
-            handler(request)
+            known(request, user)
 
     return authentication
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..authentication.frontproxy import ProxyHeaders
 from ..interfaces import IAuthenticator, IAuthorizer
 from .auditid import with_audit_id
 from .authentication import with_authentication
@@ -30,15 +31,17 @@ def with_filters(
     authenticator: IAuthenticator,
     authorizer: IAuthorizer,
     request_timeout: float = 60.0,
+    proxy_headers: ProxyHeaders | None = None,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
 
     @param request_timeout: Seconds for requests that are not long-running.
+    @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
     """
     handler = with_authorization(handler, authorizer)
     handler = with_impersonation(handler, authorizer)
-    handler = with_authentication(handler, authenticator)
+    handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
     handler = with_deadline(handler, reactor, request_timeout)
     handler = with_cache_control(handler)
     handler = with_request_info(handler)

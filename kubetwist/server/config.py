@@ -6,8 +6,9 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import define
+from attrs import define, field
 
+from ..authentication.frontproxy import ProxyHeaders
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
@@ -24,6 +25,8 @@ class ServerConfig:
     @ivar authorizer: Set before the servers are built.
     @ivar authenticator: Set before the servers are built.
     @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
+    @ivar client_authorities: Whose certificates authenticators look for, as they are made:
+        L{kubetwist.authentication.certificates.Authorities}.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
@@ -40,6 +43,7 @@ class ServerConfig:
     address: str = ""
     token_issuer: Any = None
     token_keys: Sequence[TokenKey] = ()
+    client_authorities: list[Any] = field(factory=list)
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -59,6 +63,11 @@ class ServerConfig:
         if ":" in host.rpartition("]")[2]:
             return host  # type: ignore[no-any-return]
         return f"{host}:{self.address.rpartition(':')[2]}"
+
+    @property
+    def proxy_headers(self) -> ProxyHeaders:
+        """Where authenticating proxies say whom they speak for."""
+        return ProxyHeaders.of(self.options)
 
     def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> Any:
         """

@@ -103,6 +103,7 @@ class APIServer:
             authenticator=authenticator,
             authorizer=config.authorizer,
             request_timeout=options["request-timeout"],
+            proxy_headers=config.proxy_headers,
         )
         await backend.open()
         self._opened = True
@@ -153,7 +154,9 @@ class APIServer:
         from .tls import ServerContext
 
         options = self._options
+        assert self._config is not None
         context = ServerContext(credentials.serving, options["tls-min-version"])
+        context.ask_for(self._config.client_authorities)
         address, port = options["bind-address"], options["secure-port"]
         try:
             self._port = self._reactor.listenSSL(port, self._site, context, backlog=1024, interface=address)
@@ -164,7 +167,6 @@ class APIServer:
         if shown.is_unspecified:
             shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")
         host = f"[{shown}]" if shown.version == 6 else str(shown)
-        assert self._config is not None
         self._config.address = f"{host}:{self._port.getHost().port}"
         self.url = f"https://{self._config.address}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from OpenSSL import SSL, crypto
@@ -48,6 +49,21 @@ class ServerContext:
         # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
         context.set_mode(SSL.MODE_RELEASE_BUFFERS)
         self._context = context
+
+    def ask_for(self, authorities: Sequence[Any]) -> None:
+        """
+        Tell clients by whom their certificates may be issued, now and whenever that changes.
+
+        @param authorities: L{kubetwist.authentication.certificates.Authorities}.
+        """
+
+        def tell() -> None:
+            subjects = [one.get_subject() for each in authorities for one in each.pool.certificates]
+            self._context.set_client_ca_list(subjects)
+
+        for one in authorities:
+            one.changed = tell
+        tell()
 
     def getContext(self) -> Any:
         """@see: L{IOpenSSLContextFactory}."""

@@ -12,8 +12,8 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication import anonymous, bearer, tokenfile
 from kubetwist.authentication.anonymous import Anonymous
-from kubetwist.authentication.bearer import UnclaimedTokens, bearer_token
-from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.bearer import UnclaimedTokens, bearer_token, without_token
+from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 from kubetwist.authentication.tokenfile import BadTokenFile, TokenFile
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.interfaces import IAuthenticator
@@ -74,6 +74,37 @@ class BearerTests(SynchronousTestCase):
             request.warnings,
             ["the provided Authorization header contains extra space before the bearer token, and is ignored"],
         )
+
+    def websocket(self, *protocols: bytes) -> bytes | None:
+        """The token of a WebSocket."""
+        request = Request()
+        request.fields = {b"upgrade": [b"WebSocket"], b"sec-websocket-protocol": list(protocols)}
+        return bearer_token(request)
+
+    def test_websocket(self) -> None:
+        """A WebSocket may bring its token as a protocol beside the one that it wants to speak."""
+        token = b"base64url.bearer.authorization.k8s.io.YWJjZA"
+        self.assertEqual(self.websocket(b"v5.channel.k8s.io, " + token), b"abcd")
+        self.assertEqual(self.websocket(b"v5.channel.k8s.io", token), b"abcd")
+        self.assertIsNone(self.websocket(b"v5.channel.k8s.io"))
+        request = Request()
+        request.fields = {b"sec-websocket-protocol": [b"x," + token]}
+        self.assertIsNone(bearer_token(request))
+        self.assertEqual(without_token([b"v5.channel.k8s.io, " + token, b"x"]), [b"v5.channel.k8s.io, x"])
+        self.assertEqual(without_token([b"a,b"]), [b"a,b"])
+
+    def test_bad_websocket(self) -> None:
+        """Two tokens, no token, or no other protocol are refused."""
+        token = b"base64url.bearer.authorization.k8s.io."
+        for protocols, why in (
+            (b"x," + token + b"YQ," + token + b"YQ", "multiple base64.bearer.authorization tokens specified"),
+            (b"x," + token + b"YQ==", "invalid base64.bearer.authorization token encoding"),
+            (b"x," + token + b"YWJjZ", "invalid base64.bearer.authorization token encoding"),
+            (b"x," + token + b"_w", "invalid base64.bearer.authorization token"),
+            (token + b"YQ", "missing additional subprotocol"),
+        ):
+            error = self.assertRaises(AuthenticationFailed, self.websocket, protocols)
+            self.assertEqual(str(error), why)
 
     def test_unclaimed(self) -> None:
         """A token that nobody knows is a bad credential; without one there is none."""
@@ -172,6 +203,28 @@ class UnionTests(SynchronousTestCase):
         self.assertRaises(AuthenticationFailed, union.authenticate, Request())
         union = AuthenticatorUnion([Says(fail(bad)), Says(None)], Anonymous())
         self.failureResultOf(union.authenticate(Request()), AuthenticationFailed)
+
+    def test_all_problems(self) -> None:
+        """The log gets to know every problem, each once."""
+        first, second = AuthenticationFailed("bad"), AuthenticationFailed("worse")
+        for asked in ([first, None, second, first], [fail(first), second, fail(first)]):
+            union = AuthenticatorUnion([Says(answer) for answer in asked], Anonymous())
+            try:
+                result = union.authenticate(Request())
+                error: Any = self.failureResultOf(result).value
+            except AuthenticationFailed as failed:
+                error = failed
+            self.assertEqual(str(error), "[bad, worse]")
+
+    def test_refused(self) -> None:
+        """Where something is wrong with the request nobody else is asked."""
+        for refusal in (RequestRefused("odd"), fail(RequestRefused("odd"))):
+            other = Says(self.alice)
+            union = AuthenticatorUnion([Says(succeed(None)), Says(refusal), other])
+            self.failureResultOf(union.authenticate(Request()), RequestRefused)
+            self.assertEqual(other.asked, 0)
+        union = AuthenticatorUnion([Says(RequestRefused("odd")), Says(self.alice)])
+        self.assertRaises(RequestRefused, union.authenticate, Request())
 
     def test_nobody(self) -> None:
         """A request without credentials is the last one's, if there is one."""

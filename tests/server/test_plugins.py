@@ -80,7 +80,7 @@ class AuthorizationModeTests(SynchronousTestCase):
     def test_masters(self) -> None:
         """Members of system:masters may do everything in every mode."""
         for modes in ((), ("AlwaysDeny",), ("RBAC",)):
-            self.assertTrue(self.allows(MASTER, *modes, rules=True))
+            self.assertTrue(self.allows(MASTER, *modes))
 
     def test_refusals(self) -> None:
         """Modes that there are none of, and those that are named twice, are refused."""

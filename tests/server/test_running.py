@@ -68,6 +68,7 @@ class ServerCase(TestCase):
         """A folder of its own."""
         self.folder = Path(tempfile.mkdtemp(dir=os.getcwd()))
         self.waiting: list[KubeRequest] = []
+        self.seen: dict[bytes, list[bytes]] = {}
         self.calls: list[str] = []
         self.service: Any = None
 
@@ -81,6 +82,7 @@ class ServerCase(TestCase):
         else:
             assert request.user is not None
             groups = ",".join(request.user.groups)
+            self.seen = dict(request.fields)
             request.respond(200, f"{request.user.name} {groups}".encode(), b"text/plain")
 
     def install(self, config: Any, aggregator: Any, kube: Any, extensions: Any) -> None:
@@ -214,6 +216,36 @@ class StartTests(ServerCase):
         self.assertEqual(answer.body, b"carol team,system:authenticated")
         admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
+
+    async def test_front_proxy(self) -> None:
+        """CVE-2019-16276: who headers name counts only from an allowed proxy, and no handler sees such headers."""
+        proxies = Authority.make("proxies")
+        path = self.folder / "proxies.crt"
+        path.write_bytes(proxies.pair.certificate)
+        await self.start(
+            f"--requestheader-client-ca-file={path}",
+            "--requestheader-allowed-names=front",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+        )
+        headers = {"X-Remote-User": "root", "X-Remote-Group": "system:masters", "X_Remote_Extra_K": "v"}
+        self.seen = {}
+        answer = await self.ask("/readyz", **headers)
+        self.assertEqual(answer.code, 200)
+        answer = await self.ask("/api/v1/x/y", **headers)
+        self.assertIn(b'User \\"system:anonymous\\" cannot', answer.body)
+        front = proxies.issue(Subject("front"))
+        answer = await self.ask("/api/v1/x/y", front, **{"X-Remote-User": "root", "X-Remote-Group": "wheel"})
+        self.assertEqual(answer.body, b"root wheel,system:authenticated")
+        self.assertEqual([name for name in self.seen if b"remote" in name], [])
+        for pair in (front, proxies.issue(Subject("other"))):
+            self.assertEqual((await self.ask("/api/v1/x/y", pair)).code, 401)
+        answer = await self.ask("/api/v1/x/y", front, **{"X-Remote-User": "root", "X_Remote_Group": "system:masters"})
+        self.assertEqual(answer.code, 401)
+        admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
+        answer = await self.ask("/api/v1/x/y", admin, **headers)
+        self.assertEqual(answer.body, b"kubernetes-admin system:masters,system:authenticated")
+        self.assertEqual([name for name in self.seen if b"remote" in name.lower()], [])
 
     async def test_anonymous(self) -> None:
         """Whoever shows nothing may see that the server is well, and no more; a bad token is not nothing."""

@@ -1,5 +1,6 @@
 from kubetwist.server.plugins import AuthenticatorFactory
 
+front_proxy = AuthenticatorFactory("FrontProxy", 50, "kubetwist.authentication.frontproxy:make")
 client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist.authentication.certificates:make")
 token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make")
 service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")

@@ -1,0 +1,87 @@
+"""
+Headers that say who somebody is: those of impersonation and of authenticating proxies.
+
+Whoever reads such a header must not read it otherwise than those did who let it through. So what two readers could
+understand in two ways is refused: repeated fields, characters of control, bytes that are no UTF-8, and names that
+become another field's when underscores are taken for dashes, as gateways do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+from urllib.parse import unquote
+
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+Fields = Mapping[bytes, Sequence[bytes]]
+
+
+class OddHeader(ValueError):
+    """A header can be understood in several ways, or in none; the text says which one and how."""
+
+
+def shown(name: bytes) -> str:
+    """The name of a field as it is usually written: C{X-Remote-User}."""
+    return name.decode("latin-1").title()
+
+
+def text(name: bytes, value: bytes) -> str:
+    """
+    One value of a field.
+
+    @raise OddHeader: It is no text.
+    """
+    if _CONTROL.search(value):
+        raise OddHeader(f"the header {shown(name)} has control characters")
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise OddHeader(f"the header {shown(name)} is not UTF-8") from None
+
+
+def single(fields: Fields, name: bytes) -> str:
+    """
+    The value of a field that may be there once; C{""} without it.
+
+    @raise OddHeader: It is repeated, or no text.
+    """
+    values = fields.get(name)
+    if not values:
+        return ""
+    if len(values) > 1:
+        raise OddHeader(f"the header {shown(name)} is repeated")
+    return text(name, values[0])
+
+
+def extra_key(name: bytes, prefix: bytes) -> str:
+    """
+    What the name of a field says behind C{prefix}: in lower case, percent-encoded; as it is when badly so.
+
+    @raise OddHeader: It is no text.
+    """
+    key = name[len(prefix) :].decode("latin-1").lower()
+    if "%" not in key or _BAD_ESCAPE.search(key):
+        return key
+    try:
+        return unquote(key, errors="strict")
+    except UnicodeDecodeError:
+        raise OddHeader(f"the header {shown(name)} is not UTF-8") from None
+
+
+def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Sequence[bytes]) -> None:
+    """
+    Look for fields that others may take for ours.
+
+    @param exact: Names of ours, in lower case.
+    @param prefixes: What other names of ours begin with.
+    @raise OddHeader: There is one.
+    """
+    for name in fields:
+        if b"_" not in name or name in exact:
+            continue
+        dashed = name.replace(b"_", b"-")
+        if dashed in exact or any(dashed.startswith(ours) and not name.startswith(ours) for ours in prefixes):
+            raise OddHeader(f"the header {shown(name)} can be taken for {shown(dashed)}")
