@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+
+if TYPE_CHECKING:
+    from .resource import UserInfo
 
 #: Who sends requests without credentials.
 ANONYMOUS: Final = "system:anonymous"
@@ -14,6 +17,9 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 #: May do everything, whatever the rules are.
 MASTERS: Final = "system:masters"
+#: The group of all kubelets.
+NODES: Final = "system:nodes"
+_NODE: Final = "system:node:"
 #: The group of all service accounts; those of a namespace are in one of its name below this, too.
 SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
@@ -37,3 +43,10 @@ def split_service_account(user: str) -> tuple[str, str] | None:
     if not separator or is_dns1123_label_problems(namespace) or is_dns1123_subdomain_problems(name):
         return None
     return namespace, name
+
+
+def node_of(user: UserInfo) -> str | None:
+    """The node that a user is the kubelet of, C{""} when it does not say which; L{None} for everyone else."""
+    if user.name.startswith(_NODE) and NODES in user.groups:
+        return user.name.removeprefix(_NODE)
+    return None

@@ -31,13 +31,17 @@ class PrivilegedGroup:
 
 @implementer(IAuthorizer, IRuleResolver)
 class AuthorizerUnion:
-    """Asks one after the other; the first with an opinion decides, and nobody's opinion is a refusal."""
+    """
+    Asks one after the other; the first with an opinion decides, and nobody's opinion is a refusal.
+
+    @ivar authorizers: Whom it asks, in that order.
+    """
 
     name = "union"
 
     def __init__(self, authorizers: Sequence[Any]) -> None:
         self._asked = [authorizer.authorize for authorizer in authorizers]
-        self._authorizers = authorizers
+        self.authorizers = authorizers
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
         """@see: L{IAuthorizer.authorize}."""
@@ -56,7 +60,7 @@ class AuthorizerUnion:
         """@see: L{IRuleResolver.rules_for}; incomplete when someone who decides can not list what he goes by."""
         union: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": False}
         errors: list[str] = []
-        for authorizer in self._authorizers:
+        for authorizer in self.authorizers:
             if isinstance(authorizer, PrivilegedGroup):
                 continue  # Not told by the reference either.
             if not IRuleResolver.providedBy(authorizer):

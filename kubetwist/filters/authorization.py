@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from attrs import evolve
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -13,6 +16,7 @@ from ..api.errors import APIStatusError
 from ..api.goquote import quoted
 from ..api.rbacrules import quoted_list
 from ..api.resource import GroupResource
+from ..api.selectors import Requirement, SelectorError, parse_field_selector, parse_label_selector
 from ..interfaces import IAuthorizer
 from .requestinfo import sanitized
 
@@ -22,28 +26,37 @@ if TYPE_CHECKING:
 _log = Logger()
 _ALLOW = Decision.ALLOW
 
+#: Runs what the client wants in a pod, whatever the HTTP method: a WebSocket begins with GET.
+_STREAMS: Final = frozenset(("exec", "attach", "portforward"))
+#: Longer selectors are parsed each time; remembered, they would let a client fill the memory.
+_REMEMBERED_SELECTOR: Final = 256
+
 
 def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
     """Answer 403 to what nobody allows."""
     authorize = authorizer.authorize
 
     def authorization(request: KubeRequest) -> None:
-        attributes = attributes_of(request)
+        ask(request, attributes_of(request))
+
+    def ask(request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         verdict = authorize(attributes)
         if isinstance(verdict, Deferred):
-            verdict.addCallback(_decided, request, attributes).addErrback(request.crashed)
-        elif verdict.decision is _ALLOW:
-            handler(request)
+            verdict.addCallback(later, request, attributes).addErrback(request.crashed)
         else:
-            forbid(request, attributes, verdict)
+            decided(verdict, request, attributes)
 
-    def _decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
-        if request.finished or request._disconnected:
-            return
-        if verdict.decision is _ALLOW:
-            handler(request)
-        else:
+    def later(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
+        if not (request.finished or request._disconnected):
+            decided(verdict, request, attributes)
+
+    def decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
+        if verdict.decision is not _ALLOW:
             forbid(request, attributes, verdict)
+        elif attributes.subresource in _STREAMS and attributes.verb != "create" and attributes.resource == "pods":
+            ask(request, evolve(attributes, verb="create"))
+        else:
+            handler(request)
 
     return authorization
 
@@ -64,7 +77,41 @@ def attributes_of(request: KubeRequest) -> AuthorizerAttributes:
         info.name,
         info.path,
         info.is_resource_request,
+        _field_terms(info.field_selector) if info.field_selector else (),
+        _label_terms(info.label_selector) if info.label_selector else (),
     )
+
+
+def _field_terms(text: str) -> tuple[tuple[str, str, bool], ...]:
+    """A field selector as authorizers take it; nothing where nobody understands it: the question is wider then."""
+    if len(text) <= _REMEMBERED_SELECTOR:
+        return _remembered_fields(text)
+    return _parsed_fields(text)
+
+
+def _label_terms(text: str) -> tuple[Requirement, ...]:
+    """Likewise, a label selector."""
+    if len(text) <= _REMEMBERED_SELECTOR:
+        return _remembered_labels(text)
+    return _parsed_labels(text)
+
+
+def _parsed_fields(text: str) -> tuple[tuple[str, str, bool], ...]:
+    try:
+        return parse_field_selector(text)
+    except SelectorError:
+        return ()
+
+
+def _parsed_labels(text: str) -> tuple[Requirement, ...]:
+    try:
+        return tuple(parse_label_selector(text).requirements)
+    except SelectorError:
+        return ()
+
+
+_remembered_fields = lru_cache(maxsize=1024)(_parsed_fields)
+_remembered_labels = lru_cache(maxsize=1024)(_parsed_labels)
 
 
 def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:

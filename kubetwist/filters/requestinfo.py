@@ -22,6 +22,8 @@ _VERBS: Final = {
     b"PATCH": "patch",
     b"DELETE": "delete",
 }
+#: What is about several objects, among which selectors choose.
+_SELECTING: Final = frozenset(("list", "watch", "deletecollection"))
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 #: Longer URLs are parsed each time; remembered, they would let a client fill the memory.
 _REMEMBERED_URL: Final = 256
@@ -43,14 +45,17 @@ class RequestInfo:
     @ivar verb: C{list}, C{deletecollection}...; for what is no resource, the HTTP method in lower case.
     @ivar api_prefix: C{"api"} or C{"apis"}; C{""} for what is no resource.
     @ivar name: From the path, or from a field selector that leaves only one name.
+    @ivar field_selector: As sent with what lists, watches or deletes collections; likewise C{label_selector}.
     @ivar parts: The path from the resource on.
     @ivar long_running: Whether no deadline applies.
     """
 
     __slots__ = (
         "api_prefix",
+        "field_selector",
         "group",
         "is_resource_request",
+        "label_selector",
         "long_running",
         "name",
         "namespace",
@@ -73,6 +78,8 @@ class RequestInfo:
         self.resource = ""
         self.subresource = ""
         self.name = ""
+        self.field_selector = ""
+        self.label_selector = ""
         self.parts: tuple[str, ...] = ()
         self.long_running = False
 
@@ -131,10 +138,11 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
     info.is_resource_request = True
     info.version = parts[0]
     parts = parts[1:]
+    by_path = ""
     if parts[0] in ("proxy", "watch"):
         if len(parts) < 2:
             raise UnknownRequest(f"unable to determine kind and namespace from url, {uri.decode('utf-8', 'replace')}")
-        info.verb = parts[0]
+        info.verb = by_path = parts[0]
         parts = parts[1:]
     else:
         info.verb = _VERBS.get(method, "")
@@ -153,6 +161,8 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
             _read_collection(info, query)
         elif info.verb == "delete":
             info.verb = "deletecollection"
+    if query and not by_path and info.verb in _SELECTING:
+        _read_selectors(info, query)
     info.long_running = info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES
     return info
 
@@ -177,6 +187,17 @@ def _read_collection(info: RequestInfo, query: bytes) -> None:
     name = _only_name(selectors[0])
     if name and name not in (".", "..") and "/" not in name and "%" not in name:
         info.name = name
+
+
+def _read_selectors(info: RequestInfo, query: bytes) -> None:
+    """What narrows a collection, however little sense it makes."""
+    if b"elector" not in query:
+        return
+    from ..api.query import parse_query
+
+    parameters = parse_query(query)
+    info.field_selector = parameters.get("fieldSelector", [""])[0]
+    info.label_selector = parameters.get("labelSelector", [""])[0]
 
 
 def _whole_number(values: list[str] | None) -> bool:

@@ -31,9 +31,6 @@ _log = Logger()
 
 #: Authenticators from this rank on are asked only when nobody else has seen any credentials.
 LAST_RANK = 1000
-#: Until there is RBAC, what stands in for the modes that the reference would ask, which all need rules.
-_PROVISIONAL = "AuthenticatedUsers"
-_STOOD_IN_FOR = ("Node", "RBAC", "ABAC", "Webhook")
 
 
 def _loaded(place: str) -> Any:
@@ -158,40 +155,20 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
     Those of --authorization-mode in their order, as one.
 
     @param installed: Factories to choose from instead of the installed plugins.
-    @raise StartError: One is not there, or named twice.
+    @raise StartError: One is not there, is named twice, or can not be made.
     """
     from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
 
     factories = named(getPlugins(IAuthorizerFactory) if installed is None else installed, "authorizer")
     modes = options["authorization-mode"] or ("Node", "RBAC")
-    chosen: list[str] = []
+    made: list[IAuthorizer] = [PrivilegedGroup()]
     for mode in modes:
         if modes.count(mode) > 1:
             raise StartError(f"--authorization-mode names {mode} twice")
-        name = mode if mode in factories else _stand_in(mode, factories)
-        if name and name not in chosen:
-            chosen.append(name)
-    return AuthorizerUnion([PrivilegedGroup(), *(factories[name].make(options, server) for name in chosen)])
-
-
-def _stand_in(mode: str, factories: dict[str, Any]) -> str:
-    """
-    Who is asked for a mode that nobody provides; C{""} for nobody.
-
-    @raise StartError: It can not do without.
-    """
-    if mode in _STOOD_IN_FOR and "RBAC" not in factories:
-        _log.info(
-            "authorization mode {mode} is not there yet: {stand_in} stands in for it, which allows everything to"
-            " everyone but anonymous users",
-            mode=mode,
-            stand_in=_PROVISIONAL,
-        )
-        return _PROVISIONAL
-    if mode == "Node":
-        # Where there are rules, what has none of its own must not open everything.
-        _log.info("authorization mode Node is not there yet: nodes need roles")
-        return ""
-    raise StartError(
-        f"--authorization-mode must name some of {', '.join(sorted({*factories, *_STOOD_IN_FOR}))}, not {mode}"
-    )
+        if mode not in factories:
+            raise StartError(f"--authorization-mode must name some of {', '.join(sorted(factories))}, not {mode}")
+        try:
+            made.append(factories[mode].make(options, server))
+        except ValueError as error:
+            raise StartError(str(error)) from error
+    return AuthorizerUnion(made)

@@ -7,7 +7,7 @@ from typing import Any
 from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from tests.server.harness import Client, Everyone, filtered_site
 
@@ -52,3 +52,62 @@ class DenialTests(SynchronousTestCase):
     def test_path(self) -> None:
         """For a path that is no resource it names verb and path."""
         self.assertTrue(self.denial("GET", "/metrics").endswith(' to "get" the path "/metrics" (because)'))
+
+
+class Verbs:
+    """Allows some verbs, and remembers what it was asked."""
+
+    name = "Verbs"
+
+    def __init__(self, *verbs: str) -> None:
+        self._verbs = verbs
+        self.asked: list[AuthorizerAttributes] = []
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """Look at the verb alone."""
+        self.asked.append(attributes)
+        return Verdict(Decision.ALLOW if attributes.verb in self._verbs else Decision.NO_OPINION)
+
+
+class QuestionTests(SynchronousTestCase):
+    """What authorizers are asked."""
+
+    def ask(self, authorizer: Verbs, method: str, path: str) -> int:
+        """The status of a request of somebody."""
+        client = Client(filtered_site(authenticator=Everyone(UserInfo("eve")), authorizer=authorizer))
+        return client.request(method, path).code
+
+    def test_selectors(self) -> None:
+        """Authorizers see what selectors narrow a collection to, as far as anybody understands it."""
+        authorizer = Verbs("list", "watch", "get", "deletecollection")
+        query = "fieldSelector=spec.nodeName%3Da,status.phase!%3DFailed&labelSelector=app%20in%20(x,y)"
+        for method, path, narrowed in (
+            ("GET", f"/api/v1/pods?{query}", True),
+            ("GET", f"/api/v1/pods?watch=1&{query}", True),
+            ("DELETE", f"/api/v1/namespaces/ns/pods?{query}", True),
+            ("GET", f"/api/v1/namespaces/ns/pods/x?{query}", False),
+            ("GET", f"/api/v1/watch/pods?{query}", False),
+            ("GET", "/api/v1/pods?fieldSelector=oops&labelSelector=(", False),
+            ("GET", "/api/v1/pods", False),
+        ):
+            self.assertEqual(self.ask(authorizer, method, path), 200, path)
+            asked = authorizer.asked[-1]
+            fields = (("spec.nodeName", "a", True), ("status.phase", "Failed", False)) if narrowed else ()
+            self.assertEqual(asked.field_terms, fields, path)
+            self.assertEqual([str(one) for one in asked.label_terms], ["app in (x,y)"] if narrowed else [])
+
+    def test_long_selector(self) -> None:
+        """Long selectors are understood, too."""
+        authorizer = Verbs("list")
+        value = "v" * 1000
+        self.ask(authorizer, "GET", f"/api/v1/pods?fieldSelector=metadata.name%3D{value}")
+        self.assertEqual(authorizer.asked[-1].field_terms, (("metadata.name", value, True),))
+
+    def test_streams_need_create(self) -> None:
+        """Who may only get can not run anything in a pod, whatever the HTTP method: k/k#83465."""
+        for stream in ("exec", "attach", "portforward"):
+            path = f"/api/v1/namespaces/ns/pods/p/{stream}?command=ls"
+            for verbs, expected in ((("get",), 403), (("create",), 403), (("get", "create"), 200)):
+                self.assertEqual(self.ask(Verbs(*verbs), "GET", path), expected, (stream, verbs))
+            self.assertEqual(self.ask(Verbs("create"), "POST", path), 200)
+        self.assertEqual(self.ask(Verbs("get"), "GET", "/api/v1/namespaces/ns/pods/p/log"), 200)

@@ -10,7 +10,6 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorizers.always import make_deny
 from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizerFactory, IStorageBackendFactory
 from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import AuthorizerFactory, make_authorizer, named
@@ -27,9 +26,16 @@ class InstalledTests(SynchronousTestCase):
         for interface, names in (
             (
                 IAuthenticatorFactory,
-                {"ClientCertificates", "TokenFile", "ServiceAccountTokens", "UnclaimedTokens", "Anonymous"},
+                {
+                    "FrontProxy",
+                    "ClientCertificates",
+                    "TokenFile",
+                    "ServiceAccountTokens",
+                    "UnclaimedTokens",
+                    "Anonymous",
+                },
             ),
-            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers"}),
+            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers", "Node", "RBAC"}),
             (IStorageBackendFactory, {"sqlite", "memory"}),
         ):
             factories = named(getPlugins(interface), "test")
@@ -47,30 +53,24 @@ class InstalledTests(SynchronousTestCase):
 class AuthorizationModeTests(SynchronousTestCase):
     """Tests for L{make_authorizer}."""
 
-    def allows(self, user: UserInfo, *modes: str, rules: bool = False) -> bool:
-        """Whether these modes let a user list pods; with C{rules} there is an RBAC, which allows nothing."""
+    def allows(self, user: UserInfo, *modes: str) -> bool:
+        """Whether these modes let a user list pods; Node and RBAC allow nothing here."""
         installed: list[Any] = [
             AuthorizerFactory("AlwaysAllow", "kubetwist.authorizers.always:make_allow"),
-            AuthorizerFactory("AlwaysDeny", "kubetwist.authorizers.always:make_deny"),
-            AuthorizerFactory("AuthenticatedUsers", "kubetwist.authorizers.authenticatedusers:make"),
+            *(
+                AuthorizerFactory(name, "kubetwist.authorizers.always:make_deny")
+                for name in ("AlwaysDeny", "Node", "RBAC")
+            ),
         ]
-        if rules:
-            installed.append(AuthorizerFactory("RBAC", f"{make_deny.__module__}:make_deny"))
         authorizer = make_authorizer({"authorization-mode": modes}, None, installed)
         question = AuthorizerAttributes(user, "list", version="v1", resource="pods", path="/api/v1/pods")
         return authorizer.authorize(question).decision is Decision.ALLOW
 
-    def test_without_rules(self) -> None:
-        """Where there is no RBAC, known users may do everything in the modes that would need it."""
-        for modes in ((), ("Node", "RBAC"), ("RBAC",), ("Webhook",), ("ABAC",)):
-            self.assertTrue(self.allows(ALICE, *modes))
-            self.assertFalse(self.allows(UserInfo("system:anonymous"), *modes))
-
-    def test_with_rules(self) -> None:
-        """Where there is, nothing stands in for a mode that is missing."""
-        for modes in ((), ("Node", "RBAC"), ("RBAC",), ("Node",)):
-            self.assertFalse(self.allows(ALICE, *modes, rules=True), modes)
-        self.assertRaises(StartError, self.allows, ALICE, "Webhook", rules=True)
+    def test_default(self) -> None:
+        """Without any mode Node and RBAC decide."""
+        self.assertFalse(self.allows(ALICE))
+        authorizer: Any = make_authorizer({"authorization-mode": (), "feature-gates": {}}, None)
+        self.assertEqual([one.name for one in authorizer.authorizers], ["PrivilegedGroup", "Node", "RBAC"])
 
     def test_order(self) -> None:
         """A mode with an opinion counts before those behind it."""

@@ -4,3 +4,4 @@ always_allow = AuthorizerFactory("AlwaysAllow", "kubetwist.authorizers.always:ma
 always_deny = AuthorizerFactory("AlwaysDeny", "kubetwist.authorizers.always:make_deny")
 authenticated_users = AuthorizerFactory("AuthenticatedUsers", "kubetwist.authorizers.authenticatedusers:make")
 rbac = AuthorizerFactory("RBAC", "kubetwist.authorizers.rbac:make")
+node = AuthorizerFactory("Node", "kubetwist.authorizers.node:make")
