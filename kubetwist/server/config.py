@@ -10,6 +10,7 @@ from attrs import define, field
 
 from ..authentication.frontproxy import ProxyHeaders
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..outgoing.outgoing import Outgoing
 from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
 
@@ -29,6 +30,7 @@ class ServerConfig:
         L{kubetwist.authentication.certificates.Authorities}.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
+    @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
     """
 
@@ -44,6 +46,13 @@ class ServerConfig:
     token_issuer: Any = None
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
+    outgoing: Outgoing = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.outgoing = Outgoing(self.reactor, self._service)
+
+    def _service(self, namespace: str, name: str) -> Any:
+        return self.stores.lookup("", "services", namespace, name)
 
     @property
     def endpoint(self) -> tuple[str, int]:

@@ -221,6 +221,8 @@ class APIServer:
         if server is not None:
             await server.run_at_end()
         config, self._config = self._config, None
+        if config is not None:
+            await config.outgoing.close()
         if config is not None and self._opened:
             try:
                 await config.backend.close()

@@ -1,0 +1,1 @@
+"""How the server calls others over HTTP: webhooks of every sort. There is no other way out of it."""

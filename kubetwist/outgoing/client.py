@@ -1,0 +1,328 @@
+"""
+A client of one other server, for calls that wait for a whole answer.
+
+Twisted's Agent alone, for what others would do more is what must not be done here: redirects are not followed, cookies
+not kept, and answers not unpacked.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from attrs import frozen
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import ConnectionDone
+from twisted.internet.protocol import Protocol
+from twisted.web.iweb import IBodyProducer
+from zope.interface import implementer
+
+from ..api.durations import format_duration
+from .dialing import CheckedEndpoint, Diversions, WatchedEndpoint
+from .errors import BadSettings, CallError, Unreachable
+from .settings import CallSettings
+
+#: Bytes of an answer, unless said otherwise: what an object of the API may have.
+LIMIT: Final = 3 * 1024 * 1024
+#: Connections that are kept open for the next call, and for how many seconds.
+_KEPT: Final = 25
+_IDLE: Final = 90
+#: What stands in a path as it is.
+_PATH: Final = "/%!$&'()*+,;=:@~"
+_USER_AGENT: Final = b"kubetwist"
+
+
+@frozen
+class Answer:
+    """
+    What came back.
+
+    @ivar headers: By names in lower case, the last of each name.
+    """
+
+    code: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class WebhookClient:
+    """
+    Calls what its settings name; connections are kept for the next call.
+
+    @ivar settings: As they were given.
+    """
+
+    def __init__(
+        self, reactor: Any, settings: CallSettings, *, limit: int = LIMIT, diversions: Diversions | None = None
+    ) -> None:
+        """
+        @param limit: Bytes that an answer may have.
+        @raise BadSettings: They can not be used.
+        """
+        parts = urlsplit(settings.url)
+        try:
+            port = parts.port
+        except ValueError:
+            raise BadSettings(f"invalid port in {settings.url}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadSettings(f"no URL of a server: {settings.url}")
+        self.settings = settings
+        # As Go's URLs are shown: whatever is odd is escaped.
+        self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH), "", ""))
+        if not self._url.isascii():
+            raise BadSettings(f"no URL of a server: {settings.url}")
+        self._reactor = reactor
+        self._limit = limit
+        self._diversions = diversions
+        self._host = parts.hostname
+        self._port = port or (443 if parts.scheme == "https" else 80)
+        self._secure = parts.scheme == "https"
+        self._agent: Any = None
+        self._pool: Any = None
+        self._connections: WatchedEndpoint | None = None
+        self._target: tuple[str, int] | None = None
+        self._under_way: set[Deferred[Any]] = set()
+        self._closed = False
+        self._fields = self._own_fields()
+        self._tls: Any = None
+        if self._secure:
+            from .tls import ClientTLS
+
+            self._tls = ClientTLS(settings, self._host)
+
+    def _own_fields(self) -> dict[bytes, list[bytes]]:
+        settings = self.settings
+        fields = {b"User-Agent": [_USER_AGENT]}
+        for name, value in settings.headers.items():
+            fields[_field(name)] = [_field(value)]
+        if settings.token:
+            fields[b"Authorization"] = [b"Bearer " + _field(settings.token)]
+        elif settings.basic is not None:
+            fields[b"Authorization"] = [b"Basic " + b64encode(":".join(settings.basic).encode())]
+        return fields
+
+    async def post(
+        self,
+        body: bytes,
+        *,
+        timeout: float,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        show_timeout: bool = True,
+    ) -> Answer:
+        """
+        Send C{body} and wait for the answer.
+
+        @param timeout: Seconds until the last byte of the answer.
+        @param show_timeout: Whether the other side is told of it, in the query.
+        @return: The answer, whatever its code is, but no redirect.
+        @raise CallError: There is no whole answer, it is too long, or a redirect.
+        """
+        fields = {
+            **self._fields,
+            b"Content-Type": [_field(content_type)],
+            b"Accept": [_field(accept)],
+            **{_field(name): [_field(value)] for name, value in (headers or {}).items()},
+        }
+        arguments = dict(query or {})
+        if show_timeout:
+            arguments["timeout"] = format_duration(round(timeout * 1_000_000_000))
+        url = self._url
+        if arguments:
+            url += "?" + urlencode(sorted(arguments.items()))
+        return await self._call("POST", url, fields, body, timeout)
+
+    async def get(self, *, timeout: float, accept: str = "application/json") -> Answer:
+        """As L{post}, with a GET, and nothing put in the query."""
+        return await self._call("GET", self._url, {**self._fields, b"Accept": [_field(accept)]}, b"", timeout)
+
+    async def _call(
+        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float
+    ) -> Answer:
+        if self._closed:
+            raise CallError(method, url, "context canceled")
+        waiting: Deferred[Answer] = Deferred.fromCoroutine(self._answer(method, url, fields, body))
+        late = False
+
+        def give_up() -> None:
+            nonlocal late
+            late = True
+            waiting.cancel()
+
+        timer = self._reactor.callLater(timeout, give_up)
+        self._under_way.add(waiting)
+        try:
+            return await waiting
+        except CallError:
+            raise
+        except Exception as error:
+            if late:
+                raise CallError(method, url, "context deadline exceeded", timed_out=True) from None
+            if self._closed:
+                raise CallError(method, url, "context canceled") from None
+            broken = _unreachable(error)
+            if broken is None:
+                raise
+            raise CallError(method, url, str(broken), retriable=broken.retriable) from None
+        finally:
+            self._under_way.discard(waiting)
+            if timer.active():
+                timer.cancel()
+
+    async def _answer(self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes) -> Answer:
+        from twisted.web.http_headers import Headers
+
+        agent = self._agent or self._make_agent()
+        self._follow()
+        response = await agent.request(method.encode(), url.encode(), Headers(fields), _Body(body) if body else None)
+        collected = _Collected(self._limit)
+        response.deliverBody(collected)
+        content = await collected.done
+        if 300 <= response.code < 400:
+            raise CallError(method, url, f"the answer is a redirect ({response.code}), which is not followed")
+        headers = {
+            name.decode("latin-1").lower(): values[-1].decode("latin-1")
+            for name, values in response.headers.getAllRawHeaders()
+        }
+        return Answer(response.code, headers, content)
+
+    def _follow(self) -> None:
+        """A service that has moved is called where it is now, and one that is gone is not called."""
+        dial = self.settings.dial
+        if dial is None:
+            return
+        target = dial()
+        if self._target is not None and target != self._target:
+            self._pool.closeCachedConnections()
+        self._target = target
+
+    def _make_agent(self) -> Any:
+        from twisted.internet.endpoints import wrapClientTLS
+        from twisted.web.client import Agent, HTTPConnectionPool
+
+        self._pool = pool = HTTPConnectionPool(self._reactor, persistent=True)
+        pool.retryAutomatically = False
+        pool.maxPersistentPerHost = _KEPT
+        pool.cachedConnectionTimeout = _IDLE
+        pool._factory.noisy = False
+        endpoint: Any = CheckedEndpoint(
+            self._reactor,
+            self.settings.dial or (lambda: (self._host, self._port)),
+            guarded=self.settings.guarded,
+            diversions=self._diversions,
+        )
+        if self._tls is not None:
+            endpoint = wrapClientTLS(self._tls, endpoint)
+        self._connections = WatchedEndpoint(endpoint, self._limit)
+        self._agent = Agent.usingEndpointFactory(self._reactor, _Always(self._connections), pool)
+        return self._agent
+
+    def close(self) -> Deferred[None]:
+        """End calls that are under way, and all connections; fires when they are gone. Idempotent."""
+        self._closed = True
+        for waiting in list(self._under_way):
+            waiting.cancel()
+        if self._connections is None:
+            return succeed(None)
+        # Without its timers; whether the other side says goodbye is not waited for.
+        self._pool.closeCachedConnections()
+        return self._connections.abort()
+
+
+class _Always:
+    """One endpoint for all URLs."""
+
+    def __init__(self, endpoint: Any) -> None:
+        self._endpoint = endpoint
+
+    def endpointForURI(self, uri: Any) -> Any:
+        return self._endpoint
+
+
+@implementer(IBodyProducer)
+class _Body:
+    """A body that is there already."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.length = len(content)
+
+    def startProducing(self, consumer: Any) -> Deferred[None]:
+        consumer.write(self._content)
+        done: Deferred[None] = Deferred()
+        done.callback(None)
+        return done
+
+    def pauseProducing(self) -> None:
+        pass
+
+    def resumeProducing(self) -> None:
+        pass
+
+    def stopProducing(self) -> None:
+        pass
+
+
+class _Collected(Protocol):
+    """The body of an answer, as long as it is not too long."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self.done: Deferred[bytes] = Deferred(self._give_up)
+
+    def _give_up(self, done: Any) -> None:
+        if self.transport is not None:
+            self.transport.stopProducing()  # type: ignore[attr-defined]
+
+    def dataReceived(self, data: bytes) -> None:
+        before, self._size = self._size, self._size + len(data)
+        if self._size <= self._limit:
+            self._pieces.append(data)
+        elif before <= self._limit:
+            self._pieces.clear()
+            self._give_up(None)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        from twisted.web.client import ResponseDone
+        from twisted.web.http import PotentialDataLoss
+
+        if self.done.called:
+            return
+        if self._size > self._limit:
+            self.done.errback(Unreachable(f"the answer is longer than {self._limit} bytes"))
+        elif reason.check(ResponseDone, PotentialDataLoss):
+            self.done.callback(b"".join(self._pieces))
+        else:
+            broken = _unreachable(reason.value)
+            text = "unexpected EOF" if broken is None or str(broken) == "EOF" else str(broken)
+            self.done.errback(Unreachable(text, retriable=broken is not None and broken.retriable))
+
+
+def _unreachable(error: BaseException) -> Unreachable | None:
+    """What broke, as it is told; L{None} for an error that has nothing to do with the other side."""
+    from twisted.web._newclient import BadHeaders, ParseError, RequestNotSent
+    from twisted.web.client import RequestTransmissionFailed, ResponseFailed
+
+    if isinstance(error, Unreachable):
+        return error
+    if isinstance(error, ResponseFailed | RequestTransmissionFailed):
+        reasons = getattr(error, "reasons", None) or error.args[0]
+        told = [one for one in (_unreachable(reason.value) for reason in reasons) if one is not None]
+        return told[0] if told else Unreachable("EOF")
+    if isinstance(error, ParseError | BadHeaders | ValueError):
+        # What was received is not told: it may be somebody else's, and the other side not who it should be.
+        return Unreachable("net/http: HTTP/1.x transport connection broken: malformed HTTP response")
+    if isinstance(error, ConnectionDone | RequestNotSent):
+        return Unreachable("EOF")
+    return None
+
+
+def _field(text: str) -> bytes:
+    return text.encode("utf-8")

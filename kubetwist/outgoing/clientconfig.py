@@ -1,0 +1,31 @@
+"""The C{clientConfig} that webhook configurations and definitions have: a URL or a service, and who vouches for it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from ..api.resource import JSONObject
+from .errors import BadSettings
+from .services import Services
+from .settings import CallSettings
+
+
+def settings_of(client_config: JSONObject, services: Services) -> CallSettings:
+    """
+    How to call whom a C{WebhookClientConfig} means.
+
+    @raise BadSettings: It can not be read; validation should have seen to that.
+    """
+    bundle = client_config.get("caBundle") or ""
+    try:
+        ca = base64.b64decode(bundle, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise BadSettings(f"the caBundle is no base64: {error}") from None
+    # White space alone stands for nothing: the system's authorities.
+    ca = ca if ca.strip() else b""
+    service = client_config.get("service")
+    if service:
+        port = service.get("port") or 443
+        return services.settings(service["namespace"], service["name"], port, service.get("path") or "", ca=ca)
+    return CallSettings(url=client_config.get("url") or "", ca=ca)

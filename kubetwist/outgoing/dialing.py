@@ -1,0 +1,290 @@
+"""
+Connections to others: a name is resolved once, its addresses are checked, and those very addresses are connected to.
+
+What breaks on the way is told in the words of Go's C{net} and C{crypto/tls}.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from OpenSSL import SSL
+
+from twisted.internet import error as errors
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IResolutionReceiver, IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol
+from twisted.protocols.policies import ProtocolWrapper
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from .errors import Unreachable
+
+#: The least number of seconds that one of several addresses is given to answer.
+_ATTEMPT: Final = 2.0
+_CONNECT: Final = 30.0
+#: Bytes of head that come with an answer at most.
+_HEAD: Final = 65536
+#: Metadata services of clouds that are not on the link.
+_METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_ALERTS: Final = {
+    "unknown ca": "unknown certificate authority",
+    "protocol version": "protocol version not supported",
+    "certificate expired": "expired certificate",
+    "certificate revoked": "revoked certificate",
+}
+_NO_TLS: Final = ("wrong version number", "packet length too long", "http request", "record layer failure")
+
+#: Where checked addresses are really found, for tests: by host and port.
+Diversions = Mapping[tuple[str, int], tuple[str, int]]
+
+
+def is_forbidden(address: str) -> bool:
+    """Whether an address is one that those who only write objects of the API may not have the server call."""
+    ip: Any = ipaddress.ip_address(address.partition("%")[0])
+    if ip.version == 6:
+        if ip in _NAT64:
+            ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        else:
+            ip = ip.ipv4_mapped or ip.sixtofour or ip
+    return (
+        ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA
+    )
+
+
+@implementer(IStreamClientEndpoint)
+class CheckedEndpoint:
+    """Connects to a host; fails with L{Unreachable}."""
+
+    def __init__(
+        self,
+        reactor: Any,
+        target: Callable[[], tuple[str, int]],
+        *,
+        guarded: bool = False,
+        diversions: Diversions | None = None,
+    ) -> None:
+        """
+        @param target: The host and the port, asked for each connection.
+        @param guarded: Whether addresses that L{is_forbidden} are refused.
+        """
+        self._reactor = reactor
+        self._target = target
+        self._guarded = guarded
+        self._diversions = {} if diversions is None else diversions
+
+    def connect(self, protocolFactory: Any) -> Deferred[Any]:
+        """@see: L{IStreamClientEndpoint.connect}."""
+        return Deferred.fromCoroutine(self._connect(protocolFactory))
+
+    async def _connect(self, factory: Any) -> Any:
+        from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint
+
+        host, port = self._target()
+        addresses = await self._addresses(host)
+        first: Unreachable | None = None
+        for address in addresses:
+            if self._guarded and is_forbidden(address):
+                first = first or Unreachable(f"dial tcp {joined(address, port)}: address not allowed")
+                continue
+            where, at = self._diversions.get((address, port), (address, port))
+            make = TCP6ClientEndpoint if ":" in where else TCP4ClientEndpoint
+            seconds = _CONNECT if len(addresses) == 1 else max(_ATTEMPT, _CONNECT / len(addresses))
+            endpoint: Any = make(self._reactor, where, at, timeout=seconds)
+            try:
+                return await endpoint.connect(factory)
+            except (CancelledError, errors.ConnectingCancelledError):
+                raise CancelledError() from None
+            except errors.ConnectError as error:
+                first = first or Unreachable(f"dial tcp {joined(address, port)}: {_why_not(error)}")
+        raise first or Unreachable(f"dial tcp: lookup {host}: no such host")
+
+    async def _addresses(self, host: str) -> list[str]:
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            pass
+        else:
+            return [host]
+        if not host:
+            raise Unreachable("dial tcp: missing address")
+        try:
+            receiver = _Addresses()
+            self._reactor.nameResolver.resolveHostName(receiver, host)
+            return await receiver.done
+        except UnicodeError:
+            raise Unreachable(f"dial tcp: lookup {host}: no such host") from None
+
+
+@implementer(IResolutionReceiver)
+class _Addresses:
+    """Collects what a name resolves to."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+        self._resolution: Any = None
+        self.done: Deferred[list[str]] = Deferred(lambda _: self._resolution.cancel())
+
+    def resolutionBegan(self, resolutionInProgress: Any) -> None:
+        self._resolution = resolutionInProgress
+
+    def addressResolved(self, address: Any) -> None:
+        if address.host not in self._found:
+            self._found.append(address.host)
+
+    def resolutionComplete(self) -> None:
+        if not self.done.called:
+            self.done.callback(self._found)
+
+
+@implementer(IStreamClientEndpoint)
+class WatchedEndpoint:
+    """Connections that say in Go's words why they broke, and break when the other side sends without end."""
+
+    def __init__(self, endpoint: Any, limit: int) -> None:
+        """
+        @param limit: Bytes of an answer's body that the other side may send.
+        """
+        self._endpoint = endpoint
+        self._limit = limit
+        self._open: set[_Watched] = set()
+        self._all_lost: Deferred[None] | None = None
+
+    def connect(self, protocolFactory: Any) -> Deferred[Any]:
+        """@see: L{IStreamClientEndpoint.connect}."""
+        connecting: Deferred[Any] = self._endpoint.connect(_WatchedFactory(self, protocolFactory, self._limit))
+        connecting.addCallback(lambda watched: watched.wrappedProtocol)
+        return connecting
+
+    def abort(self) -> Deferred[None]:
+        """Break off all connections that were made here; fires when they are gone."""
+        lost: Deferred[None] = Deferred()
+        if not self._open:
+            lost.callback(None)
+            return lost
+        self._all_lost = lost
+        for connection in list(self._open):
+            connection.abortConnection()
+        return lost
+
+    def made(self, connection: _Watched) -> None:
+        """A connection is there."""
+        self._open.add(connection)
+
+    def lost(self, connection: _Watched) -> None:
+        """A connection is gone."""
+        self._open.discard(connection)
+        if not self._open and self._all_lost is not None:
+            waiting, self._all_lost = self._all_lost, None
+            waiting.callback(None)
+
+
+class _WatchedFactory(Factory):
+    noisy = False
+
+    def __init__(self, endpoint: WatchedEndpoint, inner: Any, limit: int) -> None:
+        self._endpoint = endpoint
+        self._inner = inner
+        self._limit = limit
+
+    def buildProtocol(self, addr: Any) -> Any:
+        inner = self._inner.buildProtocol(addr)
+        return None if inner is None else _Watched(self, inner, self._limit)
+
+    # What ProtocolWrapper expects of its factory.
+
+    def registerProtocol(self, protocol: Any) -> None:
+        self._endpoint.made(protocol)
+
+    def unregisterProtocol(self, protocol: Any) -> None:
+        self._endpoint.lost(protocol)
+
+
+class _Watched(ProtocolWrapper):
+    """One connection of a L{WatchedEndpoint}."""
+
+    def __init__(self, factory: Any, inner: Protocol, limit: int) -> None:
+        super().__init__(factory, inner)
+        self._most = limit + _HEAD
+        self._received = 0
+        self._flooded = False
+        self._ends = ""
+
+    def makeConnection(self, transport: Any) -> None:
+        # When the connection is lost, its socket is gone.
+        self._ends = "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
+        super().makeConnection(transport)  # type: ignore[no-untyped-call]
+
+    def write(self, data: bytes) -> None:
+        self._received = 0
+        super().write(data)  # type: ignore[no-untyped-call]
+
+    def writeSequence(self, data: Any) -> None:
+        self._received = 0
+        super().writeSequence(data)  # type: ignore[no-untyped-call]
+
+    def abortConnection(self) -> None:
+        self.transport.abortConnection()  # type: ignore[union-attr]
+
+    # What a reader of a body can say when he has enough.
+    stopProducing = abortConnection
+
+    def dataReceived(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received > self._most:
+            if not self._flooded:
+                self._flooded = True
+                self.transport.abortConnection()  # type: ignore[union-attr]
+            return
+        self.wrappedProtocol.dataReceived(data)
+
+    def connectionLost(self, reason: Failure = Failure(errors.ConnectionDone())) -> None:  # noqa: B008
+        super().connectionLost(self._told(reason))  # type: ignore[no-untyped-call]
+
+    def _told(self, reason: Failure) -> Failure:
+        error = reason.value
+        if self._flooded:
+            return Failure(Unreachable("the answer is too long"))
+        if isinstance(error, SSL.Error):
+            return Failure(Unreachable(tls_error(error)))
+        if isinstance(error, errors.ConnectionLost) and not isinstance(error, errors.ConnectionAborted):
+            return Failure(Unreachable(f"read tcp {self._ends}: read: connection reset by peer", retriable=True))
+        return reason
+
+
+def joined(address: str, port: int) -> str:
+    """An address and a port as one."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def tls_error(error: Any) -> str:
+    """What is wrong with a handshake, or what the other side found wrong, as C{crypto/tls} has it."""
+    reasons = [str(entry[-1]) for entry in error.args[0]] if error.args and isinstance(error.args[0], list) else []
+    for reason in reasons:
+        if any(known in reason for known in _NO_TLS):
+            return "http: server gave HTTP response to HTTPS client"
+        _, alert, what = reason.partition(" alert ")
+        if alert:
+            return f"remote error: tls: {_ALERTS.get(what, what)}"
+        if "unexpected eof" in reason:
+            return "EOF"
+    return f"tls: {reasons[0]}" if reasons else "EOF"
+
+
+def _shown(end: Any) -> str:
+    return joined(getattr(end, "host", "?"), getattr(end, "port", 0))
+
+
+def _why_not(error: errors.ConnectError) -> str:
+    if isinstance(error, errors.TimeoutError):
+        return "i/o timeout"
+    number = error.osError if isinstance(error.osError, int) else getattr(error.osError, "errno", None)
+    if isinstance(error, errors.ConnectionRefusedError):
+        return "connect: connection refused"
+    if isinstance(number, int):
+        return f"connect: {os.strerror(number).lower()}"
+    return "connect: cannot connect"

@@ -1,0 +1,37 @@
+"""What can go wrong with a call, in the words of Go's C{net/http}, which is what users know from the reference."""
+
+from __future__ import annotations
+
+from ..api.goquote import quoted
+
+
+class CallError(Exception):
+    """
+    A call to which there is no whole answer; the text is Go's.
+
+    @ivar why: The text without the method and the URL in front.
+    @ivar timed_out: Its time was up.
+    @ivar retriable: The other side broke off: the same call may do better in a moment.
+    """
+
+    def __init__(self, method: str, url: str, why: str, *, timed_out: bool = False, retriable: bool = False) -> None:
+        super().__init__(f"{method.capitalize()} {quoted(url)}: {why}")
+        self.why = why
+        self.timed_out = timed_out
+        self.retriable = retriable
+
+
+class Unreachable(Exception):
+    """
+    A connection that was not made, or broke; the text is what stands behind the URL in a L{CallError}.
+
+    @ivar retriable: As in L{CallError}.
+    """
+
+    def __init__(self, why: str, *, retriable: bool = False) -> None:
+        super().__init__(why)
+        self.retriable = retriable
+
+
+class BadSettings(ValueError):
+    """Settings of calls that can not be used; the text says why."""

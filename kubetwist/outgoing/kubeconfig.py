@@ -1,0 +1,153 @@
+"""
+Kubeconfig files as settings of calls: how a webhook is to be called is written in one.
+
+@see: kubernetes/client-go, C{tools/clientcmd}.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from pathlib import Path
+from typing import Any, Final
+
+from ..api.goquote import quoted
+from .errors import BadSettings
+from .settings import CallSettings
+
+#: Bytes of a kubeconfig, and of each file that it names.
+_MOST: Final = 1024 * 1024
+#: What of a user we can not do, and what would be left out silently otherwise.
+_UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
+
+
+class BadKubeconfig(BadSettings):
+    """A kubeconfig can not be used; the text says why."""
+
+
+def read_kubeconfig(path: str | Path) -> CallSettings:
+    """
+    Read a kubeconfig and the files that it names. Blocks.
+
+    @raise BadKubeconfig: It can not be read, or not be used.
+    """
+    path = Path(path)
+    return parse_kubeconfig(_read(path), path.parent, str(path))
+
+
+def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
+    """
+    Make sense of a kubeconfig. Reads the files that it names, and so blocks.
+
+    @param folder: Where those are that are named without one.
+    @param name: What errors call it.
+    @raise BadKubeconfig: It can not be used.
+    """
+    from ..api.decoding import BodyError, decode_yaml
+
+    try:
+        config = decode_yaml(content).value
+    except BodyError as error:
+        raise BadKubeconfig(f'error loading config file "{name}": {error}') from None
+    if not isinstance(config, dict):
+        raise BadKubeconfig(f'error loading config file "{name}": it is no kubeconfig')
+    try:
+        return _settings(config, folder)
+    except BadSettings as error:
+        raise BadKubeconfig(f"{name}: {error}") from None
+
+
+def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
+    context_name = _text(config, "current-context")
+    if not context_name:
+        raise BadKubeconfig("invalid configuration: no configuration has been provided")
+    context = _entry(config, "contexts", "context", context_name)
+    if context is None:
+        raise BadKubeconfig(f"context was not found for specified context: {context_name}")
+    cluster_name = _text(context, "cluster")
+    cluster = _entry(config, "clusters", "cluster", cluster_name)
+    if cluster is None:
+        raise BadKubeconfig(f"invalid configuration: cluster {quoted(cluster_name)} does not exist")
+    user_name = _text(context, "user")
+    user = _entry(config, "users", "user", user_name) if user_name else {}
+    if user is None:
+        raise BadKubeconfig(f"invalid configuration: user {quoted(user_name)} does not exist")
+    for field in _UNKNOWN:
+        if user.get(field):
+            raise BadKubeconfig(f"{field} of user {quoted(user_name)} is not supported here")
+    if _text(cluster, "proxy-url"):
+        raise BadKubeconfig(f"proxy-url of cluster {quoted(cluster_name)} is not supported here")
+    server = _text(cluster, "server")
+    if not server:
+        raise BadKubeconfig(f"invalid configuration: no server found for cluster {quoted(cluster_name)}")
+    if "://" not in server:
+        server = f"http://{server}"
+    insecure = cluster.get("insecure-skip-tls-verify") is True
+    ca = _data(cluster, "certificate-authority", folder)
+    if insecure and ca:
+        raise BadKubeconfig("specifying a root certificates file with the insecure flag is not allowed")
+    return CallSettings(
+        url=server,
+        ca=ca,
+        certificate=_data(user, "client-certificate", folder),
+        key=_data(user, "client-key", folder),
+        token=_token(user, folder),
+        basic=_basic(user),
+        server_name=_text(cluster, "tls-server-name"),
+        insecure=insecure,
+    )
+
+
+def _entry(config: dict[str, Any], listed: str, field: str, name: str) -> dict[str, Any] | None:
+    entries = config.get(listed)
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == name:
+            value = entry.get(field)
+            return value if isinstance(value, dict) else {}
+    return None
+
+
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadKubeconfig(f"{name} must be a string")
+    return value
+
+
+def _data(fields: dict[str, Any], name: str, folder: Path) -> bytes:
+    """What stands in the file itself, or in one that it names; the former wins."""
+    inline = _text(fields, f"{name}-data")
+    if inline:
+        try:
+            return b64decode("".join(inline.split()), validate=True)
+        except ValueError:
+            raise BadKubeconfig(f"{name}-data is not base64") from None
+    path = _text(fields, name)
+    return _read(folder / path) if path else b""
+
+
+def _token(user: dict[str, Any], folder: Path) -> str:
+    path = _text(user, "tokenFile")
+    if path:
+        try:
+            return _read(folder / path).decode("utf-8").strip()
+        except UnicodeDecodeError:
+            raise BadKubeconfig(f"the token in {path} is no text") from None
+    return _text(user, "token")
+
+
+def _basic(user: dict[str, Any]) -> tuple[str, str] | None:
+    name = _text(user, "username")
+    return (name, _text(user, "password")) if name else None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST + 1)
+    except OSError as error:
+        raise BadKubeconfig(f"can not read {path}: {error.strerror}") from error
+    if len(content) > _MOST:
+        raise BadKubeconfig(f"{path} is longer than {_MOST} bytes")
+    return content

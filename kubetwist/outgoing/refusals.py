@@ -1,0 +1,94 @@
+"""
+Answers that are no success, as errors.
+
+@see: kubernetes/client-go, C{rest/request.go}; kubernetes/apimachinery, C{pkg/api/errors}: C{NewGenericServerResponse}.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from ..api.errors import APIStatusError
+from ..api.goquote import quoted
+from .client import Answer
+
+#: Bytes of an answer's text that are told at most.
+_TOLD: Final = 2048
+_NOT_MORE: Final = "the server responded with the status code {} but did not return more information"
+#: By code: reason, and message; without a message, what the server says.
+_GENERIC: Final[dict[int, tuple[str, str | None]]] = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    403: ("Forbidden", None),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    406: ("NotAcceptable", None),
+    409: ("AlreadyExists", "the server reported a conflict"),
+    415: ("UnsupportedMediaType", None),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
+    ),
+}
+_NOTHING_ACCEPTABLE: Final = "the server was unable to respond with a content type that the client supports"
+
+
+def check_answer(answer: Answer) -> None:
+    """
+    Let successes pass.
+
+    @raise APIStatusError: Anything else: the C{Status} in the answer, or what client-go makes of one without.
+    """
+    if 200 <= answer.code <= 206:
+        return
+    raise _told(answer) or _generic(answer)
+
+
+def _told(answer: Answer) -> APIStatusError | None:
+    """The error that the other side tells of."""
+    try:
+        status: Any = orjson.loads(answer.body)
+    except ValueError:
+        return None
+    if not isinstance(status, dict) or status.get("kind") != "Status" or status.get("apiVersion") != "v1":
+        return None
+    if status.get("status") == "Success":
+        return None
+    details = status.get("details")
+    code, reason, message = (status.get(name) for name in ("code", "reason", "message"))
+    return APIStatusError(
+        code if isinstance(code, int) and not isinstance(code, bool) else answer.code,
+        reason if isinstance(reason, str) else "",
+        message if isinstance(message, str) else "",
+        details if isinstance(details, dict) else None,
+        retry_after(answer),
+    )
+
+
+def _generic(answer: Answer) -> APIStatusError:
+    media_type = answer.headers.get("content-type", "text/").strip().lower()
+    said = "unknown"
+    if media_type.startswith("text/"):
+        said = answer.body[:_TOLD].decode("utf-8", "replace").strip()
+    reason, message = _GENERIC.get(answer.code, ("", _NOT_MORE.format(answer.code)))
+    if message is None:
+        message = _NOTHING_ACCEPTABLE if answer.code == 406 and said in ("", "unknown") else said
+    if not reason and answer.code >= 500:
+        reason = "InternalError"
+        message = f"an error on the server ({quoted(said)}) has prevented the request from succeeding"
+    seconds = retry_after(answer)
+    details: dict[str, Any] = {"causes": [{"reason": "UnexpectedServerResponse", "message": said}]}
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+    return APIStatusError(answer.code, reason, message, details, seconds)
+
+
+def retry_after(answer: Answer) -> int | None:
+    """After how many seconds the other side wants to be asked again; L{None} when it does not say."""
+    text = answer.headers.get("retry-after", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

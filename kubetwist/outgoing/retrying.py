@@ -1,0 +1,82 @@
+"""
+Calls that are tried again.
+
+@see: kubernetes/apiserver, C{pkg/util/webhook/webhook.go}: C{WithExponentialBackoff}, C{DefaultShouldRetry}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from random import random
+from typing import Any, Final, TypeVar
+
+from attrs import frozen
+
+from twisted.internet.defer import Deferred
+
+from ..api.errors import APIStatusError
+from .errors import CallError
+
+T = TypeVar("T")
+
+_PASSING: Final = ("InternalError", "Timeout", "TooManyRequests")
+_PASSING_CODES: Final = (500, 504, 429)
+
+
+@frozen
+class Backoff:
+    """
+    How long to wait between tries.
+
+    @ivar initial: Seconds after the first.
+    @ivar factor: By how much longer each wait is than the one before.
+    @ivar jitter: The part of a wait that chance may add.
+    @ivar steps: How many tries there are at most.
+    """
+
+    initial: float = 0.5
+    factor: float = 1.5
+    jitter: float = 0.2
+    steps: int = 5
+
+
+async def with_backoff(
+    reactor: Any,
+    call: Callable[[], Awaitable[T]],
+    backoff: Backoff = Backoff(),
+    retry: Callable[[Exception], bool] | None = None,
+) -> T:
+    """
+    Call until it works, or fails in a way that another try would not mend, or too often.
+
+    @param retry: Says which errors are worth another try; L{should_retry} without it.
+    @raise Exception: What the last call raised.
+    """
+    worth = retry or should_retry
+    wait = backoff.initial
+    for _ in range(backoff.steps - 1):
+        try:
+            return await call()
+        except Exception as error:
+            if not worth(error):
+                raise
+        await _sleep(reactor, wait * (1 + backoff.jitter * random()))
+        wait *= backoff.factor
+    return await call()
+
+
+def should_retry(error: Exception) -> bool:
+    """Whether the same call may do better in a moment: the other side broke off, is too busy, or says so."""
+    if isinstance(error, CallError):
+        return error.retriable
+    if not isinstance(error, APIStatusError):
+        return False
+    if error.reason in _PASSING or (not error.reason and error.code in _PASSING_CODES):
+        return True
+    return error.retry_after is not None or bool((error.details or {}).get("retryAfterSeconds"))
+
+
+def _sleep(reactor: Any, seconds: float) -> Deferred[None]:
+    done: Deferred[None] = Deferred(lambda _: timer.cancel())
+    timer = reactor.callLater(seconds, done.callback, None)
+    return done

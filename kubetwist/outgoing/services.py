@@ -1,0 +1,71 @@
+"""
+Services as targets of calls.
+
+@see: kubernetes/apiserver, C{pkg/util/proxy/proxy.go}: C{ResolveCluster}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..api.errors import APIStatusError
+from ..api.goquote import quoted
+from ..api.resource import GroupResource, JSONObject
+from .errors import Unreachable
+from .settings import CallSettings
+
+#: Finds a service by its namespace and name.
+FindService = Callable[[str, str], "JSONObject | None"]
+
+_SERVICES = GroupResource("", "services")
+
+
+class NoSuchService(Unreachable):
+    """A service can not be called: it is not there, has no such port, or no address."""
+
+
+class Services:
+    """Turns references to services into where they are, by what the API has of them at that time."""
+
+    def __init__(self, find: FindService) -> None:
+        self._find = find
+
+    def resolve(self, namespace: str, name: str, port: int) -> tuple[str, int]:
+        """
+        Where a service is: its cluster IP, or the name outside that it stands for.
+
+        @raise NoSuchService: Nowhere.
+        """
+        service = self._find(namespace, name)
+        if service is None:
+            raise NoSuchService(APIStatusError.not_found(_SERVICES, name).message.replace("services", "service", 1))
+        spec = service.get("spec") or {}
+        kind = spec.get("type") or "ClusterIP"
+        address = spec.get("clusterIP") or ""
+        if kind == "ExternalName":
+            return spec.get("externalName") or "", port
+        if kind not in ("ClusterIP", "NodePort", "LoadBalancer"):
+            raise NoSuchService(f"unsupported service type {quoted(kind)}")
+        if kind == "ClusterIP" and address == "None":
+            raise NoSuchService('cannot route to service with ClusterIP "None"')
+        if not any(one.get("port") == port for one in spec.get("ports") or ()):
+            raise NoSuchService(f"no service port {port} found for service {quoted(name)}")
+        return address, port
+
+    def settings(self, namespace: str, name: str, port: int = 443, path: str = "", **others: Any) -> CallSettings:
+        """
+        How to call a service.
+
+        @param others: Further fields of L{CallSettings}.
+        """
+        host = f"{name}.{namespace}.svc"
+        others.setdefault("server_name", host)
+        if path and not path.startswith("/"):
+            path = f"/{path}"
+        return CallSettings(
+            url=f"https://{host}:{port}{path}",
+            dial=lambda: self.resolve(namespace, name, port),
+            guarded=True,
+            **others,
+        )

@@ -1,0 +1,41 @@
+"""Whom to call, and what to show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import field, frozen
+
+#: Names the host and port to connect to; raises L{kubetwist.outgoing.errors.Unreachable} when there are none.
+Dial = Callable[[], tuple[str, int]]
+
+
+@frozen(kw_only=True)
+class CallSettings:
+    """
+    All that a client has to know of those it calls. Certificates and keys are PEM; secrets are not in its C{repr}.
+
+    @ivar url: With its path, without a query.
+    @ivar ca: Authorities that the other's certificate must come from; C{b""} for those of the system.
+    @ivar certificate: What is shown when the other asks for a certificate; C{b""} for none.
+    @ivar key: The key of C{certificate}.
+    @ivar token: Sent as bearer token.
+    @ivar basic: Sent as user and password.
+    @ivar server_name: What the other's certificate must be for; the host of C{url} without it.
+    @ivar insecure: Whether any certificate will do.
+    @ivar dial: Where to connect, asked for each new connection; L{None} for what C{url} says.
+    @ivar guarded: Addresses of this machine, of its link and of metadata services are not called. For those whom not
+        the administrator of the server has named, but an object of the API.
+    """
+
+    url: str
+    ca: bytes = field(default=b"", repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+    token: str = field(default="", repr=False)
+    basic: tuple[str, str] | None = field(default=None, repr=False)
+    server_name: str = ""
+    insecure: bool = False
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    dial: Dial | None = field(default=None, repr=False)
+    guarded: bool = False

@@ -1,0 +1,183 @@
+"""
+TLS as a client: whom we trust, what we show, and Go's words for what is wrong with a certificate.
+
+@see: Go, C{crypto/x509/verify.go}.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from OpenSSL import SSL, crypto
+
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from .errors import BadSettings, Unreachable
+from .settings import CallSettings
+
+_log = Logger()
+
+_END: Final = b"-----END CERTIFICATE-----"
+_BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
+#: Those of OpenSSL's errors about a certificate that Go has words of its own for.
+_EXPIRED, _NOT_YET = 10, 9
+_BAD_PURPOSE: Final = 26
+_TOO_LONG: Final = (22, 25)
+#: What a name is that can not be verified: a common name alone does not count.
+_COMMON_NAME_ONLY: Final = "x509: certificate relies on legacy Common Name field, use SANs instead"
+
+
+def certificates(content: bytes) -> list[crypto.X509]:
+    """
+    The certificates in a PEM file.
+
+    @raise BadSettings: There is none, or one is damaged.
+    """
+    found = []
+    for part in content.split(_END)[:-1]:
+        begin = part.find(_BEGIN)
+        if begin >= 0:
+            try:
+                found.append(crypto.load_certificate(crypto.FILETYPE_PEM, part[begin:] + _END + b"\n"))
+            except (crypto.Error, ValueError) as error:
+                raise BadSettings("unable to load root certificates: a certificate is damaged") from error
+    if not found:
+        raise BadSettings("unable to load root certificates: unable to parse bytes as PEM block")
+    return found
+
+
+@implementer(IOpenSSLClientConnectionCreator)
+class ClientTLS:
+    """Makes the TLS side of connections to one host."""
+
+    def __init__(self, settings: CallSettings, host: str) -> None:
+        """
+        @param host: What the other's certificate must be for, unless C{settings} say something else.
+        @raise BadSettings: Certificates or keys that can not be used.
+        """
+        self._name = settings.server_name or host
+        self._insecure = settings.insecure
+        self._context = context = SSL.Context(SSL.TLS_CLIENT_METHOD)
+        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+        if settings.certificate or settings.key:
+            self._show(settings.certificate, settings.key)
+        if settings.insecure:
+            context.set_verify(SSL.VERIFY_NONE, None)
+            return
+        store = context.get_cert_store()
+        assert store is not None, "a context has a store"
+        # Whatever stands among the authorities is trusted, be it in the middle of a chain, or the end of one.
+        store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
+        if settings.ca:
+            for certificate in certificates(settings.ca):
+                store.add_cert(certificate)
+        else:
+            context.set_default_verify_paths()
+
+    def _show(self, certificate: bytes, key: bytes) -> None:
+        try:
+            leaf, *chain = certificates(certificate)
+            self._context.use_certificate(leaf)
+            for issuer in chain:
+                self._context.add_extra_chain_cert(issuer)
+            self._context.use_privatekey(crypto.load_privatekey(crypto.FILETYPE_PEM, key, b""))
+            self._context.check_privatekey()
+        except BadSettings:
+            raise BadSettings("tls: failed to find any PEM data in certificate input") from None
+        except (crypto.Error, SSL.Error, ValueError, TypeError) as error:
+            raise BadSettings("tls: private key does not match public key, or can not be read") from error
+
+    def clientConnectionForTLS(self, tlsProtocol: Any) -> SSL.Connection:
+        """@see: L{IOpenSSLClientConnectionCreator}."""
+        connection = SSL.Connection(self._context, None)
+        connection.set_alpn_protos([b"http/1.1"])
+        address = _address(self._name)
+        if address is None:
+            connection.set_tlsext_host_name(
+                self._name.rstrip(".").encode("idna" if not self._name.isascii() else "ascii")
+            )
+        if not self._insecure:
+            connection.set_verify(SSL.VERIFY_PEER, self._verifier(tlsProtocol))
+        return connection
+
+    def _verifier(self, protocol: Any) -> Any:
+        refused = False
+
+        def verify(connection: Any, certificate: crypto.X509, error: int, depth: int, good: int) -> bool:
+            # What is raised within a callback of OpenSSL is lost.
+            nonlocal refused
+            try:
+                why = _fault(certificate, error) if not good else ""
+                if good and depth == 0:
+                    why = name_fault(certificate.to_cryptography(), self._name)
+            except Exception:
+                _log.failure("verifying a certificate failed")
+                why = "x509: malformed certificate"
+            if why and not refused:
+                refused = True
+                protocol.failVerification(Failure(Unreachable(f"tls: failed to verify certificate: {why}")))
+            return not why
+
+        return verify
+
+
+def _fault(certificate: crypto.X509, error: int) -> str:
+    """Go's words for an error of OpenSSL's."""
+    if error in (_EXPIRED, _NOT_YET):
+        now = datetime.now(UTC)
+        parsed = certificate.to_cryptography()
+        edge, side = (
+            (parsed.not_valid_after_utc, "after") if error == _EXPIRED else (parsed.not_valid_before_utc, "before")
+        )
+        return (
+            "x509: certificate has expired or is not yet valid:"
+            f" current time {now:%Y-%m-%dT%H:%M:%SZ} is {side} {edge:%Y-%m-%dT%H:%M:%SZ}"
+        )
+    if error == _BAD_PURPOSE:
+        return "x509: certificate specifies an incompatible key usage"
+    if error in _TOO_LONG:
+        return "x509: too many intermediates for path length constraint"
+    return "x509: certificate signed by unknown authority"
+
+
+def name_fault(certificate: Any, name: str) -> str:
+    """Why a certificate is not for C{name}, a host or an address; C{""} when it is."""
+    from cryptography.x509 import DNSName, ExtensionNotFound, IPAddress, SubjectAlternativeName
+    from service_identity import CertificateError, VerificationError
+    from service_identity.cryptography import verify_certificate_hostname
+
+    try:
+        alternatives = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
+        names = alternatives.get_values_for_type(DNSName)
+        addresses = alternatives.get_values_for_type(IPAddress)
+    except ExtensionNotFound:
+        names, addresses = [], []
+    address = _address(name)
+    if address is not None:
+        if address in addresses:
+            return ""
+        if not addresses:
+            return f"x509: cannot validate certificate for {name} because it doesn't contain any IP SANs"
+        return f"x509: certificate is valid for {', '.join(map(str, addresses))}, not {name}"
+    if not names:
+        if not addresses and certificate.subject:
+            return _COMMON_NAME_ONLY
+        return f"x509: certificate is not valid for any names, but wanted to match {name}"
+    try:
+        verify_certificate_hostname(certificate, name.rstrip("."))
+    except (VerificationError, CertificateError, ValueError):
+        return f"x509: certificate is valid for {', '.join(names)}, not {name}"
+    return ""
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
