@@ -41,6 +41,10 @@ class AdmissionContext(Protocol):
     reactor: Any
     authorizer: IAuthorizer | None
 
+    @property
+    def release(self) -> str:
+        """The release that the server stands for: C{"1.36"}."""
+
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """A copy of a stored object from the watch caches, without I/O; L{None} when there is none."""
 
@@ -52,6 +56,20 @@ class AdmissionContext(Protocol):
 
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """As L{lookup_all}, with shared and frozen objects."""
+
+    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+        """As L{lookup_all}; but each copy is made when it is asked for, so that many need not be there at a time."""
+
+    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+        """The resources that are served of a kind, and whether they are namespaced."""
+
+    async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
+        """
+        Create an object, as the server itself.
+
+        @param obj: In the stored version; what it does not say is defaulted.
+        @raise APIStatusError: It is there already, or refused.
+        """
 
     async def amend(
         self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]

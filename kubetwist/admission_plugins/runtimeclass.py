@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from attrs import frozen
@@ -14,6 +13,7 @@ from ..api.errors import APIStatusError
 from ..api.quantity import Quantity
 from ..api.resource import GroupResource, JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from .tolerations import merge_tolerations
 
 
 @implementer(IMutatingAdmission, IValidatingAdmission)
@@ -104,37 +104,3 @@ def _merged_selector(own: JSONObject, added: JSONObject, attributes: AdmissionAt
             )
             raise _forbidden(attributes, why)
     return merged
-
-
-def merge_tolerations(first: Sequence[JSONObject], second: Sequence[JSONObject]) -> list[JSONObject]:
-    """All of both, but for those that another one implies."""
-    every = [*first, *second]
-    merged: list[JSONObject] = []
-    for place, one in enumerate(every):
-        if any(_implies(other, one) for other in merged):
-            continue
-        if any(other != one and _implies(other, one) for other in every[place + 1 :]):
-            continue
-        merged.append(one)
-    return merged
-
-
-def _implies(wide: JSONObject, narrow: JSONObject) -> bool:
-    """Whether whatever C{narrow} tolerates is tolerated by C{wide}."""
-    if wide == narrow:
-        return True
-    exists = wide.get("operator") == "Exists"
-    if wide.get("key") != narrow.get("key") and (wide.get("key") or not exists):
-        return False
-    if wide.get("effect") and wide["effect"] != narrow.get("effect"):
-        return False
-    seconds = wide.get("tolerationSeconds")
-    if wide.get("effect") == "NoExecute" and seconds is not None:
-        least = narrow.get("tolerationSeconds")
-        if least is None or least > seconds:
-            return False
-    if exists:
-        return True
-    if (wide.get("operator") or "Equal") != "Equal":
-        return False
-    return narrow.get("operator") == "Equal" and narrow.get("value", "") == wide.get("value", "")

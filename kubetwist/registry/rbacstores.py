@@ -36,7 +36,7 @@ class GrantingStore(Store):
 
     async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
         """See L{kubetwist.registry.creation.Creation.permit}."""
-        if MASTERS in scope.user.groups or (old is not None and _content(obj) == _content(old)):
+        if MASTERS in scope.user.groups or (old is not None and content(obj) == content(old)):
             return
         created = isinstance(options, CreateOptions)
         await self.check_grant(scope, obj, old, "" if created else obj["metadata"].get("name", ""))
@@ -119,7 +119,8 @@ class BindingStore(GrantingStore):
         self.check_held(scope, obj, rules)
 
 
-def _content(obj: JSONObject) -> JSONObject:
+def content(obj: JSONObject) -> JSONObject:
+    """What of an object gives somebody something."""
     meta = {name: value for name, value in obj["metadata"].items() if name not in _HARMLESS}
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
     return {**rest, "metadata": meta}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from ..admission.chain import AdmissionChain
 from ..api.frozen import frozen
-from ..api.options import UpdateOptions
+from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
@@ -52,6 +52,8 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     ("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionStore,
 }
 
+#: The release that there is without definitions.
+NEWEST: Final = "1.36"
 
 #: Makes a store from the arguments that all have.
 _Custom = Callable[..., Store]
@@ -235,6 +237,40 @@ class Stores:
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{kubetwist.admission.attributes.AdmissionContext.views}."""
         return [seen(record) for record in self._records(group, resource, namespace)]
+
+    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+        """See L{kubetwist.admission.attributes.AdmissionContext.loaders}."""
+        return [partial(orjson.loads, record.item) for record in self._records(group, resource, namespace)]
+
+    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+        """See L{kubetwist.admission.attributes.AdmissionContext.resources_of}."""
+        found = [
+            (store.info.resource, store.info.namespaced)
+            for store in self._stores.values()
+            if store.info.group == group and store.info.kind == kind and version in store.info.versions
+        ]
+        # Definitions are large, and most are of other groups.
+        mark = orjson.dumps(group)
+        for record in self._records("apiextensions.k8s.io", "customresourcedefinitions", ""):
+            if mark not in record.item:
+                continue
+            definition = seen(record)
+            spec, names = definition["spec"], (definition.get("status") or {}).get("acceptedNames") or {}
+            served = any(one["name"] == version and one.get("served") for one in spec.get("versions") or ())
+            if spec["group"] == group and names.get("kind") == kind and served:
+                found.append((names["plural"], spec.get("scope") == "Namespaced"))
+        return found
+
+    @property
+    def release(self) -> str:
+        """See L{kubetwist.admission.attributes.AdmissionContext.release}."""
+        return NEWEST if self.definitions is None else self.definitions.minor
+
+    async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
+        """See L{kubetwist.admission.attributes.AdmissionContext.create}."""
+        store = self._stores[group, resource]
+        store.strategy.default(obj)
+        await store.create(RequestScope(namespace), obj, CreateOptions())
 
     def _records(self, group: str, resource: str, namespace: str) -> list[Record]:
         store = self._stores.get((group, resource))

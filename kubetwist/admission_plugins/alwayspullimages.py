@@ -1,0 +1,75 @@
+"""Has nodes ask the registry for each image, with the pod's own credentials, even if they have it already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.errors import Cause, aggregate, not_supported
+from ..api.podspecs import containers
+from ..api.resource import JSONObject
+from ..interfaces import IMutatingAdmission, IValidatingAdmission
+
+_ALWAYS: Final = "Always"
+
+
+@implementer(IMutatingAdmission, IValidatingAdmission)
+@frozen
+class AlwaysPullImages:
+    """See kubernetes, C{plugin/pkg/admission/alwayspullimages/admission.go}."""
+
+    name: ClassVar[str] = "AlwaysPullImages"
+    resources: ClassVar[tuple[str, ...]] = ("pods",)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        spec = _concerned(attributes)
+        if spec is None:
+            return
+        for container, _, _ in containers(spec):
+            container["imagePullPolicy"] = _ALWAYS
+        for volume in spec.get("volumes") or ():
+            if volume.get("image") is not None:
+                volume["image"]["pullPolicy"] = _ALWAYS
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}: others may have changed it back."""
+        spec = _concerned(attributes)
+        causes = [] if spec is None else list(_causes(spec))
+        if causes:
+            raise attributes.forbidden(aggregate(causes).removeprefix(": "))
+
+
+def _concerned(attributes: AdmissionAttributes) -> JSONObject | None:
+    """The spec of a new pod, or of one that gets images that it had not."""
+    assert attributes.object is not None
+    spec: JSONObject = attributes.object["spec"]
+    old = attributes.old_object
+    if attributes.operation == "UPDATE" and old is not None and _images(spec) <= _images(old["spec"]):
+        return None
+    return spec
+
+
+def _images(spec: JSONObject) -> set[str]:
+    return {container.get("image") or "" for container, _, _ in containers(spec)}
+
+
+def _causes(spec: JSONObject) -> Iterator[Cause]:
+    for container, path, _ in containers(spec):
+        policy = container.get("imagePullPolicy") or ""
+        if policy != _ALWAYS:
+            yield not_supported(f"{path}.imagePullPolicy", policy, [_ALWAYS])
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        image = volume.get("image")
+        if image is not None and image.get("pullPolicy") != _ALWAYS:
+            path = f"spec.volumes[{index}].image.pullPolicy"
+            yield not_supported(path, image.get("pullPolicy") or "", [_ALWAYS])

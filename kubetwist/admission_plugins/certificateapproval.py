@@ -1,0 +1,35 @@
+"""Who may approve requests for certificates: those who may for their signer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..interfaces import IValidatingAdmission
+from .authorizing import may_with_signer
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class CertificateApproval:
+    """See kubernetes, C{plugin/pkg/admission/certificates/approval/admission.go}."""
+
+    name: ClassVar[str] = "CertificateApproval"
+    resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io/approval",)
+
+    def handles(self, operation: str) -> bool:
+        """Updating: approval is a subresource."""
+        return operation == "UPDATE"
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}: the signer is the one that was asked for, not what an update says."""
+        old = attributes.old_object
+        assert old is not None
+        signer = old["spec"].get("signerName") or ""
+        if not await may_with_signer(attributes, "approve", signer):
+            raise attributes.forbidden(f"user not permitted to approve requests with signerName {quoted(signer)}")

@@ -1,0 +1,41 @@
+"""Who may issue the certificates that are asked for: those who may for their signer."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..interfaces import IValidatingAdmission
+from .authorizing import may_with_signer
+
+#: What only signers write.
+_SIGNED: Final = ("certificate", "conditions")
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class CertificateSigning:
+    """See kubernetes, C{plugin/pkg/admission/certificates/signing/admission.go}."""
+
+    name: ClassVar[str] = "CertificateSigning"
+    resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io/status",)
+
+    def handles(self, operation: str) -> bool:
+        """Updating: certificates are in the status."""
+        return operation == "UPDATE"
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        obj, old = attributes.object, attributes.old_object
+        assert obj is not None and old is not None
+        new_status, old_status = obj.get("status") or {}, old.get("status") or {}
+        if all((new_status.get(field) or None) == (old_status.get(field) or None) for field in _SIGNED):
+            return
+        signer = old["spec"].get("signerName") or ""
+        if not await may_with_signer(attributes, "sign", signer):
+            raise attributes.forbidden(f"user not permitted to sign requests with signerName {quoted(signer)}")

@@ -1,0 +1,41 @@
+"""Who may tell the cluster whose certificates to trust: those who may attest for the signer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..interfaces import IValidatingAdmission
+from ..registry.rbacstores import content
+from .authorizing import may_with_signer
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class ClusterTrustBundleAttest:
+    """See kubernetes, C{plugin/pkg/admission/certificates/ctbattest/admission.go}."""
+
+    name: ClassVar[str] = "ClusterTrustBundleAttest"
+    resources: ClassVar[tuple[str, ...]] = ("clustertrustbundles.certificates.k8s.io",)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        bundle = attributes.object
+        assert bundle is not None
+        signer = bundle["spec"].get("signerName") or ""
+        if not signer:
+            return
+        old = attributes.old_object
+        if old is not None and content(bundle) == content(old):
+            return
+        if not await may_with_signer(attributes, "attest", signer):
+            raise attributes.forbidden(f"user not permitted to attest for signerName {quoted(signer)}")

@@ -1,0 +1,159 @@
+"""Keeps events from filling the store: so many a second, of the server, a namespace, a user, or of one source."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, Protocol
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.errors import APIStatusError, Cause, invalid, not_supported
+from ..api.resource import JSONObject
+from ..interfaces import IValidatingAdmission
+from .configurations import InvalidConfiguration, collected, items, of_kind, only
+
+_API_VERSION: Final = "eventratelimit.admission.k8s.io/v1alpha1"
+#: How many namespaces, users or sources are remembered where the configuration does not say.
+_REMEMBERED: Final = 4096
+_MOST: Final = (1 << 31) - 1
+_SOURCE: Final = ("component", "host")
+_OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion")
+
+
+class _Clock(Protocol):
+    def seconds(self) -> float: ...
+
+
+class TokenBucket:
+    """Holds up to C{burst} tokens, is full at first, and gets C{rate} of them a second."""
+
+    __slots__ = ("_burst", "_last", "_rate", "_tokens")
+
+    def __init__(self, rate: float, burst: int, now: float) -> None:
+        self._rate, self._burst = rate, burst
+        self._tokens, self._last = float(burst), now
+
+    def take(self, now: float) -> bool:
+        """Take a token if there is one."""
+        self._tokens = min(self._burst, self._tokens + max(0.0, now - self._last) * self._rate)
+        self._last = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+def _server(attributes: AdmissionAttributes) -> str:
+    return ""
+
+
+def _namespace(attributes: AdmissionAttributes) -> str:
+    return attributes.namespace
+
+
+def _user(attributes: AdmissionAttributes) -> str:
+    return attributes.user.name
+
+
+def _source_and_object(attributes: AdmissionAttributes) -> str:
+    event: JSONObject = attributes.object or {}
+    source, involved = event.get("source") or {}, event.get("involvedObject") or {}
+    parts = [source.get(field) for field in _SOURCE] + [involved.get(field) for field in _OBJECT]
+    return "".join(part or "" for part in parts)
+
+
+_KEYS: Final[dict[str, Callable[[AdmissionAttributes], str]]] = {
+    "Server": _server,
+    "Namespace": _namespace,
+    "User": _user,
+    "SourceAndObject": _source_and_object,
+}
+
+
+class Limit:
+    """
+    One limit, with a bucket for each that it limits.
+
+    @ivar kind: Of what: C{Server}, C{Namespace}, C{User} or C{SourceAndObject}.
+    """
+
+    def __init__(self, kind: str, rate: int, burst: int, remembered: int, clock: _Clock) -> None:
+        self.kind = kind
+        self._rate, self._burst, self._remembered, self._clock = rate, burst, remembered, clock
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def refusal(self, attributes: AdmissionAttributes) -> str:
+        """Why this event is too many; C{""} if it is not."""
+        key = _KEYS[self.kind](attributes)
+        now = self._clock.seconds()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = TokenBucket(self._rate, self._burst, now)
+            if len(self._buckets) > self._remembered:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+        return "" if bucket.take(now) else f"limit reached on type {self.kind} for key {key}"
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class EventRateLimit:
+    """See kubernetes, C{plugin/pkg/admission/eventratelimit/admission.go}."""
+
+    name: ClassVar[str] = "EventRateLimit"
+    resources: ClassVar[tuple[str, ...]] = ("events",)
+    limits: Sequence[Limit] = ()
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> EventRateLimit:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        if configuration is None:
+            raise InvalidConfiguration("EventRateLimit needs a configuration: limits must not be empty")
+        said = of_kind(configuration, "Configuration", (_API_VERSION,), ("limits",))
+        with collected() as causes:
+            found = [
+                _limit(one, f"limits[{index}]", server.reactor, causes)
+                for index, one in enumerate(items(said.get("limits"), "limits"))
+            ]
+            if not found:
+                causes.append(invalid("limits", said.get("limits"), "must not be empty"))
+        return cls(found)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}: each limit counts an event, also one that another limit refuses."""
+        if attributes.dry_run:
+            return
+        refusals = [why for limit in self.limits if (why := limit.refusal(attributes))]
+        if refusals:
+            raise APIStatusError(429, "TooManyRequests", f"Too many requests: {refusals[-1]}")
+
+
+def _limit(value: Any, path: str, clock: _Clock, causes: list[Cause]) -> Limit:
+    said = only(value, ("type", "qps", "burst", "cacheSize"), path)
+    kind = said.get("type") or ""
+    if kind not in _KEYS:
+        causes.append(not_supported(f"{path}.type", kind, _KEYS))
+    numbers = {field: _number(said.get(field), f"{path}.{field}") for field in ("burst", "qps", "cacheSize")}
+    for field in ("burst", "qps"):
+        if numbers[field] <= 0:
+            causes.append(invalid(f"{path}.{field}", numbers[field], "must be positive"))
+    if kind != "Server" and numbers["cacheSize"] < 0:
+        causes.append(invalid(f"{path}.cacheSize", numbers["cacheSize"], "must not be negative"))
+    return Limit(kind, numbers["qps"], numbers["burst"], numbers["cacheSize"] or _REMEMBERED, clock)
+
+
+def _number(value: Any, path: str) -> int:
+    if value is None:
+        return 0
+    if type(value) is not int or abs(value) > _MOST:
+        raise InvalidConfiguration(f"{path}: expected a number of 32 bits")
+    return value

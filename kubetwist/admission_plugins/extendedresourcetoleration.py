@@ -1,0 +1,55 @@
+"""Lets pods on the nodes that are kept for what they ask for: GPUs, say."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.resource import JSONObject
+from ..interfaces import IMutatingAdmission
+from ..registry.validation.resources import is_extended
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class ExtendedResourceToleration:
+    """See kubernetes, C{plugin/pkg/admission/extendedresourcetoleration/admission.go}."""
+
+    name: ClassVar[str] = "ExtendedResourceToleration"
+    resources: ClassVar[tuple[str, ...]] = ("pods",)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        assert attributes.object is not None
+        spec = attributes.object["spec"]
+        # Ephemeral containers can not ask for resources.
+        names = {
+            name
+            for kind in ("containers", "initContainers")
+            for container in spec.get(kind) or ()
+            for name in (container.get("resources") or {}).get("requests") or ()
+            if is_extended(name)
+        }
+        for name in sorted(names):
+            _tolerate(spec, {"key": name, "operator": "Exists", "effect": "NoSchedule"})
+
+
+def _tolerate(spec: JSONObject, toleration: JSONObject) -> None:
+    """Add a toleration, in the place of what is the same but for its seconds."""
+    tolerations = spec.get("tolerations") or ()
+    if toleration in tolerations:
+        return
+    replaced = [toleration if _what(one) == _what(toleration) else one for one in tolerations]
+    spec["tolerations"] = replaced if toleration in replaced else [*replaced, toleration]
+
+
+def _what(toleration: JSONObject) -> tuple[str, ...]:
+    return tuple(toleration.get(field) or "" for field in ("key", "effect", "operator", "value"))

@@ -1,0 +1,62 @@
+"""The pods of a job that are scheduled all or none stay as many as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..api.resource import JSONObject
+from ..interfaces import IValidatingAdmission
+
+_GROUP: Final = "scheduling.k8s.io"
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class JobValidation:
+    """
+    See kubernetes, C{plugin/pkg/admission/job/admission.go}.
+
+    The reference looks at feature gates; here groups of pods are served or not.
+    """
+
+    name: ClassVar[str] = "JobValidation"
+    resources: ClassVar[tuple[str, ...]] = ("jobs.batch",)
+
+    def handles(self, operation: str) -> bool:
+        """Updating."""
+        return operation == "UPDATE"
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        job, old = attributes.object, attributes.old_object
+        assert job is not None and old is not None
+        if job["spec"].get("parallelism") == old["spec"].get("parallelism"):
+            return
+        for group in _groups(attributes, old):
+            if ((group.get("spec") or {}).get("schedulingPolicy") or {}).get("gang") is not None:
+                name = quoted(group["metadata"]["name"])
+                why = f"cannot change parallelism for a Job referencing gang-scheduled PodGroup {name}"
+                raise attributes.forbidden(why)
+
+
+def _groups(attributes: AdmissionAttributes, job: JSONObject) -> Iterator[JSONObject]:
+    """The group that the job's pods are put in; or those that were made for the job."""
+    template = (job["spec"].get("template") or {}).get("spec") or {}
+    name = (template.get("schedulingGroup") or {}).get("podGroupName")
+    if name is not None:
+        group = attributes.context.view(_GROUP, "podgroups", attributes.namespace, name)
+        if group is not None:
+            yield group
+        return
+    uid = job["metadata"].get("uid")
+    for group in attributes.context.views(_GROUP, "podgroups", attributes.namespace):
+        owners = group["metadata"].get("ownerReferences") or ()
+        if any(owner.get("controller") and owner.get("uid") == uid for owner in owners):
+            yield group

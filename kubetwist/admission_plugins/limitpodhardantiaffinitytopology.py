@@ -1,0 +1,43 @@
+"""Pods may keep others away from their node, and from nothing larger."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.errors import APIStatusError
+from ..interfaces import IValidatingAdmission
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class LimitPodHardAntiAffinityTopology:
+    """See kubernetes, C{plugin/pkg/admission/antiaffinity/admission.go}."""
+
+    name: ClassVar[str] = "LimitPodHardAntiAffinityTopology"
+    resources: ClassVar[tuple[str, ...]] = ("pods",)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        pod = attributes.object
+        assert pod is not None
+        away = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in away.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            key = term.get("topologyKey") or ""
+            if key != _HOSTNAME:
+                why = (
+                    f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key} "
+                    f"but only key {_HOSTNAME} is allowed"
+                )
+                # The name in the object, not in the request: one that is to be generated is not there yet.
+                raise APIStatusError.forbidden(attributes.group_resource, pod["metadata"].get("name") or "", why)

@@ -1,0 +1,41 @@
+"""Makes namespaces as things are created in them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.errors import APIStatusError
+from ..api.resource import GroupResource
+from ..interfaces import IMutatingAdmission
+
+_NAMESPACES: Final = GroupResource("", "namespaces")
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class NamespaceAutoProvision:
+    """See kubernetes, C{plugin/pkg/admission/namespace/autoprovision/admission.go}."""
+
+    name: ClassVar[str] = "NamespaceAutoProvision"
+
+    def handles(self, operation: str) -> bool:
+        """Creating."""
+        return operation == "CREATE"
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}; a dry run makes nothing."""
+        namespace = attributes.namespace
+        if not namespace or attributes.dry_run or attributes.group_resource == _NAMESPACES:
+            return
+        if attributes.context.view("", "namespaces", "", namespace) is not None:
+            return
+        try:
+            await attributes.context.create("", "namespaces", "", {"metadata": {"name": namespace}})
+        except APIStatusError as error:
+            if error.reason != "AlreadyExists":
+                raise attributes.forbidden(error.message) from error

@@ -1,0 +1,73 @@
+"""Pods change only in ways that their node says it can carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..api.quantity import Quantity
+from ..api.resource import JSONObject
+from ..interfaces import IValidatingAdmission
+from ..registry.podresources import amounts
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class NodeDeclaredFeatureValidator:
+    """See kubernetes, C{plugin/pkg/admission/nodedeclaredfeatures/admission.go}."""
+
+    name: ClassVar[str] = "NodeDeclaredFeatureValidator"
+    resources: ClassVar[tuple[str, ...]] = ("pods", "pods/resize")
+
+    def handles(self, operation: str) -> bool:
+        """Updating."""
+        return operation == "UPDATE"
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        pod, old = attributes.object, attributes.old_object
+        assert pod is not None and old is not None
+        name = pod["spec"].get("nodeName")
+        if not name or pod["spec"] == old["spec"]:
+            return
+        needed = list(needed_features(pod, old))
+        if not needed:
+            return
+        node = attributes.context.view("", "nodes", "", name)
+        if node is None:
+            raise attributes.forbidden(f"node {quoted(name)} not found")
+        declared = (node.get("status") or {}).get("declaredFeatures") or ()
+        missing = [feature for feature in needed if feature not in declared]
+        if missing:
+            why = f"pod update requires features {', '.join(missing)} which are not available on node {quoted(name)}"
+            raise attributes.forbidden(why)
+
+
+def needed_features(pod: JSONObject, old: JSONObject) -> Iterator[str]:
+    """The features, by their names, that a node needs for this change of one of its pods."""
+    new_spec, old_spec = pod["spec"], old["spec"]
+    if (old.get("status") or {}).get("qosClass") == "Guaranteed" and _cpus(new_spec) != _cpus(old_spec):
+        yield "GuaranteedQoSPodCPUResize"
+    if _whole(new_spec) != _whole(old_spec):
+        yield "InPlacePodLevelResourcesVerticalScaling"
+
+
+def _cpus(spec: JSONObject) -> list[Quantity]:
+    """The CPU that each container asks for."""
+    zero = Quantity.parse("0")
+    containers = spec.get("containers") or ()
+    return [amounts((one.get("resources") or {}).get("requests")).get("cpu", zero) for one in containers]
+
+
+def _whole(spec: JSONObject) -> dict[str, object] | None:
+    """What is asked for the pod as a whole."""
+    resources = spec.get("resources")
+    if resources is None:
+        return None
+    return {part: amounts(resources.get(part)) for part in ("requests", "limits")}

@@ -1,0 +1,116 @@
+"""Who makes an object go with its owner must be allowed to delete it, and who holds up an owner, to hold that up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.authorization import Decision
+from ..api.errors import APIStatusError
+from ..api.resource import GroupVersion, JSONObject
+from ..interfaces import IValidatingAdmission
+from .authorizing import verdict
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class OwnerReferencesPermissionEnforcement:
+    """See kubernetes, C{plugin/pkg/admission/gc/gc_admission.go}."""
+
+    name: ClassVar[str] = "OwnerReferencesPermissionEnforcement"
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        if (attributes.group, attributes.resource, attributes.subresource) == ("", "pods", "status"):
+            # Its strategy keeps the owners anyhow; old kubelets send what makes no sense.
+            return
+        new = _owners(attributes.object)
+        if new is None:
+            return
+        if attributes.operation == "CREATE":
+            old: list[JSONObject] = []
+        else:
+            known = _owners(attributes.old_object)
+            if known is None:
+                return
+            old = known
+        if new == old:
+            return
+        if attributes.operation != "CREATE":
+            await _check_deletable(attributes)
+        for owner in _newly_blocking(new, old):
+            await _check_holdable(attributes, owner)
+
+
+def _owners(obj: JSONObject | None) -> list[JSONObject] | None:
+    """The owners of an object; L{None} for what can not have any."""
+    meta = (obj or {}).get("metadata")
+    return list(meta.get("ownerReferences") or ()) if isinstance(meta, dict) else None
+
+
+def _newly_blocking(new: list[JSONObject], old: list[JSONObject]) -> Iterator[JSONObject]:
+    """The owners that can not go from now on before the object has gone."""
+    blocking = {owner.get("uid") for owner in old if owner.get("blockOwnerDeletion")}
+    for owner in new:
+        if owner.get("blockOwnerDeletion") and owner.get("uid") not in blocking:
+            yield owner
+
+
+async def _check_deletable(attributes: AdmissionAttributes) -> None:
+    found = await verdict(
+        attributes,
+        "delete",
+        group=attributes.group,
+        version=attributes.version,
+        resource=attributes.resource,
+        subresource=attributes.subresource,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+    if found.decision is not Decision.ALLOW:
+        raise attributes.forbidden(f"cannot set an ownerRef on a resource you can't delete: {found.reason}, <nil>")
+
+
+async def _check_holdable(attributes: AdmissionAttributes, owner: JSONObject) -> None:
+    api_version, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
+    try:
+        version = GroupVersion.parse(api_version)
+    except ValueError as error:
+        raise _unknown(attributes, api_version, kind, str(error)) from error
+    mappings = attributes.context.resources_of(version.group, version.version, kind)
+    if not mappings:
+        why = f'no matches for kind "{kind}" in version "{api_version}"'
+        raise _unknown(attributes, api_version, kind, why)
+    for resource, namespaced in mappings:
+        found = await verdict(
+            attributes,
+            "update",
+            group=version.group,
+            version=version.version,
+            resource=resource,
+            subresource="finalizers",
+            namespace=attributes.namespace if namespaced else "",
+            name=owner.get("name") or "",
+        )
+        if found.decision is not Decision.ALLOW:
+            why = (
+                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: "
+                f"{found.reason}, <nil>"
+            )
+            raise attributes.forbidden(why)
+
+
+def _unknown(attributes: AdmissionAttributes, api_version: str, kind: str, why: str) -> APIStatusError:
+    return attributes.forbidden(
+        "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for "
+        f"APIVersion {api_version} Kind {kind}: {why}"
+    )

@@ -1,0 +1,70 @@
+"""Keeps groups of pods that are deleted until their last pod has gone, and lets nothing new into them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..api.resource import JSONObject
+from ..interfaces import IMutatingAdmission, IValidatingAdmission
+
+_GROUP: Final = "scheduling.k8s.io"
+_FINALIZERS: Final = {
+    "podgroups": "scheduling.k8s.io/podgroup-protection",
+    "compositepodgroups": "scheduling.k8s.io/compositepodgroup-protection",
+}
+#: By resource: its kind, the kind and the resource of what it can be part of.
+_PARENTS: Final = {
+    "pods": ("Pod", "PodGroup", "podgroups"),
+    "podgroups": ("PodGroup", "CompositePodGroup", "compositepodgroups"),
+    "compositepodgroups": ("CompositePodGroup", "CompositePodGroup", "compositepodgroups"),
+}
+
+
+@implementer(IMutatingAdmission, IValidatingAdmission)
+@frozen
+class PodGroupProtection:
+    """
+    See kubernetes, C{plugin/pkg/admission/scheduling/podgroupprotection/admission.go}.
+
+    The reference looks at feature gates; here these kinds are served or not.
+    """
+
+    name: ClassVar[str] = "PodGroupProtection"
+    resources: ClassVar[tuple[str, ...]] = ("pods", f"podgroups.{_GROUP}", f"compositepodgroups.{_GROUP}")
+
+    def handles(self, operation: str) -> bool:
+        """Creating."""
+        return operation == "CREATE"
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        finalizer = _FINALIZERS.get(attributes.resource)
+        if finalizer is None:
+            return
+        assert attributes.object is not None
+        meta = attributes.object["metadata"]
+        finalizers = meta.get("finalizers") or []
+        if finalizer not in finalizers:
+            meta["finalizers"] = [*finalizers, finalizer]
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        assert attributes.object is not None
+        spec: JSONObject = attributes.object.get("spec") or {}
+        if attributes.resource == "pods":
+            name = (spec.get("schedulingGroup") or {}).get("podGroupName")
+        else:
+            name = spec.get("parentCompositePodGroupName")
+        if not name:
+            return
+        kind, parent_kind, parents = _PARENTS[attributes.resource]
+        parent = attributes.context.view(_GROUP, parents, attributes.namespace, name)
+        if parent is not None and parent["metadata"].get("deletionTimestamp") is not None:
+            why = f"cannot create {kind} referencing {parent_kind} {quoted(name)} because it is being deleted"
+            raise attributes.forbidden(why)

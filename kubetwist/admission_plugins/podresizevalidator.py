@@ -1,0 +1,59 @@
+"""Pods grow no larger than their node."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.goquote import quoted
+from ..api.quantity import Quantity
+from ..interfaces import IValidatingAdmission
+from ..registry.podresources import pod_amounts
+
+#: What is compared, and in which power of ten it is told.
+_COMPARED: Final = (("cpu", -3), ("memory", 0))
+_ZERO: Final = Quantity.parse("0")
+_OS: Final = "kubernetes.io/os"
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class PodResizeValidator:
+    """See kubernetes, C{plugin/pkg/admission/podresize/admission.go}."""
+
+    name: ClassVar[str] = "PodResizeValidator"
+    resources: ClassVar[tuple[str, ...]] = ("pods/resize",)
+
+    def handles(self, operation: str) -> bool:
+        """Updating."""
+        return operation == "UPDATE"
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        pod, old = attributes.object, attributes.old_object
+        assert pod is not None and old is not None
+        spec = pod["spec"]
+        name = spec.get("nodeName")
+        if not name or spec == old["spec"]:
+            return
+        node = attributes.context.view("", "nodes", "", name)
+        if node is None:
+            raise attributes.forbidden(f"node {quoted(name)} not found")
+        allocatable = (node.get("status") or {}).get("allocatable") or {}
+        requested = pod_amounts(spec, "requests")
+        problems = []
+        for resource, exponent in _COMPARED:
+            wanted = requested.get(resource, _ZERO).scaled(exponent)
+            there = Quantity.parse(allocatable.get(resource, "0")).scaled(exponent)
+            if wanted > there:
+                problems.append(f"{resource}, requested: {wanted}, allocatable: {there}")
+        if problems:
+            raise attributes.forbidden(f"Node didn't have enough allocatable resources: {'; '.join(problems)}")
+        system = (node["metadata"].get("labels") or {}).get(_OS) or ""
+        if system != "linux":
+            why = f"pod resize is only supported on linux nodes, node {quoted(name)} is {quoted(system)}"
+            raise attributes.forbidden(why)

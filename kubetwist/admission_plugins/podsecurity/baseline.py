@@ -1,0 +1,299 @@
+"""What the level C{baseline} forbids: the known ways out of a container."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from ...api.goquote import quoted
+from ...api.podspecs import containers
+from ...api.resource import JSONObject
+from .finding import (
+    Finding,
+    PodCheck,
+    bad_containers,
+    in_user_namespace,
+    named,
+    plural,
+    pod_context,
+    quoted_list,
+    setters,
+)
+
+_Annotations = Mapping[str, str]
+
+CAPABILITIES: Final = frozenset(
+    (
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    )
+)
+SYSCTLS: Final = frozenset(
+    (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.ip_unprivileged_port_start",
+    )
+)
+SYSCTLS_27: Final = SYSCTLS | {"net.ipv4.ip_local_reserved_ports"}
+SYSCTLS_29: Final = SYSCTLS_27 | {
+    f"net.ipv4.tcp_{name}" for name in ("keepalive_time", "fin_timeout", "keepalive_intvl", "keepalive_probes")
+}
+SYSCTLS_32: Final = SYSCTLS_29 | {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
+SYSCTLS_37: Final = SYSCTLS_32 | {"net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"}
+SELINUX_TYPES: Final = frozenset(("", "container_t", "container_init_t", "container_kvm_t"))
+SELINUX_TYPES_31: Final = SELINUX_TYPES | {"container_engine_t"}
+
+_APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+_SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
+#: Profiles of AppArmor and seccomp that confine.
+CONFINING: Final = frozenset(("RuntimeDefault", "Localhost"))
+
+
+def apparmor_profile(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No profile of AppArmor that does not confine, in fields or in annotations."""
+    kinds: set[str] = set()
+
+    def bad(context: JSONObject) -> bool:
+        profile = context.get("appArmorProfile")
+        if profile is None or profile.get("type") in CONFINING:
+            return False
+        kinds.add(profile.get("type") or "")
+        return True
+
+    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+    written = sorted(
+        f"{key}={quoted(value)}"
+        for key, value in annotations.items()
+        if key.startswith(_APPARMOR) and value not in ("", "runtime/default") and not value.startswith("localhost/")
+    )
+    if written:
+        who = " and ".join(filter(None, (who, plural("annotation", "annotations", len(written)))))
+    if not who:
+        return None
+    values = [*sorted(kinds), *written]
+    return Finding(
+        plural("forbidden AppArmor profile", "forbidden AppArmor profiles", len(values)),
+        f"{who} must not set AppArmor profile type to {quoted_list(values)}",
+    )
+
+
+def capabilities(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No more of root's powers than container runtimes leave to everyone."""
+    added: set[str] = set()
+
+    def bad(context: JSONObject) -> bool:
+        more = set((context.get("capabilities") or {}).get("add") or ()) - CAPABILITIES
+        added.update(more)
+        return bool(more)
+
+    names = bad_containers(spec, bad)
+    if not names:
+        return None
+    return Finding(
+        "non-default capabilities",
+        f"{named(names)} must not include {quoted_list(sorted(added))} in securityContext.capabilities.add",
+    )
+
+
+def host_namespaces(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No sharing of the node's network, processes or memory."""
+    shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
+    return Finding("host namespaces", ", ".join(shared)) if shared else None
+
+
+def host_path_volumes(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No files of the node."""
+    names = [one.get("name") or "" for one in spec.get("volumes") or () if one.get("hostPath") is not None]
+    if not names:
+        return None
+    return Finding("hostPath volumes", f"{plural('volume', 'volumes', len(names))} {quoted_list(names)}")
+
+
+def host_ports(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No ports of the node."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for container, _, _ in containers(spec):
+        ports = [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
+        if ports:
+            names.append(container.get("name") or "")
+            taken.update(ports)
+    if not names:
+        return None
+    return Finding(
+        "hostPort",
+        f"{named(names)} {plural('uses', 'use', len(names))} {plural('hostPort', 'hostPorts', len(taken))} "
+        f"{', '.join(sorted(taken))}",
+    )
+
+
+def host_probes(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No probes or hooks that the kubelet would send anywhere else but to the pod."""
+    names: set[str] = set()
+    hosts: set[str] = set()
+    for container, _, _ in containers(spec):
+        found = set(_hosts(container))
+        if found:
+            names.add(container.get("name") or "")
+            hosts.update(found)
+    if not names:
+        return None
+    what = plural("probe or lifecycle host", "probe or lifecycle hosts", len(hosts))
+    return Finding(
+        "probe or lifecycle host",
+        f"{named(sorted(names))} {plural('uses', 'use', len(names))} {what} {quoted_list(sorted(hosts))}",
+    )
+
+
+def _hosts(container: JSONObject) -> Iterator[str]:
+    """The hosts that probes and hooks of a container name."""
+    lifecycle = container.get("lifecycle") or {}
+    actions = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
+    actions += [lifecycle.get(hook) for hook in ("postStart", "preStop")]
+    for action in actions:
+        for kind in ("httpGet", "tcpSocket"):
+            host = ((action or {}).get(kind) or {}).get("host")
+            if host:
+                yield host
+
+
+def privileged(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No container that is as good as root on the node."""
+    names = bad_containers(spec, lambda context: context.get("privileged"))
+    return Finding("privileged", f"{named(names)} must not set securityContext.privileged=true") if names else None
+
+
+def proc_mount(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """Nothing of C{/proc} that container runtimes hide."""
+    kinds: set[str] = set()
+
+    def bad(context: JSONObject) -> bool:
+        kind = context.get("procMount")
+        if kind is None or kind == "Default":
+            return False
+        kinds.add(kind)
+        return True
+
+    names = bad_containers(spec, bad)
+    if not names:
+        return None
+    detail = f"{named(names)} must not set securityContext.procMount to {quoted_list(sorted(kinds))}"
+    return Finding("procMount", detail)
+
+
+def proc_mount_35(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """As L{proc_mount}, but for pods in a user namespace, where all of C{/proc} does no harm."""
+    return None if in_user_namespace(spec) else proc_mount(annotations, spec)
+
+
+def _selinux_options(types: frozenset[str]) -> PodCheck:
+    def selinux_options(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+        """No SELinux type, user or role that confines less."""
+        kinds: set[str] = set()
+        others: set[str] = set()
+
+        def bad(context: JSONObject) -> bool:
+            options = context.get("seLinuxOptions") or {}
+            kind = options.get("type") or ""
+            given = {field for field in ("user", "role") if options.get(field)}
+            others.update(given)
+            if kind not in types:
+                kinds.add(kind)
+            return bool(given) or kind not in types
+
+        who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+        if not who:
+            return None
+        said = [f"{plural('type', 'types', len(kinds))} {quoted_list(sorted(kinds))}"] if kinds else []
+        said += [f"{field} may not be set" for field in ("user", "role") if field in others]
+        return Finding("seLinuxOptions", f"{who} set forbidden securityContext.seLinuxOptions: {'; '.join(said)}")
+
+    return selinux_options
+
+
+selinux_options = _selinux_options(SELINUX_TYPES)
+selinux_options_31 = _selinux_options(SELINUX_TYPES_31)
+
+
+def seccomp_annotations(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No profile of seccomp that does not confine, by the annotations that were there before the fields."""
+    keys = [_SECCOMP_POD, *(f"{_SECCOMP}{container.get('name') or ''}" for container, _, _ in containers(spec))]
+    found = {
+        f"{key}={quoted(annotations[key])}" for key in keys if key in annotations and _unconfined(annotations[key])
+    }
+    if not found:
+        return None
+    listed = ", ".join(sorted(found))
+    return Finding("seccompProfile", f"forbidden {plural('annotation', 'annotations', len(found))} {listed}")
+
+
+def _unconfined(profile: str) -> bool:
+    return profile not in ("runtime/default", "docker/default") and not profile.startswith("localhost/")
+
+
+def bad_seccomp(kinds: set[str]) -> Callable[[JSONObject], bool]:
+    """Whether a security context has a profile that does not confine, whose kind is then added to C{kinds}."""
+
+    def bad(context: JSONObject) -> bool:
+        profile = context.get("seccompProfile")
+        if profile is None or profile.get("type") in CONFINING:
+            return False
+        kinds.add(profile.get("type") or "")
+        return True
+
+    return bad
+
+
+def seccomp_profile(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No profile of seccomp that does not confine."""
+    kinds: set[str] = set()
+    bad = bad_seccomp(kinds)
+    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+    if not who:
+        return None
+    detail = f"{who} must not set securityContext.seccompProfile.type to {quoted_list(sorted(kinds))}"
+    return Finding("seccompProfile", detail)
+
+
+def _sysctls(safe: frozenset[str]) -> PodCheck:
+    def sysctls(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+        """No kernel parameter that reaches beyond the pod."""
+        names = [one.get("name") or "" for one in pod_context(spec).get("sysctls") or ()]
+        unsafe = [name for name in names if name not in safe]
+        return Finding("forbidden sysctls", ", ".join(unsafe)) if unsafe else None
+
+    return sysctls
+
+
+sysctls = _sysctls(SYSCTLS)
+sysctls_27 = _sysctls(SYSCTLS_27)
+sysctls_29 = _sysctls(SYSCTLS_29)
+sysctls_32 = _sysctls(SYSCTLS_32)
+sysctls_37 = _sysctls(SYSCTLS_37)
+
+
+def windows_host_process(annotations: _Annotations, spec: JSONObject) -> Finding | None:
+    """No process of the node itself on Windows."""
+
+    def bad(context: JSONObject) -> bool:
+        return bool((context.get("windowsOptions") or {}).get("hostProcess"))
+
+    who = setters(bad(pod_context(spec)), bad_containers(spec, bad))
+    return (
+        Finding("hostProcess", f"{who} must not set securityContext.windowsOptions.hostProcess=true") if who else None
+    )

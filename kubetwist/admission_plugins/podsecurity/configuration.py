@@ -1,0 +1,88 @@
+"""C{PodSecurityConfiguration}: what holds where no label says otherwise, and for whom nothing holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from attrs import Factory, frozen
+
+from ...api.errors import Cause, duplicate, invalid
+from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+from ...api.resource import JSONObject
+from ..configurations import collected, items, of_kind, only, text
+from .levels import LATEST, MODES, PRIVILEGED, LevelVersion, Policy, level_problem, parse_version
+
+_API_VERSIONS: Final = tuple(f"pod-security.admission.config.k8s.io/{one}" for one in ("v1", "v1beta1", "v1alpha1"))
+
+
+@frozen
+class Configuration:
+    """
+    What the plugin is told.
+
+    @ivar defaults: What holds where no label says otherwise.
+    @ivar usernames: Who may create any pod.
+    @ivar namespaces: Where any pod may be created.
+    @ivar runtime_classes: With which anything is allowed.
+    """
+
+    defaults: Policy = Factory(Policy)
+    usernames: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    runtime_classes: frozenset[str] = frozenset()
+
+
+def load(configuration: Any) -> Configuration:
+    """
+    Read the configuration.
+
+    @param configuration: As decoded; L{None} for none.
+    @raise InvalidConfiguration: It can not be used.
+    """
+    if configuration is None:
+        return Configuration()
+    said = of_kind(configuration, "PodSecurityConfiguration", _API_VERSIONS, ("defaults", "exemptions"))
+    fields = [field for mode in MODES for field in (mode, f"{mode}-version")]
+    defaults = only(said.get("defaults"), fields, "defaults")
+    exempt = only(said.get("exemptions"), ("usernames", "namespaces", "runtimeClasses"), "exemptions")
+    with collected() as causes:
+        levels = {mode: _level(defaults, mode, causes) for mode in ("enforce", "warn", "audit")}
+        namespaces = _names(exempt, "namespaces", is_dns1123_label_problems, causes)
+        classes = _names(exempt, "runtimeClasses", is_dns1123_subdomain_problems, causes)
+        usernames = _names(exempt, "usernames", _username_problems, causes)
+    return Configuration(Policy(**levels), usernames, namespaces, classes)
+
+
+def _level(defaults: JSONObject, mode: str, causes: list[Cause]) -> LevelVersion:
+    path = f"defaults.{mode}"
+    level = text(defaults.get(mode), path) or PRIVILEGED
+    problem = level_problem(level)
+    if problem:
+        causes.append(invalid(path, level, problem))
+    version, minor = text(defaults.get(f"{mode}-version"), f"{path}-version") or LATEST, None
+    try:
+        minor = parse_version(version)
+    except ValueError as error:
+        causes.append(invalid(f"{path}-version", version, str(error)))
+    return LevelVersion(level, minor)
+
+
+def _names(
+    exempt: JSONObject, field: str, problems_of: Callable[[str], Sequence[str]], causes: list[Cause]
+) -> frozenset[str]:
+    names: set[str] = set()
+    for index, value in enumerate(items(exempt.get(field), f"exemptions.{field}")):
+        path = f"exemptions.{field}[{index}]"
+        name = text(value, path)
+        problems = problems_of(name)
+        if problems:
+            causes.append(invalid(path, name, ", ".join(problems)))
+        elif name in names:
+            causes.append(duplicate(path, name))
+        names.add(name)
+    return frozenset(names)
+
+
+def _username_problems(name: str) -> Sequence[str]:
+    return () if name else ("username must not be empty",)

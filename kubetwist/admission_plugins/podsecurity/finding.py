@@ -1,0 +1,81 @@
+"""What checks are made of: their results and the words that all of them use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from ...api.podspecs import containers
+from ...api.resource import JSONObject
+
+
+@frozen
+class Finding:
+    """
+    What a check forbids of a pod.
+
+    @ivar reason: In a few words, the same for all such pods.
+    @ivar detail: What exactly, where.
+    """
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+#: Given the annotations and the spec of a pod; L{None} if it has nothing against it.
+PodCheck = Callable[[Mapping[str, str], JSONObject], Finding | None]
+
+
+def plural(singular: str, several: str, number: int) -> str:
+    """The form of a word that goes with a number."""
+    return singular if number == 1 else several
+
+
+def quoted_list(items: Iterable[str]) -> str:
+    """Each in quotation marks, just as it is."""
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def named(names: Collection[str]) -> str:
+    """C{container "a"} or C{containers "a", "b"}."""
+    return f"{plural('container', 'containers', len(names))} {quoted_list(names)}"
+
+
+def setters(pod: bool, bad: Collection[str]) -> str:
+    """Who says something: the pod as a whole, containers, or both."""
+    parts = ["pod"] if pod else []
+    if bad:
+        parts.append(named(bad))
+    return " and ".join(parts)
+
+
+def contexts(spec: JSONObject) -> Iterable[tuple[str, JSONObject]]:
+    """The name and the security context of every container; an empty one if it has none."""
+    for container, _, _ in containers(spec):
+        yield container.get("name") or "", container.get("securityContext") or {}
+
+
+def pod_context(spec: JSONObject) -> JSONObject:
+    """The security context of the pod as a whole; an empty one if it has none."""
+    found: JSONObject | None = spec.get("securityContext")
+    return found or {}
+
+
+def bad_containers(spec: JSONObject, bad: Callable[[JSONObject], Any]) -> list[str]:
+    """The names of the containers whose security context something is wrong with."""
+    return [name for name, context in contexts(spec) if bad(context)]
+
+
+def is_windows(spec: JSONObject) -> bool:
+    """Whether a pod says that it is for Windows, where Linux' ways of confinement do not exist."""
+    return bool((spec.get("os") or {}).get("name") == "windows")
+
+
+def in_user_namespace(spec: JSONObject) -> bool:
+    """Whether the pod's root is nobody on the node."""
+    return spec.get("hostUsers") is False

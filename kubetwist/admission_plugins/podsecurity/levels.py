@@ -1,0 +1,136 @@
+"""Levels and versions of the standards, and what the labels of a namespace say of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import evolve, frozen
+
+from ...api.errors import Cause, invalid
+
+PRIVILEGED: Final = "privileged"
+BASELINE: Final = "baseline"
+RESTRICTED: Final = "restricted"
+#: From the least strict one.
+LEVELS: Final = (PRIVILEGED, BASELINE, RESTRICTED)
+LATEST: Final = "latest"
+#: What labels, and keys of audit annotations, begin with.
+PREFIX: Final = "pod-security.kubernetes.io/"
+MODES: Final = ("enforce", "audit", "warn")
+
+_VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]{0,18})", re.ASCII)
+_MOST: Final = (1 << 63) - 1
+_LEVEL_PROBLEM: Final = f"must be one of {', '.join(LEVELS)}"
+_VERSION_PROBLEM: Final = 'must be "latest" or "v1.x"'
+_LABELS: Final = {
+    mode: (f"{PREFIX}{mode}", f"{PREFIX}{mode}-version", f"metadata.labels[{PREFIX}{mode}]") for mode in MODES
+}
+
+
+@frozen
+class LevelVersion:
+    """
+    One level as of one version.
+
+    @ivar minor: The C{x} of C{v1.x}; L{None} for the latest.
+    """
+
+    level: str = PRIVILEGED
+    minor: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.level}:{LATEST if self.minor is None else f'v1.{self.minor}'}"
+
+    def equivalent(self, other: LevelVersion) -> bool:
+        """Whether both forbid the same."""
+        return self == other or self.level == other.level == PRIVILEGED
+
+
+@frozen
+class Policy:
+    """What is refused, what is noted in the audit log, and what is warned of."""
+
+    enforce: LevelVersion = LevelVersion()
+    audit: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
+
+    @property
+    def fully_privileged(self) -> bool:
+        """Whether everything is allowed without a word."""
+        return self.enforce.level == self.audit.level == self.warn.level == PRIVILEGED
+
+    def equivalent(self, other: Policy) -> bool:
+        """Whether both come to the same."""
+        return (
+            self.enforce.equivalent(other.enforce)
+            and self.audit.equivalent(other.audit)
+            and self.warn.equivalent(other.warn)
+        )
+
+
+def level_problem(text: object) -> str:
+    """Why this is no level; C{""} if it is one."""
+    return "" if text in LEVELS else _LEVEL_PROBLEM
+
+
+def parse_version(text: object) -> int | None:
+    """
+    The minor version that is meant; L{None} is the latest.
+
+    @raise ValueError: It is no version.
+    """
+    if text == LATEST:
+        return None
+    found = _VERSION.fullmatch(text) if isinstance(text, str) else None
+    if found is None or int(found[1]) > _MOST:
+        raise ValueError(_VERSION_PROBLEM)
+    return int(found[1])
+
+
+def stricter(one: str, other: str) -> bool:
+    """Whether a level forbids more than another."""
+    return LEVELS.index(one) > LEVELS.index(other)
+
+
+def policy_of(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[Cause]]:
+    """
+    What the labels of a namespace ask for, and what is wrong with them.
+
+    There is a policy in any case: what can not be read is taken for C{restricted} of the latest version where it would
+    be enforced, and for C{privileged} elsewhere.
+    """
+    causes: list[Cause] = []
+    enforce = _said(labels, "enforce", defaults.enforce, RESTRICTED, causes)
+    audit = _said(labels, "audit", defaults.audit, PRIVILEGED, causes)
+    warn = _said(labels, "warn", defaults.warn, PRIVILEGED, causes)
+    enforced = labels.get(_LABELS["enforce"][0])
+    if enforced in LEVELS and _LABELS["warn"][0] not in labels and stricter(enforce.level, warn.level):
+        # Who enforces is warned, too: of what is not enforced by itself, such as the templates of workloads.
+        minor = warn.minor if _LABELS["warn"][1] in labels else enforce.minor
+        warn = LevelVersion(enforce.level, minor)
+    if (enforce, audit, warn) == (defaults.enforce, defaults.audit, defaults.warn):
+        return defaults, causes
+    return Policy(enforce, audit, warn), causes
+
+
+def _said(
+    labels: Mapping[str, str], mode: str, default: LevelVersion, fallback: str, causes: list[Cause]
+) -> LevelVersion:
+    level_label, version_label, path = _LABELS[mode]
+    said = default
+    level = labels.get(level_label)
+    if level is not None:
+        problem = level_problem(level)
+        if problem:
+            causes.append(invalid(path, level, problem))
+        said = evolve(said, level=fallback if problem else level)
+    version = labels.get(version_label)
+    if version is not None:
+        try:
+            said = evolve(said, minor=parse_version(version))
+        except ValueError as problem_found:
+            causes.append(invalid(f"{path[:-1]}-version]", version, str(problem_found)))
+            said = evolve(said, minor=None)
+    return said

@@ -1,0 +1,132 @@
+"""The standards: which checks make up each level in each version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import frozen
+
+from ...api.resource import JSONObject
+from . import baseline, restricted
+from .finding import Finding, PodCheck
+from .levels import BASELINE, PRIVILEGED, LevelVersion
+
+
+@frozen
+class Check:
+    """
+    One rule through the versions.
+
+    @ivar name: Decides on the order in messages.
+    @ivar since: The forms of the rule, each with the minor version it came in.
+    @ivar replaces: The rule of C{baseline} that is not looked at where this one is.
+    """
+
+    name: str
+    since: tuple[tuple[int, PodCheck], ...]
+    replaces: str = ""
+
+    def at(self, minor: int) -> PodCheck | None:
+        """The form of the rule in a version; L{None} before there was one."""
+        found = None
+        for first, form in self.since:
+            if first <= minor:
+                found = form
+        return found
+
+
+BASELINE_CHECKS: Final = (
+    Check("appArmorProfile", ((0, baseline.apparmor_profile),)),
+    Check("capabilities_baseline", ((0, baseline.capabilities),)),
+    Check("hostNamespaces", ((0, baseline.host_namespaces),)),
+    Check("hostPathVolumes", ((0, baseline.host_path_volumes),)),
+    Check("hostPorts", ((0, baseline.host_ports),)),
+    Check("hostProbesAndHostLifecycle", ((34, baseline.host_probes),)),
+    Check("privileged", ((0, baseline.privileged),)),
+    Check("procMount", ((0, baseline.proc_mount), (35, baseline.proc_mount_35))),
+    Check("seLinuxOptions", ((0, baseline.selinux_options), (31, baseline.selinux_options_31))),
+    Check("seccompProfile_baseline", ((0, baseline.seccomp_annotations), (19, baseline.seccomp_profile))),
+    Check(
+        "sysctls",
+        (
+            (0, baseline.sysctls),
+            (27, baseline.sysctls_27),
+            (29, baseline.sysctls_29),
+            (32, baseline.sysctls_32),
+            (37, baseline.sysctls_37),
+        ),
+    ),
+    Check("windowsHostProcess", ((0, baseline.windows_host_process),)),
+)
+RESTRICTED_CHECKS: Final = (
+    Check(
+        "allowPrivilegeEscalation",
+        ((8, restricted.privilege_escalation), (25, restricted.unless_windows(restricted.privilege_escalation))),
+    ),
+    Check(
+        "capabilities_restricted",
+        ((22, restricted.capabilities), (25, restricted.unless_windows(restricted.capabilities))),
+        "capabilities_baseline",
+    ),
+    Check("procMount_restricted", ((35, baseline.proc_mount),), "procMount"),
+    Check("restrictedVolumes", ((0, restricted.volumes),), "hostPathVolumes"),
+    Check(
+        "runAsNonRoot",
+        ((0, restricted.run_as_non_root), (35, restricted.unless_user_namespace(restricted.run_as_non_root))),
+    ),
+    Check(
+        "runAsUser",
+        ((23, restricted.run_as_user), (35, restricted.unless_user_namespace(restricted.run_as_user))),
+    ),
+    Check(
+        "seccompProfile_restricted",
+        ((19, restricted.seccomp_profile), (25, restricted.unless_windows(restricted.seccomp_profile))),
+        "seccompProfile_baseline",
+    ),
+)
+
+
+class Standards:
+    """
+    The levels as one release knows them.
+
+    @param newest: The minor version of the release, for which later ones and the latest are taken.
+    """
+
+    def __init__(self, newest: int) -> None:
+        self._newest = newest
+        self._known: dict[tuple[bool, int], list[PodCheck]] = {}
+
+    def checks(self, wanted: LevelVersion) -> Sequence[PodCheck]:
+        """What is looked at, in the order in which it is told."""
+        if wanted.level == PRIVILEGED:
+            return ()
+        minor = self._newest if wanted.minor is None else min(wanted.minor, self._newest)
+        key = wanted.level == BASELINE, minor
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _checks(*key)
+        return found
+
+    def findings(self, wanted: LevelVersion, annotations: Mapping[str, str], spec: JSONObject) -> list[Finding]:
+        """All that a level has against a pod."""
+        found = [check(annotations, spec) for check in self.checks(wanted)]
+        return [one for one in found if one is not None]
+
+
+def _checks(only_baseline: bool, minor: int) -> list[PodCheck]:
+    stricter = [] if only_baseline else [check for check in RESTRICTED_CHECKS if check.at(minor)]
+    replaced = {check.replaces for check in stricter}
+    chosen = [check for check in BASELINE_CHECKS if check.name not in replaced] + stricter
+    return [form for check in chosen if (form := check.at(minor)) is not None]
+
+
+def reasons(findings: Sequence[Finding]) -> str:
+    """What is wrong with a pod, and with any other that is alike."""
+    return ", ".join(finding.reason for finding in findings)
+
+
+def details(findings: Sequence[Finding]) -> str:
+    """What is wrong with a pod, in full."""
+    return ", ".join(map(str, findings))

@@ -1,0 +1,134 @@
+"""Which taints the pods of a namespace tolerate in any case, and which they may tolerate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import orjson
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.decoding import json_type
+from ..api.errors import APIStatusError
+from ..api.resource import GroupResource, JSONObject
+from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from ..registry.qos import qos_class
+from .configurations import InvalidConfiguration, items, of_kind
+from .tolerations import implies, merge_tolerations
+
+_DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
+_ALLOWED: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+_API_VERSION: Final = "podtolerationrestriction.admission.k8s.io/v1alpha1"
+_PRESSURE: Final = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
+_FIELDS: Final = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": int}
+
+
+@implementer(IMutatingAdmission, IValidatingAdmission)
+@frozen
+class PodTolerationRestriction:
+    """
+    See kubernetes, C{plugin/pkg/admission/podtolerationrestriction/admission.go}.
+
+    @ivar default: What the pods of namespaces tolerate that say nothing themselves.
+    @ivar allowed: What these pods may tolerate; nothing said is everything.
+    """
+
+    name: ClassVar[str] = "PodTolerationRestriction"
+    resources: ClassVar[tuple[str, ...]] = ("pods",)
+    default: Sequence[JSONObject] = ()
+    allowed: Sequence[JSONObject] = ()
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> PodTolerationRestriction:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        if configuration is None:
+            return cls()
+        said = of_kind(configuration, "Configuration", (_API_VERSION,), ("default", "whitelist"))
+        found = []
+        for field in ("default", "whitelist"):
+            try:
+                found.append(_tolerations(items(said.get(field), field)))
+            except ValueError as error:
+                raise InvalidConfiguration(f"{field}: {error}") from error
+        return cls(*found)
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        """See L{IMutatingAdmission.admit}."""
+        assert attributes.object is not None
+        spec = attributes.object["spec"]
+        extra: list[JSONObject] = []
+        if attributes.operation == "CREATE":
+            own = _of_namespace(attributes, _DEFAULTS)
+            extra += self.default if own is None else own
+        if qos_class(spec) != "BestEffort":
+            extra.append(_PRESSURE)
+        if extra:
+            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or (), [dict(one) for one in extra])
+        self.validate(attributes)
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        assert attributes.object is not None
+        tolerations = attributes.object["spec"].get("tolerations")
+        if not tolerations:
+            return
+        allowed: Sequence[JSONObject] | None = _of_namespace(attributes, _ALLOWED)
+        scope = "namespace"
+        if allowed is None:
+            allowed, scope = self.allowed, "cluster"
+        if allowed and not all(any(implies(wide, one) for wide in allowed) for one in tolerations):
+            raise APIStatusError.unknown(
+                "pod tolerations (possibly merged with namespace default tolerations) conflict with its "
+                f"{scope} whitelist"
+            )
+
+
+def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSONObject] | None:
+    """
+    The tolerations in an annotation of the namespace; L{None} if there is no such annotation.
+
+    @raise APIStatusError: They can not be read (500), or there is no namespace (404).
+    """
+    namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+    if namespace is None:
+        raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
+    written = (namespace["metadata"].get("annotations") or {}).get(annotation)
+    if written is None:
+        return None
+    if not written:
+        return []
+    try:
+        return _tolerations(orjson.loads(written))
+    except ValueError as error:
+        raise APIStatusError.unknown(str(error)) from error
+
+
+def _tolerations(value: Any) -> list[JSONObject]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError(f"json: cannot unmarshal {json_type(value)} into Go value of type []v1.Toleration")
+    found: list[JSONObject] = []
+    for one in value:
+        if not isinstance(one, dict):
+            raise ValueError(f"json: cannot unmarshal {json_type(one)} into Go value of type v1.Toleration")
+        toleration: JSONObject = {}
+        for field, kind in _FIELDS.items():
+            said = one.get(field)
+            if said is None:
+                continue
+            if type(said) is not kind:
+                went = "string" if kind is str else "int64"
+                raise ValueError(
+                    f"json: cannot unmarshal {json_type(said)} into Go struct field Toleration.{field} of type {went}"
+                )
+            toleration[field] = said
+        found.append(toleration)
+    return found

@@ -1,0 +1,41 @@
+"""Tolerations of pods: what one says and another one says already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..api.resource import JSONObject
+
+
+def merge_tolerations(first: Sequence[JSONObject], second: Sequence[JSONObject]) -> list[JSONObject]:
+    """All of both, but for those that another one implies."""
+    every = [*first, *second]
+    merged: list[JSONObject] = []
+    for place, one in enumerate(every):
+        if any(implies(other, one) for other in merged):
+            continue
+        if any(other != one and implies(other, one) for other in every[place + 1 :]):
+            continue
+        merged.append(one)
+    return merged
+
+
+def implies(wide: JSONObject, narrow: JSONObject) -> bool:
+    """Whether whatever C{narrow} tolerates is tolerated by C{wide}."""
+    if wide == narrow:
+        return True
+    exists = wide.get("operator") == "Exists"
+    if (wide.get("key") or "") != (narrow.get("key") or "") and (wide.get("key") or not exists):
+        return False
+    if wide.get("effect") and wide["effect"] != narrow.get("effect"):
+        return False
+    seconds = wide.get("tolerationSeconds")
+    if wide.get("effect") == "NoExecute" and seconds is not None:
+        least = narrow.get("tolerationSeconds")
+        if least is None or least > seconds:
+            return False
+    if exists:
+        return True
+    if (wide.get("operator") or "Equal") != "Equal":
+        return False
+    return narrow.get("operator") == "Equal" and (narrow.get("value") or "") == (wide.get("value") or "")
