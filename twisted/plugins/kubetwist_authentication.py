@@ -4,5 +4,6 @@ front_proxy = AuthenticatorFactory("FrontProxy", 50, "kubetwist.authentication.f
 client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist.authentication.certificates:make")
 token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make")
 service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")
+bootstrap_tokens = AuthenticatorFactory("BootstrapTokens", 400, "kubetwist.authentication.bootstraptokens:make")
 unclaimed_tokens = AuthenticatorFactory("UnclaimedTokens", 900, "kubetwist.authentication.bearer:make_unclaimed")
 anonymous = AuthenticatorFactory("Anonymous", 1000, "kubetwist.authentication.anonymous:make")

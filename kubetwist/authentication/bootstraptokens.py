@@ -1,0 +1,129 @@
+"""
+Tokens with which nodes join a cluster: each is a secret in C{kube-system}.
+
+@see: kubernetes, C{plugin/pkg/auth/authenticator/token/bootstrap}.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from hmac import compare_digest
+from time import time
+from typing import Any, Final
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.goquote import quoted
+from ..api.resource import UserInfo
+from ..api.times import seconds_since_epoch
+from ..interfaces import IAuthenticator
+from .bearer import bearer_token
+from .union import authenticated
+
+_NAMESPACE: Final = "kube-system"
+_TYPE: Final = "bootstrap.kubernetes.io/token"
+_TOKEN: Final = re.compile(rb"([a-z0-9]{6})\.([a-z0-9]{16})")
+_USER: Final = "system:bootstrap:"
+#: Everyone who has such a token is in this group.
+_GROUP: Final = "system:bootstrappers"
+_EXTRA_GROUP: Final = r"\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z"
+_is_extra_group: Final = re.compile(_EXTRA_GROUP.replace(r"\z", r"\Z")).match
+
+
+@implementer(IAuthenticator)
+class BootstrapTokens:
+    """
+    Knows nodes that join by tokens of the form C{id.secret}.
+
+    What is no such token costs a look at its form, and a wrong one a look at one key; the log tells what is wrong.
+    """
+
+    _log = Logger()
+
+    def __init__(self, find_stores: Callable[[], Any], now: Callable[[], float] = time) -> None:
+        """
+        @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
+        @param now: Tells the time.
+        """
+        self._find_stores = find_stores
+        self._now = now
+
+    def authenticate(self, request: Any) -> UserInfo | None:
+        """@see: L{IAuthenticator.authenticate}."""
+        token = bearer_token(request)
+        if token is None:
+            return None
+        parts = _TOKEN.fullmatch(token)
+        if parts is None:
+            return None
+        token_id = parts[1].decode()
+        name = f"bootstrap-token-{token_id}"
+        secret = self._find_stores().lookup("", "secrets", _NAMESPACE, name)
+        if secret is None:
+            self._log.debug("no secret of name {name} to match a bootstrap token", name=name)
+            return None
+        problem = self._problem(secret, token_id, parts[2])
+        groups = _groups(_text(secret, "auth-extra-groups"))
+        if not problem and isinstance(groups, str):
+            problem = f"has invalid value for key auth-extra-groups: {groups}"
+        if problem:
+            self._log.info(
+                "the bootstrap secret {namespace}/{name} matching a bearer token {problem}",
+                namespace=_NAMESPACE,
+                name=name,
+                problem=problem,
+            )
+            return None
+        assert not isinstance(groups, str)
+        return authenticated(UserInfo(f"{_USER}{token_id}", groups=groups))
+
+    def _problem(self, secret: Mapping[str, Any], token_id: str, shown: bytes) -> str:
+        """Why a token is not good; C{""} when it is. No secret is told."""
+        if "deletionTimestamp" in secret["metadata"]:
+            return "is deleted and awaiting removal"
+        if secret.get("type") != _TYPE or secret.get("data") is None:
+            return f"has invalid type, expected {_TYPE}"
+        if not compare_digest(_data(secret, "token-secret"), shown):
+            return "has invalid value for key token-secret"
+        if _text(secret, "token-id") != token_id:
+            return f"has invalid value for key token-id, expected {token_id}"
+        expires = _text(secret, "expiration")
+        if expires:
+            try:
+                at = seconds_since_epoch(expires)
+            except ValueError:
+                return f"has an expiration that can not be read, {quoted(expires)}: it counts as expired"
+            if at <= self._now():
+                return f"has expired at {expires}"
+        if _text(secret, "usage-bootstrap-authentication") != "true":
+            return "is not marked usage-bootstrap-authentication=true"
+        return ""
+
+
+def _groups(extra: str) -> tuple[str, ...] | str:
+    """The groups of a token, or what is wrong with those that it wants."""
+    groups = {_GROUP}
+    for group in extra.split(",") if extra else ():
+        if not _is_extra_group(group):
+            return f"bootstrap group {quoted(group)} is invalid (must match {_EXTRA_GROUP})"
+        groups.add(group)
+    return tuple(sorted(groups))
+
+
+def _data(secret: Mapping[str, Any], key: str) -> bytes:
+    try:
+        return b64decode((secret.get("data") or {}).get(key) or "")
+    except ValueError:
+        return b""
+
+
+def _text(secret: Mapping[str, Any], key: str) -> str:
+    return _data(secret, key).decode("utf-8", "replace")
+
+
+def make(options: Any, server: Any) -> BootstrapTokens | None:
+    """As C{--enable-bootstrap-token-auth} has it."""
+    return BootstrapTokens(lambda: server.stores) if options["enable-bootstrap-token-auth"] else None
