@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from ..api.decoding import BodyError, Decoded, json_type
 from ..api.errors import APIStatusError, Cause, shown
 from ..api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ..schema.objecttype import DecodeError, ObjectType
 from ..schema.protobuf import WireError, read_envelope
+from ..storage.record import Record, without_kind
 from .conversion import convert
 
 if TYPE_CHECKING:
@@ -145,6 +148,18 @@ class Codec:
         """A stored object in this version, with C{kind} and C{apiVersion} first."""
         obj = {"kind": self.storage.kind, "apiVersion": self.storage.api_version, **obj}
         return convert(obj, self.storage, self.gvk) if self.converts else obj
+
+    def item(self, record: Record) -> bytes:
+        """A record in this version, as its own C{item} is: without kind and apiVersion. Made once, and kept with it."""
+        if not self.converts:
+            return record.item
+        views = record.views
+        if views is None:
+            views = record.views = {}
+        item: bytes | None = views.get(self.gvk)
+        if item is None:
+            item = views[self.gvk] = without_kind(self.from_storage(orjson.loads(record.item)))
+        return item
 
     def describe(self, type_name: str, field: str) -> str:
         """

@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError, named
-from ..api.resource import GroupResource, GroupVersion, GroupVersionKind
+from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
 from ..registry.codec import Codec
 from ..registry.customresources.codec import CustomCodec
 from ..registry.customresources.definition import CustomDefinition, CustomVersion
@@ -36,6 +36,7 @@ from .watching import Flusher
 from .writes import Writes
 
 if TYPE_CHECKING:
+    from ..registry.customresources.conversion import Conversion
     from ..registry.stores import Stores
     from ..schema.definitions import Definitions
     from ..server.site import KubeRequest
@@ -240,12 +241,14 @@ class CustomResources:
         reactor: IReactorTime,
         flusher: Flusher,
         *,
+        conversion_of: Callable[[JSONObject], Conversion | None] = lambda crd: None,
         min_request_timeout: float = 1800.0,
         in_thread: InThread | None = None,
     ) -> None:
         """
         @param layer: The server whose paths these are.
         @param everything: What the whole chain serves.
+        @param conversion_of: Finds what a definition says of conversion.
         """
         self.installed = installed
         self.reactor = reactor
@@ -256,6 +259,7 @@ class CustomResources:
         self._everything = everything
         self._stores = stores
         self._definitions = definitions
+        self._conversion_of = conversion_of
         self._served: dict[str, ServedResource] = {}
         self._leaves: dict[GroupVersion, CustomGroupVersion] = {}
         #: Group-versions that other servers of the chain answer: nobody gets in their way.
@@ -272,7 +276,7 @@ class CustomResources:
 
     def install(self, crd: dict[str, Any], *, terminating: bool) -> ServedResource:
         """Serve what an established definition defines; nothing changes where that is what is served."""
-        definition = CustomDefinition(crd, self._definitions)
+        definition = CustomDefinition(crd, self._definitions, self._conversion_of)
         before = self._served.get(definition.name)
         if before is not None and before.definition.same_as(definition):
             if before.terminating != terminating:

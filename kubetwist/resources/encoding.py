@@ -15,7 +15,7 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from ..storage.record import Record
+from ..storage.record import Record, without_kind
 from ..storage.watchcache import Listing
 from .negotiation import encode_yaml
 
@@ -81,16 +81,7 @@ class JSONEncoder:
 
     def item(self, record: Record) -> bytes:
         """A record without kind and apiVersion, in this version."""
-        if not self.codec.converts:
-            return record.item
-        views = record.views
-        if views is None:
-            views = record.views = {}
-        item: bytes | None = views.get(self.codec.gvk)
-        if item is None:
-            obj = self.codec.from_storage(orjson.loads(record.item))
-            item = views[self.codec.gvk] = without_kind(obj)
-        return item
+        return self.codec.item(record) if self.codec.converts else record.item
 
     def one(self, result: Result) -> bytes:
         """A single object."""
@@ -148,17 +139,6 @@ def bookmark_meta(revision: int, initial_events_end: bool) -> JSONObject:
     return meta
 
 
-def without_kind(obj: JSONObject) -> bytes:
-    """An object's JSON as records keep it: metadata first, with its resourceVersion first, no kind, no apiVersion."""
-    meta = obj.get("metadata") or {}
-    version = meta.get("resourceVersion")
-    ordered: JSONObject = {"metadata": {"resourceVersion": version, **meta} if version else meta}
-    for name, value in obj.items():
-        if name not in ("metadata", "kind", "apiVersion"):
-            ordered[name] = value
-    return orjson.dumps(ordered)
-
-
 class PartialEncoder(JSONEncoder):
     """Objects as C{PartialObjectMetadata}: nothing but their metadata."""
 
@@ -171,7 +151,7 @@ class PartialEncoder(JSONEncoder):
 
     def item(self, record: Record) -> bytes:
         """The record's metadata."""
-        return b'{"metadata":%b}' % metadata_of(record)
+        return b'{"metadata":%b}' % orjson.dumps(orjson.loads(self.codec.item(record))["metadata"])
 
     def one(self, result: Result) -> bytes:
         """A single object's metadata."""
@@ -194,11 +174,6 @@ class PartialEncoder(JSONEncoder):
             "apiVersion": self.api_version,
             "metadata": bookmark_meta(revision, initial_events_end),
         }
-
-
-def metadata_of(record: Record) -> bytes:
-    """The JSON of a record's metadata."""
-    return orjson.dumps(orjson.loads(record.item)["metadata"])
 
 
 class YAMLEncoder:

@@ -17,9 +17,9 @@ import orjson
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
-from ..storage.record import Record
+from ..storage.record import Record, without_kind
 from ..storage.watchcache import Listing
-from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta, without_kind
+from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -77,7 +77,8 @@ class TableEncoder:
             views = record.views = {}
         pieces = views.get(self._view)
         if pieces is None:
-            obj = self.plain.codec.from_storage(orjson.loads(record.item))
+            gvk = self.endpoint.gvk
+            obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(self.plain.codec.item(record))}
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
             kept = cell_pieces(self._row(obj))
             conditions = row_conditions(group, kind, obj)
@@ -116,9 +117,18 @@ class TableEncoder:
 
     def one(self, result: Result) -> bytes:
         """A single object, as a table of one row."""
-        record = result if isinstance(result, Record) else made_up_record(result)
+        record = result if isinstance(result, Record) else self._made_up(result)
         meta = b"{}" if not record.revision else b'{"resourceVersion":"%d"}' % record.revision
         return self.table(meta, [self.row(record, {}, time.time())]).joined()
+
+    def _made_up(self, obj: JSONObject) -> Record:
+        """A record for an object that is not stored: a dry run's, a subresource's."""
+        codec = self.plain.codec
+        meta = obj.get("metadata") or {}
+        key = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+        record = Record(key, int(meta.get("resourceVersion") or 0), without_kind(codec.from_storage(obj)), {}, {})
+        record.views = {codec.gvk: record.item}
+        return record
 
     def listing(self, listing: Listing, token: str) -> Body:
         """A list."""
@@ -158,13 +168,6 @@ class TableEncoder:
         line = b'{"cells":[%b],"object":%b}' % (shown, obj)
         head = b'{"resourceVersion":"%d"}' % revision
         return b'{"type":"BOOKMARK","object":%b}\n' % self.table(head, [line], with_columns=False).joined()
-
-
-def made_up_record(obj: JSONObject) -> Record:
-    """A record for an object that is not stored: a dry run's, a subresource's."""
-    meta = obj.get("metadata") or {}
-    key = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-    return Record(key, int(meta.get("resourceVersion") or 0), without_kind(obj), {}, {})
 
 
 def cell_pieces(cells: tuple[Any, ...]) -> tuple[bytes, float | None, bytes, list[tuple[float, bytes]]]:

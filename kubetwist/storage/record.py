@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import orjson
+
+from ..api.resource import JSONObject
+
 #: How the JSON of every record starts; the revision is spliced in behind it.
 ITEM_START: Final = b'{"metadata":{'
 NO_LABELS: Final[Mapping[str, str]] = {}
@@ -65,3 +69,14 @@ class Record:
     def deleted_at(self, revision: int) -> Record:
         """The record as its DELETED event shows it: this state, at the revision of the deletion."""
         return Record.from_draft(self.key, revision, Draft(self.body(), self.labels, self.fields))
+
+
+def without_kind(obj: JSONObject) -> bytes:
+    """An object's JSON as records keep it: metadata first, with its resourceVersion first, no kind, no apiVersion."""
+    meta = obj.get("metadata") or {}
+    version = meta.get("resourceVersion")
+    ordered: JSONObject = {"metadata": {"resourceVersion": version, **meta} if version else meta}
+    for name, value in obj.items():
+        if name not in ("metadata", "kind", "apiVersion"):
+            ordered[name] = value
+    return orjson.dumps(ordered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kubetwist.controllers.customresources import DefinitionController
@@ -26,7 +27,10 @@ class CustomServer(Server):
     @ivar custom: What is defined.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, conversion_of: Callable[[dict[str, Any]], Any] = lambda crd: None) -> None:
+        """
+        @param conversion_of: As L{CustomResources} takes it.
+        """
         super().__init__("customresourcedefinitions")
         store = self.stores.get("apiextensions.k8s.io", "customresourcedefinitions")
         store.strategy = CustomResourceDefinitionStrategy(definitions().struct(OBJECT_META))
@@ -38,6 +42,7 @@ class CustomServer(Server):
             definitions(),
             self.clock,
             Flusher(self.clock),
+            conversion_of=conversion_of,
             in_thread=self._in_thread,
         )
         gvk = store.gvk

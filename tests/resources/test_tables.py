@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.printers import AgeCell
 from kubetwist.resources import tables
-from kubetwist.resources.encoding import Body, list_body, metadata_of, without_kind
+from kubetwist.resources.encoding import Body, list_body
 from kubetwist.resources.tables import cell_pieces
-from kubetwist.storage.record import Draft, Record
+from kubetwist.storage.record import Draft, Record, without_kind
 from tests.resources.server import Server, config_map, events, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -196,4 +194,3 @@ class PieceTests(SynchronousTestCase):
         self.assertEqual(item, b'{"metadata":{"resourceVersion":"7","name":"a"},"spec":1}')
         record = Record.from_draft("a", 7, Draft(b'{"metadata":{"name":"a"},"spec":1}', {}, {}))
         self.assertEqual(record.item, item)
-        self.assertEqual(orjson.loads(metadata_of(record)), {"resourceVersion": "7", "name": "a"})

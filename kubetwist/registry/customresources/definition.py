@@ -16,7 +16,10 @@ from .columns import Printer
 
 if TYPE_CHECKING:
     from ...schema.definitions import Definitions
+    from .conversion import Conversion
 
+#: Opts in to conversion by the plugin of that name.
+PLUGIN_ANNOTATION = "kubetwist.dev/conversion-plugin"
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -34,6 +37,16 @@ def holds(crd: JSONObject, kind: str) -> bool:
     """Whether a condition is there and true."""
     found = condition(crd, kind)
     return found is not None and found.get("status") == "True"
+
+
+def converting_plugin(crd: JSONObject) -> str:
+    """The name of the plugin that converts; C{""} when none is asked for."""
+    return str((crd["metadata"].get("annotations") or {}).get(PLUGIN_ANNOTATION) or "")
+
+
+def converts_elsewhere(crd: JSONObject) -> bool:
+    """Whether a definition leaves conversion to somebody: a webhook, or a plugin."""
+    return (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook" or bool(converting_plugin(crd))
 
 
 class CustomVersion:
@@ -133,9 +146,15 @@ class CustomDefinition:
     @ivar crd: The whole object; not to be changed.
     @ivar versions: In the order of the definition.
     @ivar preserves: Objects keep what the schema does not have: C{spec.preserveUnknownFields}, which old ones may have.
+    @ivar conversion: Who converts between the versions; L{None} where changing the apiVersion is all there is to it.
     """
 
-    def __init__(self, crd: JSONObject, definitions: Definitions) -> None:
+    def __init__(
+        self, crd: JSONObject, definitions: Definitions, conversion_of: Callable[[JSONObject], Conversion | None]
+    ) -> None:
+        """
+        @param conversion_of: Finds what a definition says of conversion.
+        """
         spec, names = crd["spec"], crd["status"]["acceptedNames"]
         self.crd = crd
         self.definitions = definitions
@@ -151,6 +170,7 @@ class CustomDefinition:
         self.namespaced: bool = spec["scope"] == "Namespaced"
         self.preserves = bool(spec.get("preserveUnknownFields"))
         self.versions: Sequence[CustomVersion] = tuple(CustomVersion(self, one) for one in spec["versions"])
+        self.conversion = conversion_of(crd)
         self.storage_version: str = next(one["name"] for one in spec["versions"] if one.get("storage"))
 
     def same_as(self, other: CustomDefinition) -> bool:
@@ -159,6 +179,7 @@ class CustomDefinition:
             self.uid == other.uid
             and self.crd["spec"] == other.crd["spec"]
             and self.crd["status"]["acceptedNames"] == other.crd["status"]["acceptedNames"]
+            and converting_plugin(self.crd) == converting_plugin(other.crd)
         )
 
     @property

@@ -38,7 +38,17 @@ class CustomScaleStore:
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
         """See L{kubetwist.interfaces.IGetter.get}."""
-        obj = self._store.load(self._store.existing(scope, name))
+        record = self._store.existing(scope, name)
+        if self._store.prepared(record):
+            return self._shown(record)
+        return self._shown_later(record)
+
+    async def _shown_later(self, record: Record) -> JSONObject:
+        await self._store.prepare((record,))
+        return self._shown(record)
+
+    def _shown(self, record: Record) -> JSONObject:
+        obj = self._store.load(record)
         if _integer(obj, self._spec) is None:
             raise APIStatusError.internal(f'the spec replicas field "{self._spec}" does not exist')
         return self._scale(obj)
@@ -61,6 +71,12 @@ class CustomScaleStore:
             "status": status,
         }
 
+    def _admit(self, obj: JSONObject, admitted: JSONObject) -> None:
+        """Write what admission made of a scale into its object."""
+        replicas = (admitted.get("spec") or {}).get("replicas", 0)
+        if replicas != (_integer(obj, self._spec) or 0):
+            _put(obj, self._spec, replicas)
+
     def check_uid(self, scope: RequestScope, obj: JSONObject, old: JSONObject) -> None:
         """As the store's."""
         self._store.check_uid(scope, obj, old)
@@ -71,12 +87,6 @@ class CustomScaleStore:
         name: str,
         change: Callable[[JSONObject | None], JSONObject],
         options: WriteOptions,
-    def _admit(self, obj: JSONObject, admitted: JSONObject) -> None:
-        """Write what admission made of a scale into its object."""
-        replicas = (admitted.get("spec") or {}).get("replicas", 0)
-        if replicas != (_integer(obj, self._spec) or 0):
-            _put(obj, self._spec, replicas)
-
         *,
         patching: bool = False,
         creating: bool = False,

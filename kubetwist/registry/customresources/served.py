@@ -13,7 +13,8 @@ from twisted.python.failure import Failure
 from ...schema.mismatch import DecodeError
 from ...storage.record import Record
 from ...storage.watchcache import WatchCache
-from .codec import CustomCodec
+from .codec import CustomCodec, OlderRecord
+from .conversion import UnderWay
 from .definition import CustomDefinition, CustomVersion
 from .ownership import CustomVersions
 from .store import CustomStore
@@ -30,6 +31,7 @@ class ServedResource:
     @ivar terminating: The definition is being deleted: nothing may be created.
     @ivar codec: For the version that is stored.
     @ivar versions: All versions, for who owns which field.
+    @ivar under_way: Conversions of its objects that somebody waits for.
     """
 
     _log = Logger()
@@ -39,6 +41,7 @@ class ServedResource:
         self.terminating = False
         self.codec = CustomCodec(definition.version(definition.storage_version))
         self.versions = CustomVersions(definition)
+        self.under_way = UnderWay()
         self._all = stores
         self._cache: WatchCache | None = None
         self._waiting: list[Deferred[None]] = []
@@ -82,6 +85,8 @@ class ServedResource:
     def stop(self) -> None:
         """End its watches, and forget its objects."""
         self._stopped = True
+        if self.definition.conversion is not None:
+            self.definition.conversion.close()
         if self._cache is not None and not self._waiting:
             self._cache.stop()
 
@@ -106,11 +111,16 @@ class ServedResource:
         return self.store(self.definition.version(self.definition.storage_version))
 
     def record(self, key: str, value: bytes, revision: int) -> Record:
-        """A stored value as the cache keeps it: in the version that is stored now, in shape and with its defaults."""
+        """
+        A stored value as the cache keeps it: in shape and with its defaults, in the version that is stored now.
+
+        Where somebody else converts, an older one stays in its version until it is looked at.
+        """
         obj = orjson.loads(value)
         definition = self.definition
         stored = str(obj.get("apiVersion", "")).rpartition("/")[2]
-        for name in dict.fromkeys((stored, definition.storage_version)):
+        older = stored != definition.storage_version and definition.conversion is not None
+        for name in (stored,) if older else dict.fromkeys((stored, definition.storage_version)):
             try:
                 obj = definition.version(name).type.decode(obj, [])
             except KeyError:
@@ -121,4 +131,5 @@ class ServedResource:
         meta.setdefault("generation", 1)
         if definition.namespaced and not meta.get("namespace"):
             meta["namespace"] = key.partition("/")[0]
-        return Record.from_draft(key, revision, self.main.plain_draft(obj))
+        draft = self.main.draft(obj)
+        return OlderRecord(key, revision, draft, stored) if older else Record.from_draft(key, revision, draft)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -10,17 +11,27 @@ from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
 from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.record import Draft, Record
+from ...storage.watchcache import Listing
+from ..reading import begin_watch
 from ..scope import RequestScope
 from ..store import Store
-from .codec import CustomCodec
+from ..updates import UpdateRules
+from .codec import CustomCodec, stored_version
+from .ownership import ConversionNeeded
+from .sink import PreparingSink
 
 if TYPE_CHECKING:
     from .served import ServedResource
+
+#: How many conversions one write may need for finding out who owns what: two and a few more for each other version.
+OWNERS_CONVERSIONS: Final = 100
 
 
 class CustomStore(Store):
     """
     Takes and gives objects in the version of the request.
+
+    Where somebody else converts, what this gives is converted already: see L{prepare}.
 
     @ivar served: What it belongs to.
     @ivar codec: For that version.
@@ -31,8 +42,8 @@ class CustomStore(Store):
 
     def load(self, record: Record) -> JSONObject:
         """A stored object in this version."""
-        obj: JSONObject = orjson.loads(record.item)
-        return self.codec.pruned(obj) if self.codec.converts else obj
+        obj: JSONObject = orjson.loads(self.codec.item(record))
+        return obj
 
     def admitted_kind(self) -> GroupVersionKind:
         """The kind in the version of the request."""
@@ -40,13 +51,72 @@ class CustomStore(Store):
 
     async def drafted(self, obj: JSONObject) -> Draft:
         """An object ready to be written, in the stored version."""
-        if self.codec.converts:
-            obj = self.served.codec.pruned(obj)
-        return super().draft(obj)
+        codec = self.served.codec
+        if self.codec.gvk != codec.gvk:
+            if codec.conversion is not None:
+                [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
+            obj = codec.pruned(obj)
+        return self.draft(obj)
 
-    def plain_draft(self, obj: JSONObject) -> Draft:
-        """An object that is in the stored version."""
-        return super().draft(obj)
+    # --- conversion by others
+
+    def prepared(self, record: Record) -> bool:
+        """Whether a record can be looked at in this version."""
+        return self.codec.conversion is None or self.codec.has(record)
+
+    async def prepare(self, records: Iterable[Record]) -> None:
+        """See L{StoredObjects.prepare}."""
+        if self.codec.conversion is None:
+            return
+        others: list[Record] = []
+        mine: dict[str, list[Record]] = {}
+        codec = self.codec
+        under_way = self.served.under_way
+        for record in records:
+            if codec.has(record):
+                continue
+            if under_way.begun((codec.gvk.version, record)):
+                others.append(record)
+            else:
+                mine.setdefault(stored_version(record) or codec.storage.version, []).append(record)
+        try:
+            for version, chosen in mine.items():
+                await codec.convert_records(chosen, version)
+        finally:
+            under_way.done([(codec.gvk.version, record) for chosen in mine.values() for record in chosen])
+        for record in others:
+            await under_way.wait((codec.gvk.version, record))
+        if others:
+            # Whoever converted them may have failed.
+            await self.prepare(others)
+
+    async def _shown(self, result: Any) -> Any:
+        if hasattr(result, "__await__"):
+            result = await result
+        if isinstance(result, Record):
+            await self.prepare((result,))
+        elif isinstance(result, Listing):
+            await self.prepare(result.records)
+        return result
+
+    # --- what clients do
+
+    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
+        """See L{kubetwist.interfaces.IGetter.get}."""
+        result = super().get(scope, name, options)
+        return result if self.codec.conversion is None else self._shown(result)
+
+    def list(self, scope: RequestScope, options: ListOptions) -> Any:
+        """See L{kubetwist.interfaces.ILister.list}."""
+        result = super().list(scope, options)
+        return result if self.codec.conversion is None else self._shown(result)
+
+    async def watch(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
+        """See L{kubetwist.interfaces.IWatcher.watch}."""
+        if self.codec.conversion is None:
+            return await super().watch(scope, options, sink)
+        preparing = PreparingSink(sink, self.prepared, self.prepare)
+        return await preparing.begun(begin_watch(self, scope, options, preparing))
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """Make an object, unless the definition is on its way out."""
@@ -54,4 +124,39 @@ class CustomStore(Store):
             name = obj["metadata"].get("name", "")
             why = "create not allowed while custom resource definition is terminating"
             raise APIStatusError.forbidden(self.group_resource, name, why)
-        return await super().create(scope, obj, options)
+        return await self._shown(await super().create(scope, obj, options))
+
+    async def update(
+        self,
+        scope: RequestScope,
+        name: str,
+        change: Callable[[JSONObject | None], JSONObject],
+        options: WriteOptions,
+        rules: UpdateRules | None = None,
+        *,
+        patching: bool = False,
+        creating: bool = False,
+        may_create: Callable[[], Awaitable[None]] | None = None,
+    ) -> tuple[Any, bool]:
+        """See L{kubetwist.interfaces.IUpdater.update}."""
+        for _ in range(OWNERS_CONVERSIONS):
+            try:
+                result, created = await super().update(
+                    scope, name, change, options, rules, patching=patching, creating=creating, may_create=may_create
+                )
+            except ConversionNeeded as needed:
+                await self.served.versions.learn(needed)
+            else:
+                return await self._shown(result), created
+        raise APIStatusError.internal("the object's owners use too many versions of it")
+
+    async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
+        """See L{kubetwist.interfaces.IGracefulDeleter.delete}."""
+        result, gone = await super().delete(scope, name, options)
+        return await self._shown(result), gone
+
+    async def delete_collection(self, scope: RequestScope, options: DeleteOptions, selection: ListOptions) -> Listing:
+        """See L{kubetwist.interfaces.ICollectionDeleter.delete_collection}."""
+        listing = await super().delete_collection(scope, options, selection)
+        await self.prepare(listing.records)
+        return listing

@@ -1,0 +1,376 @@
+"""
+Conversion of custom resources between versions by somebody else: a webhook, or a plugin in this process.
+
+Both may have to be waited for, while stores and encoders look at objects without waiting. So objects are brought into
+a version before they are looked at (L{kubetwist.registry.customresources.store.CustomStore.prepare}), many at a time,
+and what came of it is kept with the record. Converting by changing the apiVersion alone needs none of this.
+
+@see: kubernetes, C{apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go}.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.plugin import getPlugins
+from twisted.python.failure import Failure
+
+from ...api.errors import APIStatusError, Cause
+from ...api.objectmeta import annotation_causes, label_causes
+from ...api.resource import GroupVersionKind, JSONObject
+from ...interfaces import IConversionPlugin
+from ...outgoing.clientconfig import settings_of
+from ...outgoing.errors import BadSettings, CallError, Unreachable
+from ...outgoing.refusals import check_answer
+from ...schema.gotext import go_type
+from .definition import converting_plugin
+
+if TYPE_CHECKING:
+    from ...outgoing.client import WebhookClient
+    from ...outgoing.outgoing import Outgoing
+
+#: What one call is given at most.
+BATCH_OBJECTS: Final = 500
+BATCH_BYTES: Final = 4 << 20
+#: What is read of one answer at most: room for what conversion adds.
+ANSWER_LIMIT: Final = 32 << 20
+#: Seconds that one call may take.
+TIMEOUT: Final = 30.0
+#: Seconds that a webhook's own time limit has before ours, as its error says more.
+GRACE: Final = 1.0
+#: How many objects a plugin is given at once, as it works in the reactor's thread.
+PLUGIN_BATCH: Final = 50
+REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+
+#: Takes objects of one kind and the apiVersion they are wanted in, and gives as many, in that order.
+Convert = Callable[[Sequence[JSONObject], str], Any]
+
+
+class ConversionFailed(ValueError):
+    """Somebody could not convert; the text says why, and is shown to clients."""
+
+
+class Conversion:
+    """
+    Brings objects of one definition into other versions, and does not believe all that comes back.
+
+    @ivar what: Who converts, for messages: C{"conversion webhook"}.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        what: str,
+        convert: Convert,
+        reactor: IReactorTime,
+        *,
+        together: int = BATCH_OBJECTS,
+        close: Callable[[], object] | None = None,
+    ) -> None:
+        """
+        @param convert: Raises C{ValueError} to say why not; everything else that it raises is a bug of its own.
+        @param together: How many objects it is given at once. Between them the reactor has its turn.
+        @param close: Called when nothing more is to be converted.
+        """
+        self.what = what
+        self._convert = convert
+        self._reactor = reactor
+        self._together = together
+        self._close = close
+
+    def close(self) -> None:
+        """Let go of what C{convert} needs."""
+        if self._close is not None:
+            self._close()
+
+    async def convert(self, objects: Sequence[JSONObject], gvk: GroupVersionKind) -> list[JSONObject]:
+        """
+        Convert objects, which have kind and apiVersion, are of the same one, and stay as they are.
+
+        @return: As many, in the same order.
+        @raise APIStatusError: It failed (500 without a reason, as in the reference).
+        """
+        converted: list[JSONObject] = []
+        for batch in _batches(objects, self._together):
+            if converted:
+                await deferLater(self._reactor, 0)
+            converted += await self._batch(batch, gvk)
+        return converted
+
+    async def _batch(self, objects: Sequence[JSONObject], gvk: GroupVersionKind) -> list[JSONObject]:
+        about = f"{self.what} for {objects[0]['apiVersion']}, Kind={objects[0]['kind']}"
+        try:
+            found = self._convert(objects, gvk.api_version)
+            if isinstance(found, Awaitable):
+                found = await _timed(found, self._reactor)
+        except TimeoutError:
+            raise APIStatusError.unknown(f"{about} failed: it took longer than {TIMEOUT:.0f} s") from None
+        except ValueError as error:
+            raise APIStatusError.unknown(f"{about} failed: {error}") from None
+        except Exception:
+            self._log.failure("{about} failed", about=about)
+            raise APIStatusError.unknown(f"{about} failed: it broke off; the log of the server says why") from None
+        if not isinstance(found, list) or len(found) != len(objects):
+            count = len(found) if isinstance(found, list) else 0
+            raise APIStatusError.unknown(f"{about} returned {count} objects, expected {len(objects)}")
+        what = "object" if len(objects) == 1 else "converted object"
+        return [
+            _checked(before, after, gvk, f"{about} returned invalid", f"{what} at index {index}")
+            for index, (before, after) in enumerate(zip(objects, found, strict=True))
+        ]
+
+
+async def _timed(found: Awaitable[Any], reactor: IReactorTime) -> Any:
+    """
+    What is awaited.
+
+    @raise TimeoutError: It took too long, and was cancelled.
+    """
+    waited = found if isinstance(found, Deferred) else Deferred.fromCoroutine(_awaited(found))
+    return await waited.addTimeout(TIMEOUT + GRACE, reactor, _too_late)
+
+
+async def _awaited(found: Awaitable[Any]) -> Any:
+    return await found
+
+
+def _too_late(result: Any, timeout: float) -> Any:
+    if isinstance(result, Failure) and result.check(CancelledError):
+        raise TimeoutError
+    return result
+
+
+def _batches(objects: Sequence[JSONObject], together: int) -> list[list[JSONObject]]:
+    if len(objects) == 1:
+        return [list(objects)]
+    batches: list[list[JSONObject]] = []
+    room = 0
+    for obj in objects:
+        size = len(orjson.dumps(obj))
+        if not batches or len(batches[-1]) == together or size > room:
+            batches.append([])
+            room = BATCH_BYTES
+        batches[-1].append(obj)
+        room -= size
+    return batches
+
+
+def _checked(before: JSONObject, after: Any, gvk: GroupVersionKind, about: str, which: str) -> JSONObject:
+    """A converted object with the metadata of the old one, but for labels and annotations, which may change."""
+    if not isinstance(after, dict):
+        raise APIStatusError.unknown(f"{about} {which}: {go_type(after)} is no object")
+    wanted, found = gvk.api_version, after.get("apiVersion") or ""
+    if wanted != found:
+        raise APIStatusError.unknown(
+            f"{about} {which}: invalid groupVersion (expected {wanted}, received {_shown(found)})"
+        )
+    kind = after.get("kind") or ""
+    if gvk.kind != kind:
+        raise APIStatusError.unknown(f"{about} {which}: invalid kind (expected {gvk.kind}, received {_shown(kind)})")
+    which = "object" if which.startswith("object") else which
+    meta, old = after.get("metadata"), before.get("metadata")
+    if old is None:
+        # A part of an object, for finding out who owns what.
+        return {name: value for name, value in after.items() if name != "metadata"}
+    if not isinstance(meta, dict):
+        why = "missing metadata" if meta is None else f"invalid metadata of type {go_type(meta)}"
+        raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {why} in converted object")
+    for name, said in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        if (old.get(name) or "") != (meta.get(name) or ""):
+            raise APIStatusError.unknown(
+                f"{about} {which}: must have the same {said}: {old.get(name, '')} != {_shown(meta.get(name, ''))}"
+            )
+    restored = dict(old)
+    for name, check, path in (
+        ("labels", label_causes, "metadata.labels"),
+        ("annotations", annotation_causes, "metadata.annotation"),
+    ):
+        try:
+            values = _texts(name, meta.get(name), old.get(name) or {}, check, path)
+        except ValueError as error:
+            raise APIStatusError.unknown(f"{about} metadata{_in(which)}: {error}") from None
+        if values is None:
+            restored.pop(name, None)
+        else:
+            restored[name] = values
+    return {**after, "metadata": restored}
+
+
+def _texts(name: str, values: Any, old: JSONObject, check: Callable[..., list[Cause]], path: str) -> Any:
+    """
+    Labels or annotations as they may be taken over; L{None} for none.
+
+    @raise ValueError: They are no good.
+    """
+    if values is None:
+        return None
+    if not isinstance(values, dict):
+        raise ValueError(f"invalid metadata.{name} of type {go_type(values)} in converted object")
+    for key, value in values.items():
+        if not isinstance(value, str):
+            raise ValueError(f"metadata.{name}[{key}] must be a string, but is {go_type(value)} in converted object")
+    if values != old:
+        causes = check(values, path)
+        if causes:
+            texts = [f"{cause.field}: {cause.message}" for cause in causes]
+            raise ValueError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return values
+
+
+def _in(which: str) -> str:
+    return "" if which == "object" else f" in {which.replace('converted ', '')}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+class WebhookConversion:
+    """Asks the webhook of a definition."""
+
+    def __init__(self, webhook: JSONObject, outgoing: Outgoing) -> None:
+        """
+        @param webhook: The definition's C{spec.conversion.webhook}.
+        """
+        self._config: JSONObject = webhook.get("clientConfig") or {}
+        versions = webhook.get("conversionReviewVersions") or ()
+        self._version: str = next((one for one in versions if one in REVIEW_VERSIONS), "")
+        self._outgoing = outgoing
+        self._client: WebhookClient | None = None
+
+    def close(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            self._client.close()
+
+    async def __call__(self, objects: Sequence[JSONObject], api_version: str) -> list[JSONObject]:
+        """See L{Convert}."""
+        if not self._version:
+            raise ConversionFailed("no supported conversion review versions")
+        uid = str(uuid.uuid4())
+        review_version = f"apiextensions.k8s.io/{self._version}"
+        review = {
+            "kind": "ConversionReview",
+            "apiVersion": review_version,
+            "request": {"uid": uid, "desiredAPIVersion": api_version, "objects": objects},
+            "response": {"uid": "", "convertedObjects": None, "result": {"metadata": {}}},
+        }
+        try:
+            if self._client is None:
+                settings = settings_of(self._config, self._outgoing.services)
+                self._client = self._outgoing.client(settings, limit=ANSWER_LIMIT)
+            answer = await self._client.post(orjson.dumps(review), timeout=TIMEOUT)
+            check_answer(answer)
+        except (CallError, Unreachable, BadSettings) as error:
+            raise ConversionFailed(str(error)) from None
+        except APIStatusError as error:
+            raise ConversionFailed(error.message) from None
+        try:
+            found = orjson.loads(answer.body)
+        except orjson.JSONDecodeError as error:
+            raise ConversionFailed(f"couldn't get version/kind; json parse error: {error}") from None
+        return _converted(found, review_version, uid)
+
+
+def _converted(review: Any, api_version: str, uid: str) -> list[JSONObject]:
+    """What a webhook answered."""
+    if not isinstance(review, dict):
+        raise ConversionFailed("couldn't get version/kind; json parse error: the answer is no object")
+    group, _, version = api_version.partition("/")
+    said = f"{review.get('apiVersion') or ''}, Kind={review.get('kind') or ''}"
+    if version == "v1" and said != f"{api_version}, Kind=ConversionReview":
+        raise ConversionFailed(f"expected webhook response of {group}/{version}, Kind=ConversionReview, got {said}")
+    response = review.get("response")
+    if not isinstance(response, dict):
+        raise ConversionFailed("no response provided")
+    if version == "v1" and response.get("uid", "") != uid:
+        raise ConversionFailed(f'expected response.uid="{uid}", got {orjson.dumps(response.get("uid", "")).decode()}')
+    result = response.get("result")
+    status = result.get("status") if isinstance(result, dict) else None
+    if status != "Success":
+        message = result.get("message") if isinstance(result, dict) else None
+        raise ConversionFailed(
+            str(message) if message else f"response.result.status was '{status or ''}', not 'Success'"
+        )
+    return response.get("convertedObjects") or []
+
+
+class Conversions:
+    """Finds who converts for a definition."""
+
+    def __init__(self, outgoing: Outgoing, reactor: IReactorTime, installed: Iterable[Any] | None = None) -> None:
+        """
+        @param installed: Plugins to choose from instead of the installed ones.
+        """
+        self._outgoing = outgoing
+        self._reactor = reactor
+        self._installed = installed
+
+    def __call__(self, crd: JSONObject) -> Conversion | None:
+        """Who does; L{None} where changing the apiVersion is all there is to it."""
+        conversion = crd["spec"].get("conversion") or {}
+        if conversion.get("strategy") == "Webhook":
+            webhook = WebhookConversion(conversion.get("webhook") or {}, self._outgoing)
+            return Conversion("conversion webhook", webhook, self._reactor, close=webhook.close)
+        name = converting_plugin(crd)
+        if not name:
+            return None
+        return Conversion(f'conversion plugin "{name}"', self._plugin(name, crd), self._reactor, together=PLUGIN_BATCH)
+
+    def _plugin(self, name: str, crd: JSONObject) -> Convert:
+        plugins = getPlugins(IConversionPlugin) if self._installed is None else self._installed
+        found = [one for one in plugins if one.name == name]
+        if len(found) != 1:
+            many = "two plugins of that name are" if found else "no plugin of that name is"
+            return _refusing(f"{many} installed")
+        plugin = found[0]
+
+        def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
+            # It may change what it is given.
+            return plugin.convert(orjson.loads(orjson.dumps(objects)), api_version)
+
+        return convert
+
+
+def _refusing(why: str) -> Convert:
+    def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
+        raise ConversionFailed(why)
+
+    return convert
+
+
+class UnderWay:
+    """Conversions that have begun, so that an object is converted once however many wait for it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, list[Deferred[None]]] = {}
+
+    def begun(self, key: object) -> bool:
+        """Whether somebody converts C{key} already; the caller does, from now on, if not."""
+        if key in self._waiting:
+            return True
+        self._waiting[key] = []
+        return False
+
+    async def wait(self, key: object) -> None:
+        """Until whoever converts C{key} is done, well or not."""
+        waiters = self._waiting.get(key)
+        if waiters is not None:
+            waiter: Deferred[None] = Deferred()
+            waiters.append(waiter)
+            await waiter
+
+    def done(self, keys: Sequence[object]) -> None:
+        """Whoever waits for one of C{keys} goes on."""
+        for key in keys:
+            for waiter in self._waiting.pop(key, ()):
+                waiter.callback(None)

@@ -1,0 +1,142 @@
+"""Tests for conversion by webhooks: L{kubetwist.registry.customresources.conversion}, over HTTP on this machine."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import TestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import GroupVersionKind
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.registry.customresources.conversion import Conversion, Conversions
+from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
+
+V2 = GroupVersionKind("example.com", "v2", "Kite")
+
+
+def kite(name: str, **meta: Any) -> dict[str, Any]:
+    """An object in version 1."""
+    meta = {"name": name, "namespace": "default", "uid": f"u-{name}", **meta}
+    return {"kind": "Kite", "apiVersion": "example.com/v1", "metadata": meta, "spec": {"tail": 1}}
+
+
+def honest(call: Call, **response: Any) -> dict[str, Any]:
+    """What a webhook answers that does what it is asked for."""
+    review = call.json()
+    request = review["request"]
+    converted = [{**obj, "apiVersion": request["desiredAPIVersion"], "new": True} for obj in request["objects"]]
+    answer = {"uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}, **response}
+    return {"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": answer}
+
+
+class WebhookConversionTests(TestCase):
+    """A definition with C{strategy: Webhook}."""
+
+    def setUp(self) -> Deferred[Any]:
+        """A webhook."""
+        self.answer: Any = honest
+        self.webhook = WebhookServer(reactor, lambda call: self.answer(call))
+        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.outgoing.close()))
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.webhook.stop()))
+        return Deferred.fromCoroutine(self.webhook.start())
+
+    def conversion(self, *versions: str, **config: Any) -> Conversion:
+        """What the definition's conversion is."""
+        client = {"url": f"{self.webhook.url}/convert", "caBundle": base64.b64encode(self.webhook.ca).decode()}
+        webhook = {"clientConfig": config or client, "conversionReviewVersions": versions or ("v1",)}
+        crd = {"metadata": {}, "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+        found = Conversions(self.outgoing, reactor)(crd)
+        assert found is not None
+        self.addCleanup(found.close)
+        return found
+
+    async def failure(self, conversion: Conversion | None = None) -> str:
+        """The message of a conversion that fails."""
+        error = await self.assertFailure(
+            Deferred.fromCoroutine((conversion or self.conversion()).convert([kite("a")], V2)), APIStatusError
+        )
+        self.assertEqual((error.code, error.reason), (500, ""))
+        return str(error.message)
+
+    async def test_success(self) -> None:
+        """All objects of a list go to the webhook in one call, and come back in their order."""
+        objects = [kite(f"k{number}") for number in range(20)]
+        found = await self.conversion().convert(objects, V2)
+        self.assertEqual([obj["metadata"] for obj in found], [obj["metadata"] for obj in objects])
+        self.assertTrue(all(obj["new"] and obj["apiVersion"] == "example.com/v2" for obj in found))
+        (call,) = self.webhook.calls
+        self.assertEqual((call.path, call.query["timeout"]), ("/convert", "30s"))
+        review = call.json()
+        self.assertEqual(review["apiVersion"], "apiextensions.k8s.io/v1")
+        self.assertEqual(review["request"]["desiredAPIVersion"], "example.com/v2")
+
+    async def test_batches(self) -> None:
+        """A very long list is converted in several calls, by number and by size."""
+        conversion = self.conversion()
+        await conversion.convert([kite(f"k{number}") for number in range(1001)], V2)
+        self.assertEqual([len(call.json()["request"]["objects"]) for call in self.webhook.calls], [500, 500, 1])
+        self.webhook.calls.clear()
+        large = [{**kite(f"k{number}"), "text": "x" * 1_500_000} for number in range(5)]
+        await conversion.convert(large, V2)
+        self.assertEqual([len(call.json()["request"]["objects"]) for call in self.webhook.calls], [2, 2, 1])
+
+    async def test_review_versions(self) -> None:
+        """The first version of the review that both know is spoken."""
+        await self.conversion("v7", "v1beta1", "v1").convert([kite("a")], V2)
+        self.assertEqual(self.webhook.calls[0].json()["apiVersion"], "apiextensions.k8s.io/v1beta1")
+        self.assertEqual(
+            await self.failure(self.conversion("v7")),
+            "conversion webhook for example.com/v1, Kind=Kite failed: no supported conversion review versions",
+        )
+
+    async def test_refusal(self) -> None:
+        """The webhook's own reason is shown."""
+        self.answer = lambda call: honest(call, result={"status": "Failure", "message": "no kites today"})
+        said = await self.failure()
+        self.assertEqual(said, "conversion webhook for example.com/v1, Kind=Kite failed: no kites today")
+        self.answer = lambda call: honest(call, result={})
+        self.assertIn("response.result.status was '', not 'Success'", await self.failure())
+
+    async def test_somebody_elses_answer(self) -> None:
+        """An answer to another request, of another kind, or to nothing, is not taken."""
+        self.answer = lambda call: honest(call, uid="other")
+        self.assertIn('failed: expected response.uid="', await self.failure())
+        self.answer = lambda call: {**honest(call), "kind": "AdmissionReview"}
+        self.assertIn(
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got "
+            "apiextensions.k8s.io/v1, Kind=AdmissionReview",
+            await self.failure(),
+        )
+        self.answer = lambda call: {**honest(call), "response": None}
+        self.assertIn("no response provided", await self.failure())
+
+    async def test_garbage(self) -> None:
+        """What is no JSON, an error, or a connection that breaks, is a clear failure."""
+        self.answer = lambda call: Reply(200, b"<html>", {"Content-Type": "application/json"})
+        self.assertIn("couldn't get version/kind; json parse error", await self.failure())
+        self.answer = lambda call: Reply(500, b"oops")
+        self.assertIn('an error on the server ("oops") has prevented the request from succeeding', await self.failure())
+        self.answer = lambda call: HANG_UP
+        self.assertIn(f'Post "{self.webhook.url}/convert?timeout=30s": ', await self.failure())
+        self.answer = lambda call: honest(call, convertedObjects=[1])
+        self.assertIn("returned invalid object at index 0", await self.failure())
+
+    async def test_redirect_is_not_followed(self) -> None:
+        """A webhook can not send the server elsewhere (CVE-2020-8561)."""
+        self.answer = lambda call: Reply(302, b"", {"Location": f"{self.webhook.url}/secret"})
+        self.assertIn("which is not followed", await self.failure())
+        self.assertEqual([call.path for call in self.webhook.calls], ["/convert"])
+
+    async def test_missing_service(self) -> None:
+        """A service that is not there is named as the reference names it."""
+        conversion = self.conversion(service={"name": "absent", "namespace": "ns", "path": "/convert"})
+        self.assertEqual(
+            await self.failure(conversion),
+            "conversion webhook for example.com/v1, Kind=Kite failed: Post "
+            '"https://absent.ns.svc:443/convert?timeout=30s": service "absent" not found',
+        )

@@ -1,0 +1,379 @@
+"""Custom resources in several versions between which a plugin converts, over HTTP in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from kubetwist.interfaces import IConversionPlugin
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.registry.customresources.conversion import TIMEOUT, Conversions
+from kubetwist.registry.customresources.definition import PLUGIN_ANNOTATION
+from tests.resources.customserver import DEFINITIONS, CustomServer, definition
+from tests.resources.server import JSONClient
+from tests.resources.test_customresources import events
+
+OLD = "/apis/example.com/v1/namespaces/default/kites"
+NEW = "/apis/example.com/v2/namespaces/default/kites"
+
+
+@implementer(IConversionPlugin)
+class HostAndPort:
+    """Version 1 has C{spec.address}, version 2 C{spec.host} and C{spec.port}."""
+
+    name = "host-and-port"
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, str]] = []
+        self.waiting: list[Deferred[Any]] | None = None
+
+    def convert(self, objects: list[dict[str, Any]], api_version: str) -> Any:
+        """See L{IConversionPlugin.convert}."""
+        self.calls.append((len(objects), api_version))
+        if self.waiting is None:
+            return self.converted(objects, api_version)
+        waiting: Deferred[Any] = Deferred()
+        self.waiting.append(waiting)
+        return waiting.addCallback(lambda _: self.converted(objects, api_version))
+
+    def converted(self, objects: list[dict[str, Any]], api_version: str) -> list[dict[str, Any]]:
+        """What it makes of them."""
+        for obj in objects:
+            spec = obj["spec"]
+            if api_version.endswith("/v2"):
+                host, _, port = spec.pop("address").partition(":")
+                if not port:
+                    raise ValueError(f"{obj['metadata']['name']} has no port")
+                spec["host"], spec["port"] = host, int(port)
+            else:
+                spec["address"] = f"{spec.pop('host')}:{spec.pop('port')}"
+            obj["apiVersion"] = api_version
+        return objects
+
+
+def texts(*names: str) -> dict[str, Any]:
+    """A schema whose C{spec} has these texts."""
+    return {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {name: {"type": "string"} for name in names}}},
+    }
+
+
+def two_versions(storage: str = "v1", plugin: str = "host-and-port") -> dict[str, Any]:
+    """A definition that asks for the plugin."""
+    crd = definition()
+    crd["metadata"]["annotations"] = {PLUGIN_ANNOTATION: plugin}
+    v2 = texts("host")
+    v2["properties"]["spec"]["properties"]["port"] = {"type": "integer"}
+    column = {"name": "Host", "type": "string", "jsonPath": ".spec.host"}
+    crd["spec"]["versions"] = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == storage,
+            "schema": {"openAPIV3Schema": schema},
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": [column],
+        }
+        for name, schema in (("v1", texts("address", "note")), ("v2", v2))
+    ]
+    return crd
+
+
+def old(name: str, address: str = "here:1", **meta: Any) -> dict[str, Any]:
+    """An object in version 1."""
+    return {
+        "kind": "Kite",
+        "apiVersion": "example.com/v1",
+        "metadata": {"name": name, **meta},
+        "spec": {"address": address},
+    }
+
+
+def new(name: str, host: str = "there", port: int = 2) -> dict[str, Any]:
+    """An object in version 2."""
+    return {
+        "kind": "Kite",
+        "apiVersion": "example.com/v2",
+        "metadata": {"name": name},
+        "spec": {"host": host, "port": port},
+    }
+
+
+class ConversionTests(SynchronousTestCase):
+    """Tests for L{kubetwist.registry.customresources.conversion} as clients see it."""
+
+    def setUp(self) -> None:
+        """A server that knows the plugin."""
+        self.plugin = HostAndPort()
+        outgoing = Outgoing(None, lambda namespace, name: None)
+        self.server = CustomServer()
+        self.server.custom._conversion_of = Conversions(outgoing, self.server.clock, [self.plugin])
+        self.client = self.server.client()
+
+    def define(self, **options: Any) -> None:
+        """Create the definition."""
+        self.server.define(self.client, two_versions(**options))
+
+    def ask(self, method: str, path: str, body: Any = None, client: JSONClient | None = None, **headers: str) -> Any:
+        """Send a request that succeeds; give what it answers."""
+        code, answer = (client or self.client).ask(method, path, body, **headers)
+        self.assertLess(code, 300, answer)
+        return answer
+
+    def test_interface(self) -> None:
+        """The plugin here is what the interface describes."""
+        verifyObject(IConversionPlugin, self.plugin)
+
+    def test_read(self) -> None:
+        """An object is read in the version of the path; it is converted once, however often it is read."""
+        self.define()
+        made = self.ask("POST", OLD, old("a"))
+        self.assertEqual(self.plugin.calls, [])
+        for _ in range(2):
+            found = self.ask("GET", f"{NEW}/a")
+        self.assertEqual(found["spec"], {"host": "here", "port": 1})
+        self.assertEqual(found["apiVersion"], "example.com/v2")
+        self.assertEqual({**found["metadata"]}, made["metadata"])
+        self.assertEqual(self.plugin.calls, [(1, "example.com/v2")])
+
+    def test_write(self) -> None:
+        """An object written in another version is stored, validated and answered in the right ones."""
+        self.define()
+        made = self.ask("POST", NEW, new("b"))
+        self.assertEqual(made["spec"], {"host": "there", "port": 2})
+        self.assertEqual(self.ask("GET", f"{OLD}/b")["spec"], {"address": "there:2"})
+        made["spec"]["port"] = 3
+        self.assertEqual(self.ask("PUT", f"{NEW}/b", made)["spec"], {"host": "there", "port": 3})
+        patch = {"spec": {"host": "far"}}
+        content = "application/merge-patch+json"
+        self.assertEqual(self.ask("PATCH", f"{NEW}/b", patch, Content_Type=content)["spec"], {"host": "far", "port": 3})
+        self.assertEqual(self.ask("GET", f"{OLD}/b")["spec"], {"address": "far:3"})
+        answer = self.ask("DELETE", f"{NEW}/b")
+        self.assertEqual(answer["status"], "Success")
+
+    def test_dry_run(self) -> None:
+        """A dry run shows the version of the path, and stores nothing."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        self.assertEqual(self.ask("POST", f"{NEW}?dryRun=All", new("b"))["spec"], {"host": "there", "port": 2})
+        content = "application/merge-patch+json"
+        shown = self.ask("PATCH", f"{NEW}/a?dryRun=All", {"spec": {"port": 9}}, Content_Type=content)
+        self.assertEqual(shown["spec"], {"host": "here", "port": 9})
+        self.assertEqual(self.ask("GET", f"{OLD}/a")["spec"], {"address": "here:1"})
+
+    def test_list_is_batched(self) -> None:
+        """A list is converted in few calls, and what is converted already is not again."""
+        self.define()
+        for number in range(60):
+            self.ask("POST", OLD, old(f"k{number}"))
+        self.ask("GET", f"{NEW}/k0")
+        self.plugin.calls.clear()
+        client = self.server.client()
+        client.send(f"GET {NEW} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.server.settle()
+        self.assertEqual(self.plugin.calls, [(50, "example.com/v2"), (9, "example.com/v2")])
+        body = orjson.loads(client.taken().partition(b"\r\n\r\n")[2])
+        self.assertEqual({item["spec"]["host"] for item in body["items"]}, {"here"})
+        self.assertEqual(len(body["items"]), 60)
+
+    def test_table(self) -> None:
+        """A Table's cells come from the converted object."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        table = self.ask("GET", NEW, Accept="application/json;as=Table;g=meta.k8s.io;v=v1")
+        self.assertEqual(table["rows"][0]["cells"], ["a", "here"])
+
+    def test_status(self) -> None:
+        """The status subresource converts, too."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        self.assertEqual(self.ask("GET", f"{NEW}/a/status")["spec"], {"host": "here", "port": 1})
+
+    def test_apply(self) -> None:
+        """Server-side apply in another version merges with the converted object."""
+        self.define()
+        self.ask("POST", OLD, old("a", labels={"x": "y"}))
+        applied = {**new("a"), "spec": {"port": 7}}
+        content = "application/apply-patch+yaml"
+        answer = self.ask("PATCH", f"{NEW}/a?fieldManager=me&force=true", applied, Content_Type=content)
+        self.assertEqual(answer["spec"], {"host": "here", "port": 7})
+        self.assertEqual(answer["metadata"]["labels"], {"x": "y"})
+        owners = {
+            (entry["manager"], entry["apiVersion"]): entry["fieldsV1"].get("f:spec")
+            for entry in self.ask("GET", f"{OLD}/a")["metadata"]["managedFields"]
+        }
+        self.assertEqual(owners["me", "example.com/v2"], {"f:port": {}})
+        # The port is a part of the address, which the first owner therefore lost.
+        self.assertNotIn("f:address", owners[min(set(owners) - {("me", "example.com/v2")})] or {})
+
+    def test_watch(self) -> None:
+        """Events come in order, converted, in few calls, also while one is under way."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        self.plugin.waiting = []
+        watcher = self.server.client()
+        watcher.begin(f"{NEW}?watch=1&resourceVersion=0")
+        self.server.settle()
+        self.assertEqual(watcher.taken(), b"")
+        for name in ("b", "c"):
+            self.ask("POST", OLD, old(name))
+        self.ask("DELETE", f"{OLD}/b")
+        self.plugin.waiting.pop().callback(None)
+        self.server.settle()
+        self.plugin.waiting.pop().callback(None)
+        self.server.settle()
+        found = events(watcher.taken().partition(b"\r\n\r\n")[2])
+        shown = [(one["type"], one["object"]["metadata"]["name"], one["object"]["spec"]["host"]) for one in found]
+        self.assertEqual(
+            shown,
+            [("ADDED", "a", "here"), ("ADDED", "b", "here"), ("ADDED", "c", "here"), ("DELETED", "b", "here")],
+        )
+
+    def test_failure(self) -> None:
+        """What can not be converted is a 500 that says why; a watch is told so, and ended."""
+        self.define()
+        self.ask("POST", OLD, old("a", address="nowhere"))
+        for path in (f"{NEW}/a", NEW):
+            code, status = self.client.ask("GET", path)
+            self.assertEqual(code, 500)
+            self.assertEqual(
+                status["message"],
+                'conversion plugin "host-and-port" for example.com/v1, Kind=Kite failed: a has no port',
+            )
+            self.assertNotIn("reason", status)
+        self.ask("DELETE", f"{OLD}/a")
+
+    def test_bug(self) -> None:
+        """A plugin that breaks is named, without its traceback, and logged."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        self.plugin.converted = lambda objects, api_version: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+        code, status = self.client.ask("GET", f"{NEW}/a")
+        self.assertEqual(code, 500)
+        self.assertIn('conversion plugin "host-and-port" for example.com/v1, Kind=Kite failed', status["message"])
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_nonsense(self) -> None:
+        """What comes back is not believed: its number, kind, version, and identity."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        honest = self.plugin.converted
+
+        def lie(change: Any) -> str:
+            self.plugin.converted = lambda objects, version: change(honest(objects, version))  # type: ignore[method-assign]
+            code, status = self.client.ask("GET", f"{NEW}/a")
+            self.assertEqual(code, 500)
+            return str(status["message"]).partition("Kind=Kite ")[2]
+
+        self.assertEqual(lie(lambda objects: []), "returned 0 objects, expected 1")
+        self.assertEqual(
+            lie(lambda objects: [{**objects[0], "apiVersion": "example.com/v3"}]),
+            "returned invalid object at index 0: invalid groupVersion (expected example.com/v2, "
+            "received example.com/v3)",
+        )
+        self.assertEqual(
+            lie(lambda objects: [{**objects[0], "kind": "Bird"}]),
+            "returned invalid object at index 0: invalid kind (expected Kite, received Bird)",
+        )
+        self.assertEqual(
+            lie(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "name": "b"}}]),
+            "returned invalid object: must have the same name: a != b",
+        )
+        self.assertEqual(
+            lie(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "labels": {"a": 1}}}]),
+            "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object",
+        )
+        self.assertIn(
+            "a valid label must be",
+            lie(lambda objects: [{**objects[0], "metadata": {**objects[0]["metadata"], "labels": {"a": "-"}}}]),
+        )
+        self.assertEqual(
+            lie(lambda objects: [{"kind": "Kite", "apiVersion": "example.com/v2"}]),
+            "returned invalid metadata: missing metadata in converted object",
+        )
+
+    def test_metadata_is_kept(self) -> None:
+        """Of the metadata, labels and annotations may change, and nothing else."""
+        self.define()
+        self.ask("POST", OLD, old("a", finalizers=["example.com/x"]))
+        honest = self.plugin.converted
+
+        def careless(objects: list[dict[str, Any]], version: str) -> list[dict[str, Any]]:
+            for obj in objects:
+                obj["metadata"] = {"name": "a", "namespace": "default", "uid": obj["metadata"]["uid"]}
+                obj["metadata"]["labels"] = {"new": "one"}
+            return honest(objects, version)
+
+        self.plugin.converted = careless  # type: ignore[method-assign]
+        meta = self.ask("GET", f"{NEW}/a")["metadata"]
+        self.assertEqual(meta["finalizers"], ["example.com/x"])
+        self.assertEqual(meta["labels"], {"new": "one"})
+        self.assertIn("resourceVersion", meta)
+
+    def test_hanging_plugin(self) -> None:
+        """A plugin that does not come back is given up, and whoever waits is told."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        self.plugin.waiting = []
+        client = self.server.client()
+        client.send(f"GET {NEW}/a HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.assertEqual(client.taken(), b"")
+        self.server.clock.advance(TIMEOUT + 2)
+        self.assertIn(b"failed: it took longer than 30 s", client.taken())
+
+    def test_storage_version_changes(self) -> None:
+        """Objects written before the stored version changed are converted when they are looked at, and when written."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        crd = self.ask("GET", f"{DEFINITIONS}/kites.example.com")
+        for version in crd["spec"]["versions"]:
+            version["storage"] = version["name"] == "v2"
+        self.ask("PUT", f"{DEFINITIONS}/kites.example.com", crd)
+        self.server.settle()
+        self.assertEqual(self.ask("GET", f"{OLD}/a")["spec"], {"address": "here:1"})
+        self.assertEqual(self.plugin.calls, [])
+        self.assertEqual(self.ask("GET", f"{NEW}/a")["spec"], {"host": "here", "port": 1})
+        watcher = self.server.client()
+        watcher.begin(f"{NEW}?watch=1&resourceVersion=0")
+        content = "application/merge-patch+json"
+        self.ask("PATCH", f"{OLD}/a", {"spec": {"address": "far:5"}}, Content_Type=content)
+        self.ask("POST", OLD, old("b"))
+        self.ask("DELETE", f"{NEW}/b")
+        self.server.settle()
+        found = events(watcher.taken())
+        self.assertEqual(
+            [(one["type"], one["object"]["spec"]) for one in found],
+            [
+                ("ADDED", {"host": "here", "port": 1}),
+                ("MODIFIED", {"host": "far", "port": 5}),
+                ("ADDED", {"host": "here", "port": 1}),
+                ("DELETED", {"host": "here", "port": 1}),
+            ],
+        )
+
+    def test_missing_plugin(self) -> None:
+        """A plugin that is not installed is named when it is needed, and not before."""
+        self.define(plugin="absent")
+        self.ask("POST", OLD, old("a"))
+        code, status = self.client.ask("GET", f"{NEW}/a")
+        self.assertEqual(code, 500)
+        self.assertIn('conversion plugin "absent"', status["message"])
+        self.assertIn("no plugin of that name is installed", status["message"])
+
+    def test_opt_out(self) -> None:
+        """Taking the annotation away goes back to changing the apiVersion alone."""
+        self.define()
+        self.ask("POST", OLD, old("a"))
+        content = "application/merge-patch+json"
+        away = {"metadata": {"annotations": {PLUGIN_ANNOTATION: None}}}
+        self.ask("PATCH", f"{DEFINITIONS}/kites.example.com", away, Content_Type=content)
+        self.server.settle()
+        self.assertEqual(self.ask("GET", f"{NEW}/a")["spec"], {})
+        self.assertEqual(self.plugin.calls, [])
