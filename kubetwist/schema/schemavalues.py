@@ -16,10 +16,10 @@ import orjson
 
 from ..api.errors import Cause, shown
 from ..api.goquote import quoted
+from ..api.patterns import compiled
 from ..api.resource import JSONObject
 from .formats import FORMATS, is_recognized
 from .gotext import go_text
-from .patterns import compiled
 
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
 #: of a request and an object likewise can ask for billions.

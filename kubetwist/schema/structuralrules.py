@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ..api.errors import Cause, forbidden, invalid, required
+from ..api.patterns import PatternError, compiled
 from ..api.resource import JSONObject
-from .patterns import PatternError, compiled
 
 _ROOT, _ITEM, _FIELD = range(3)
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
