@@ -67,9 +67,17 @@ class _Nanoseconds:
 
 
 class Timestamp(_Nanoseconds):
-    """A moment, in nanoseconds since 1970 in UTC."""
+    """
+    A moment, in nanoseconds since 1970 in UTC.
 
-    __slots__ = ()
+    @ivar offset: Seconds east of UTC of the text that it was read from; only its own text depends on it.
+    """
+
+    __slots__ = ("offset",)
+
+    def __init__(self, ns: int, offset: int = 0) -> None:
+        super().__init__(ns)
+        self.offset = offset
 
 
 class Duration(_Nanoseconds):
@@ -191,7 +199,7 @@ def equal(left: Value, right: Value) -> bool:
     if kind is str or other is str or left is None or right is None:
         return kind is other and bool(left == right)
     if kind in _NUMBERS:
-        return other in _NUMBERS and bool(left == right)
+        return other in _NUMBERS and _same_number(left, right)
     if isinstance(left, LISTS):
         if isinstance(left, ListValue):
             return isinstance(right, LISTS) and left.equals(right)
@@ -209,6 +217,13 @@ def equal(left: Value, right: Value) -> bool:
     if isinstance(left, OpaqueValue):
         return left.equals(right)
     return kind is other and bool(left == right)
+
+
+def _same_number(left: float, right: float) -> bool:
+    # Against a double the reference compares in doubles, which do not hold every integer.
+    if type(left) is float or type(right) is float:
+        return float(left) == float(right)
+    return left == right
 
 
 def _same_entries(left: Mapping[Value, Value], right: Mapping[Value, Value]) -> bool:
@@ -251,8 +266,10 @@ def compare(left: Value, right: Value) -> int:
     if kind in _NUMBERS:
         if other not in _NUMBERS:
             raise no_such_overload()
-        if left != left or right != right:
-            raise CelError("NaN values cannot be ordered")
+        if kind is float or other is float:
+            left, right = float(left), float(right)
+            if left != left or right != right:
+                raise CelError("NaN values cannot be ordered")
         return int(left > right) - int(left < right)
     if kind is not other:
         raise no_such_overload()

@@ -1,0 +1,454 @@
+"""Finds the type of every part of an expression and which overloads its calls may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import define, field
+
+from kubetwist.cel import types
+from kubetwist.cel.ast import (
+    Call,
+    Comprehension,
+    Entry,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    StructExpr,
+)
+from kubetwist.cel.errors import Issue
+from kubetwist.cel.functions import Overload
+from kubetwist.cel.parser import Parsed
+from kubetwist.cel.source import Source
+from kubetwist.cel.types import Kind, Type
+from kubetwist.cel.unify import (
+    Bindings,
+    all_assignable,
+    assignable,
+    display,
+    most_general,
+    substitute,
+    variables_of,
+)
+from kubetwist.cel.values import MISSING, type_of
+
+_DYNAMIC: Final = frozenset({Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM})
+
+
+@define
+class Declarations:
+    """
+    What names mean.
+
+    @ivar variables: Types of variables, by name.
+    @ivar constants: Types and values of constants.
+    @ivar types: Types that can be named.
+    @ivar find_type: What knows more types than can be listed.
+    @ivar functions: Overloads by the name of their function, in the order of their declaration.
+    @ivar container: Where unqualified names are looked for first.
+    """
+
+    variables: Mapping[str, Type]
+    constants: Mapping[str, tuple[Type, Any]]
+    types: Mapping[str, Type]
+    functions: Mapping[str, Sequence[Overload]]
+    container: str = ""
+    find_type: Callable[[str], Type | None] = lambda name: None
+    signatures: dict[str, set[str]] = field(factory=dict)
+
+    def candidates(self, name: str) -> Sequence[str]:
+        """The full names that a name may be short for, the most specific first."""
+        if name.startswith("."):
+            return (name[1:],)
+        if not self.container:
+            return (name,)
+        parts = self.container.split(".")
+        return [".".join([*parts[:count], name]) for count in range(len(parts), -1, -1)]
+
+
+@define
+class Resolved:
+    """
+    What a name stands for.
+
+    @ivar value: Of a constant or type; L{MISSING} for variables.
+    """
+
+    name: str
+    type: Type
+    value: Any = MISSING
+
+
+@define
+class Resolution:
+    """
+    What a call may reach.
+
+    @ivar function: The full name; a target that was but a part of it is none.
+    @ivar member: Whether the target is an argument.
+    """
+
+    function: str
+    overloads: list[Overload]
+    member: bool
+
+
+@define
+class Checked:
+    """
+    An expression with its types.
+
+    @ivar types: By node id.
+    @ivar names: What names and qualified names stand for, by node id.
+    @ivar calls: What calls may reach, by node id.
+    """
+
+    parsed: Parsed
+    types: dict[int, Type]
+    names: dict[int, Resolved]
+    calls: dict[int, Resolution]
+
+    @property
+    def root(self) -> Expr:
+        """The expression."""
+        return self.parsed.root
+
+
+def qualified_name(expr: Expr) -> str | None:
+    """The dotted name that an expression may be."""
+    if isinstance(expr, Ident):
+        return expr.name
+    if isinstance(expr, Select) and not expr.test_only:
+        prefix = qualified_name(expr.operand)
+        return None if prefix is None else f"{prefix}.{expr.field}"
+    return None
+
+
+class Checker:
+    """Checks one expression."""
+
+    def __init__(self, parsed: Parsed, source: Source, declarations: Declarations) -> None:
+        self.issues: list[Issue] = []
+        self._parsed = parsed
+        self._source = source
+        self._declared = declarations
+        self._types: dict[int, Type] = {}
+        self._names: dict[int, Resolved] = {}
+        self._calls: dict[int, Resolution] = {}
+        self._bindings: Bindings = {}
+        self._scopes: list[dict[str, Type]] = []
+        self._free = 0
+        self._checks: dict[type[Expr], Callable[[Any], Type]] = {
+            Literal: self._literal,
+            Ident: self._ident,
+            Select: self._select,
+            Call: self._call,
+            ListExpr: self._list,
+            MapExpr: self._map,
+            StructExpr: self._struct,
+            Comprehension: self._comprehension,
+        }
+
+    def check(self) -> Checked | None:
+        """
+        Check the expression.
+
+        @return: C{None} if there are L{issues}.
+        """
+        self._check(self._parsed.root)
+        if self.issues:
+            return None
+        bindings = self._bindings
+        found = {node: substitute(bindings, type_, free_to_dyn=True) for node, type_ in self._types.items()}
+        return Checked(self._parsed, found, self._names, self._calls)
+
+    def _report(self, node: int, message: str) -> None:
+        self.issues.append(Issue(message, *self._source.position(self._parsed.offsets.get(node, -1))))
+
+    def _undeclared(self, expr: Expr, name: str) -> Type:
+        container = self._declared.container
+        self._report(expr.id, f"undeclared reference to '{name}' (in container '{container}')")
+        return types.ERROR
+
+    def _mismatch(self, expr: Expr, expected: Type, actual: Type) -> None:
+        self._report(expr.id, f"expected type '{display(expected)}' but found '{display(actual)}'")
+
+    def _assign(self, first: Type, second: Type) -> bool:
+        bindings = assignable(self._bindings, first, second)
+        if bindings is None:
+            return False
+        self._bindings = bindings
+        return True
+
+    def _variable(self) -> Type:
+        self._free += 1
+        return types.type_parameter(f"_var{self._free - 1}")
+
+    def _check(self, expr: Expr) -> Type:
+        found = self._checks[type(expr)](expr)
+        self._types[expr.id] = found
+        return found
+
+    # Names
+
+    def _lookup(self, name: str) -> Resolved | None:
+        declared = self._declared
+        for candidate in declared.candidates(name):
+            for scope in reversed(self._scopes):
+                if candidate in scope:
+                    return Resolved(candidate, scope[candidate])
+            if candidate in declared.variables:
+                return Resolved(candidate, declared.variables[candidate])
+            if candidate in declared.constants:
+                return Resolved(candidate, *declared.constants[candidate])
+            type_ = declared.types.get(candidate) or declared.find_type(candidate)
+            if type_ is not None:
+                return Resolved(candidate, types.type_of_type(type_), type_)
+        return None
+
+    def _functions(self, name: str) -> tuple[str, Sequence[Overload]] | None:
+        for candidate in self._declared.candidates(name):
+            overloads = self._declared.functions.get(candidate)
+            if overloads is not None:
+                return candidate, overloads
+        return None
+
+    def _literal(self, expr: Literal) -> Type:
+        return type_of(expr.value)
+
+    def _ident(self, expr: Ident) -> Type:
+        resolved = self._lookup(expr.name)
+        if resolved is None:
+            return self._undeclared(expr, expr.name)
+        self._names[expr.id] = resolved
+        return resolved.type
+
+    def _select(self, expr: Select) -> Type:
+        name = qualified_name(expr)
+        if name is not None:
+            resolved = self._lookup(name)
+            if resolved is not None:
+                self._names[expr.id] = resolved
+                return resolved.type
+        found = self._field(expr, expr.operand, expr.field, optional=False)
+        return types.BOOL if expr.test_only else substitute(self._bindings, found)
+
+    def _field(self, expr: Expr, operand: Expr, name: str, optional: bool) -> Type:
+        """The type of a field of an operand, which is checked here."""
+        target = substitute(self._bindings, self._check(operand))
+        wrapped = types.is_optional(target)
+        if wrapped:
+            target = target.parameters[0]
+        found = types.DYN
+        if target.kind is Kind.MAP:
+            found = target.parameters[1]
+        elif target.kind is Kind.STRUCT:
+            found = self._declared_field(expr.id, target, name)
+        elif target.kind is Kind.TYPE_PARAM:
+            self._assign(types.DYN, target)
+        elif target.kind not in _DYNAMIC:
+            self._report(expr.id, f"type '{display(target)}' does not support field selection")
+        return types.optional_of(found) if wrapped or optional else found
+
+    def _declared_field(self, node: int, type_: Type, name: str) -> Type:
+        found = type_.fields().get(name)
+        if found is None:
+            self._report(node, f"undefined field '{name}'")
+            return types.ERROR
+        return found
+
+    # Calls
+
+    def _call(self, expr: Call) -> Type:
+        if expr.function == "_?._":
+            field_name = expr.args[1]
+            assert isinstance(field_name, Literal)
+            found = self._field(expr, expr.args[0], field_name.value, optional=True)
+            self._types[field_name.id] = types.STRING
+            return substitute(self._bindings, found)
+        arguments = [self._check(argument) for argument in expr.args]
+        if expr.target is None:
+            functions = self._functions(expr.function)
+            if functions is None:
+                return self._undeclared(expr, expr.function)
+            return self._resolve(expr, *functions, arguments, member=False)
+        prefix = qualified_name(expr.target)
+        if prefix is not None:
+            functions = self._functions(f"{prefix}.{expr.function}")
+            if functions is not None:
+                return self._resolve(expr, *functions, arguments, member=False)
+        target = self._check(expr.target)
+        functions = self._functions(expr.function)
+        if functions is None:
+            return self._undeclared(expr, expr.function)
+        return self._resolve(expr, *functions, [target, *arguments], member=True)
+
+    def _resolve(
+        self, expr: Call, name: str, overloads: Sequence[Overload], arguments: list[Type], member: bool
+    ) -> Type:
+        """Choose the overloads that fit the arguments; the first gives the type, unless others disagree."""
+        if name in ("_&&_", "_||_"):
+            return self._logical(expr, name, overloads, arguments)
+        found: list[Overload] = []
+        result: Type | None = None
+        for overload in overloads:
+            if overload.member is not member or len(overload.parameters) != len(arguments):
+                continue
+            parameters, returned = self._instance(overload)
+            bindings = all_assignable(self._bindings, arguments, parameters)
+            if bindings is None:
+                continue
+            self._bindings = bindings
+            found.append(overload)
+            candidate = substitute(bindings, returned)
+            if result is None:
+                result = candidate
+            elif result.kind is not Kind.DYN and candidate != result:
+                result = types.DYN
+        if result is None:
+            self._no_overload(expr, name, arguments, member)
+            return types.ERROR
+        self._calls[expr.id] = Resolution(name, found, member)
+        return result
+
+    def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
+        """The parameters and result of an overload, with variables of this call."""
+        signatures = self._declared.signatures
+        names = signatures.get(overload.id)
+        if names is None:
+            names = signatures[overload.id] = variables_of((*overload.parameters, overload.result))
+        if not names:
+            return overload.parameters, overload.result
+        fresh = {name: self._variable() for name in sorted(names)}
+        return (
+            tuple(substitute(fresh, parameter) for parameter in overload.parameters),
+            substitute(fresh, overload.result),
+        )
+
+    def _logical(self, expr: Call, name: str, overloads: Sequence[Overload], arguments: list[Type]) -> Type:
+        fits = True
+        for argument, type_ in zip(expr.args, arguments, strict=True):
+            if not self._assign(type_, types.BOOL):
+                self._mismatch(argument, types.BOOL, type_)
+                fits = False
+        if not fits:
+            return types.ERROR
+        self._calls[expr.id] = Resolution(name, list(overloads), False)
+        return types.BOOL
+
+    def _no_overload(self, expr: Call, name: str, arguments: list[Type], member: bool) -> None:
+        shown = [display(substitute(self._bindings, type_, free_to_dyn=True)) for type_ in arguments]
+        signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
+        self._report(expr.id, f"found no matching overload for '{name}' applied to '{signature}'")
+
+    # Aggregates
+
+    def _join(self, expr: Expr, previous: Type | None, current: Type) -> Type:
+        if previous is None:
+            return current
+        if self._assign(previous, current):
+            return most_general(previous, current)
+        self._mismatch(expr, previous, current)
+        return types.ERROR
+
+    def _unwrapped(self, expr: Expr, type_: Type) -> Type:
+        """What an optional element holds."""
+        if types.is_optional(type_):
+            return type_.parameters[0]
+        if not type_.is_dyn:
+            self._mismatch(expr, types.optional_of(type_), type_)
+        return type_
+
+    def _list(self, expr: ListExpr) -> Type:
+        joined: Type | None = None
+        for index, element in enumerate(expr.elements):
+            found = self._check(element)
+            if index in expr.optional:
+                found = self._unwrapped(element, found)
+            joined = self._join(element, joined, found)
+        return types.list_of(self._variable() if joined is None else joined)
+
+    def _map(self, expr: MapExpr) -> Type:
+        keys: Type | None = None
+        values: Type | None = None
+        for entry in expr.entries:
+            keys = self._join(entry.key, keys, self._check(entry.key))
+            values = self._join(entry.value, values, self._entry_value(entry))
+        if keys is None or values is None:
+            keys, values = self._variable(), self._variable()
+        return types.map_of(keys, values)
+
+    def _entry_value(self, entry: Entry) -> Type:
+        found = self._check(entry.value)
+        return self._unwrapped(entry.value, found) if entry.optional else found
+
+    def _struct(self, expr: StructExpr) -> Type:
+        resolved = self._lookup(expr.type_name)
+        if resolved is None:
+            return self._undeclared(expr, expr.type_name)
+        result = types.ERROR
+        if resolved.type.kind is not Kind.TYPE:
+            self._report(expr.id, f"'{resolved.type.name}' is not a type")
+        elif resolved.type.parameters[0].kind is not Kind.STRUCT:
+            self._report(expr.id, f"'{resolved.type.parameters[0].name}' is not a message type")
+        else:
+            result = resolved.type.parameters[0]
+        self._names[expr.id] = resolved
+        for entry in expr.entries:
+            found = self._check(entry.value)
+            wanted = types.ERROR
+            if result.kind is Kind.STRUCT:
+                wanted = self._declared_field(entry.id, result, entry.key)
+            if entry.optional:
+                found = self._unwrapped(entry.value, found)
+            if not self._assign(wanted, found):
+                self._report(
+                    entry.id,
+                    f"expected type of field '{entry.key}' is '{display(wanted)}' "
+                    f"but provided type is '{display(found)}'",
+                )
+        return result
+
+    # Comprehensions
+
+    def _comprehension(self, expr: Comprehension) -> Type:
+        self._check(expr.iter_range)
+        accumulated = self._check(expr.accu_init)
+        over = substitute(self._bindings, self._types[expr.iter_range.id])
+        self._scopes.append({expr.accu_var: accumulated})
+        first, second = self._iterated(expr, over)
+        scope = {expr.iter_var: first}
+        if expr.iter_var2:
+            scope[expr.iter_var2] = second
+        self._scopes.append(scope)
+        self._require(expr.condition, types.BOOL)
+        self._require(expr.step, accumulated)
+        self._scopes.pop()
+        result = self._check(expr.result)
+        self._scopes.pop()
+        return substitute(self._bindings, result)
+
+    def _require(self, expr: Expr, wanted: Type) -> None:
+        found = self._check(expr)
+        if not self._assign(wanted, found):
+            self._mismatch(expr, wanted, found)
+
+    def _iterated(self, expr: Comprehension, over: Type) -> tuple[Type, Type]:
+        """The types of the variables; of one variable only the first counts."""
+        if over.kind is Kind.LIST:
+            element = over.parameters[0]
+            return (types.INT, element) if expr.iter_var2 else (element, element)
+        if over.kind is Kind.MAP:
+            return over.parameters[0], over.parameters[1]
+        if over.kind in _DYNAMIC:
+            self._assign(types.DYN, over)
+            return types.DYN, types.DYN
+        self._report(
+            expr.iter_range.id,
+            f"expression of type '{display(over)}' cannot be range of a comprehension (must be list, map, or dynamic)",
+        )
+        return types.ERROR, types.ERROR

@@ -1,0 +1,165 @@
+"""Which types go together: assignability with variables for types, as the checker needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kubetwist.cel.types import DYN, Kind, Type
+
+Bindings = dict[str, Type]
+
+_NAMES: Final = {
+    Kind.DURATION: "duration",
+    Kind.ERROR: "!error!",
+    Kind.NULL: "null",
+    Kind.TIMESTAMP: "timestamp",
+}
+_NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP})
+_CONTAINERS: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
+_WILD: Final = frozenset({Kind.DYN, Kind.ERROR})
+_LOOSE: Final = _WILD | {Kind.TYPE_PARAM, Kind.NULL}
+
+
+def display(type_: Type) -> str:
+    """A type as errors name it."""
+    name = _NAMES.get(type_.kind)
+    if name is not None:
+        return name
+    if not type_.parameters:
+        return f"wrapper({type_.name})" if type_.nullable else type_.name
+    return f"{type_.name}({', '.join(map(display, type_.parameters))})"
+
+
+def assignable(bindings: Bindings, first: Type, second: Type) -> Bindings | None:
+    """
+    Whether a value of one type may stand where another is wanted, in either direction, as the reference sees it.
+
+    @return: The bindings that make it so, C{bindings} unchanged if none are needed; or C{None}.
+    """
+    trial = dict(bindings)
+    return trial if _assignable(trial, first, second) else None
+
+
+def all_assignable(bindings: Bindings, first: Sequence[Type], second: Sequence[Type]) -> Bindings | None:
+    """L{assignable} of each to each."""
+    if len(first) != len(second):
+        return None
+    for one, other in zip(first, second, strict=True):
+        if one.kind is not other.kind and one.kind not in _LOOSE and other.kind not in _LOOSE:
+            return None
+    trial = dict(bindings)
+    return trial if _all_assignable(trial, first, second) else None
+
+
+def _all_assignable(bindings: Bindings, first: Sequence[Type], second: Sequence[Type]) -> bool:
+    return len(first) == len(second) and all(
+        _assignable(bindings, one, other) for one, other in zip(first, second, strict=True)
+    )
+
+
+def _assignable(bindings: Bindings, first: Type, second: Type) -> bool:
+    kind, other = first.kind, second.kind
+    if other is Kind.TYPE_PARAM:
+        valid, bound = _binds(bindings, first, second)
+        if valid:
+            return True
+        if bound:
+            return False
+    if kind is Kind.TYPE_PARAM:
+        return _binds(bindings, second, first)[0]
+    if kind in _WILD or other in _WILD:
+        return True
+    if kind is Kind.NULL:
+        return _takes_null(second)
+    if other is Kind.NULL:
+        return _takes_null(first)
+    if kind is Kind.TYPE:
+        return other is Kind.TYPE
+    if kind in _CONTAINERS:
+        return (
+            kind is other
+            and first.name == second.name
+            and _all_assignable(bindings, first.parameters, second.parameters)
+        )
+    return kind is other and first.name == second.name
+
+
+def _takes_null(type_: Type) -> bool:
+    return type_.kind is Kind.NULL or type_.nullable or type_.kind in _NULLABLE
+
+
+def _binds(bindings: Bindings, type_: Type, variable: Type) -> tuple[bool, bool]:
+    """Whether a variable may stand for a type, and whether it stood for one before."""
+    if type_ == variable:
+        return True, True
+    bound = bindings.get(variable.name)
+    if bound is not None:
+        if type_ == bound:
+            return True, True
+        if _assignable(bindings, type_, bound):
+            general = most_general(type_, bound)
+            if not _occurs(bindings, variable, general):
+                bindings[variable.name] = general
+            return True, True
+        return False, True
+    if not _occurs(bindings, variable, type_):
+        bindings[variable.name] = type_
+        return True, False
+    return False, False
+
+
+def _occurs(bindings: Bindings, variable: Type, within: Type) -> bool:
+    if variable == within:
+        return True
+    if within.kind is Kind.TYPE_PARAM:
+        bound = bindings.get(within.name)
+        return bound is not None and _occurs(bindings, variable, bound)
+    return any(_occurs(bindings, variable, parameter) for parameter in within.parameters)
+
+
+def most_general(first: Type, second: Type) -> Type:
+    """The one of two types that go together which says less."""
+    return first if _at_most_as_specific(first, second) else second
+
+
+def _at_most_as_specific(first: Type, second: Type) -> bool:
+    if first.kind in (Kind.DYN, Kind.TYPE_PARAM):
+        return True
+    if second.kind in (Kind.DYN, Kind.TYPE_PARAM) or first.kind is not second.kind:
+        return False
+    if first.kind in _CONTAINERS:
+        return (
+            first.name == second.name
+            and len(first.parameters) == len(second.parameters)
+            and all(map(_at_most_as_specific, first.parameters, second.parameters))
+        )
+    return first.kind is Kind.TYPE or first == second
+
+
+def substitute(bindings: Mapping[str, Type], type_: Type, free_to_dyn: bool = False) -> Type:
+    """
+    A type with what its variables stand for.
+
+    @param free_to_dyn: Make those that stand for nothing L{DYN}.
+    """
+    if type_.kind is Kind.TYPE_PARAM:
+        bound = bindings.get(type_.name)
+        if bound is not None:
+            return substitute(bindings, bound, free_to_dyn)
+        return DYN if free_to_dyn else type_
+    if not type_.parameters:
+        return type_
+    parameters = tuple(substitute(bindings, parameter, free_to_dyn) for parameter in type_.parameters)
+    return type_ if parameters == type_.parameters else Type(type_.kind, type_.name, parameters, type_.nullable)
+
+
+def variables_of(types: Sequence[Type]) -> set[str]:
+    """The names of the variables in some types."""
+    found: set[str] = set()
+    for type_ in types:
+        if type_.kind is Kind.TYPE_PARAM:
+            found.add(type_.name)
+        else:
+            found |= variables_of(type_.parameters)
+    return found
