@@ -13,6 +13,7 @@ from ..interfaces import IAuthorizer, IStorageBackend
 from ..outgoing.outgoing import Outgoing
 from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
+from .watchedfiles import WatchedFiles
 
 
 @define(eq=False)
@@ -31,6 +32,7 @@ class ServerConfig:
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
+    @ivar files: Looks again at the files that were read at the start.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
     """
 
@@ -47,9 +49,11 @@ class ServerConfig:
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
     outgoing: Outgoing = field(init=False)
+    files: WatchedFiles = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.outgoing = Outgoing(self.reactor, self._service)
+        self.files = WatchedFiles(self.reactor)
 
     def _service(self, namespace: str, name: str) -> Any:
         return self.stores.lookup("", "services", namespace, name)

@@ -114,6 +114,7 @@ class APIServer:
         path = credentials.write_kubeconfig(self.url)
         self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
         await server.run_post_start_hooks()
+        config.files.start()
         self._started = True
         self._log.info("ready")
 
@@ -212,6 +213,8 @@ class APIServer:
         """Undo the start, however far it came."""
         port, self._port = self._port, None
         site, self._site = self._site, None
+        if self._config is not None:
+            self._config.files.stop()
         if port is not None and site is not None:
             stopped = port.stopListening()
             if stopped is not None:

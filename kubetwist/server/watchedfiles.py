@@ -1,0 +1,236 @@
+"""
+Files that are looked at again while the server runs: whoever read one at the start is told of its new content.
+
+Nothing of this happens in the reactor's thread but the telling. A file that can not be used changes nothing: what was
+read before stays, and the log says why.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import define
+
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+
+#: Seconds between two looks.
+INTERVAL: Final = 5.0
+#: Bytes of a file.
+LIMIT: Final = 16 * 1024 * 1024
+
+#: Makes something of the contents of files; raises L{ValueError} when they are bad. Called in a thread, but for once.
+Load = Callable[[Sequence[bytes]], Any]
+Stamp = tuple[Any, ...]
+
+
+@define(eq=False)
+class _Watch:
+    """
+    Files that are read together.
+
+    @ivar further: Files that those name, and that count as theirs.
+    @ivar stamp: What the file system said of all of them when they were last read.
+    @ivar digest: Of their contents at that time; of what was wrong, if they could not be read.
+    """
+
+    paths: tuple[Path, ...]
+    load: Load
+    use: Callable[[Any], None]
+    what: str
+    also: Callable[[Any], Sequence[Path]]
+    further: tuple[Path, ...] = ()
+    stamp: Stamp = ()
+    digest: bytes = b""
+
+
+@define
+class _News:
+    """What became of files that have changed: a value, or what is wrong."""
+
+    watch: _Watch
+    value: Any = None
+    error: str = ""
+    further: tuple[Path, ...] = ()
+
+
+class WatchedFiles:
+    """All files of one server."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        reactor: Any,
+        interval: float = INTERVAL,
+        in_thread: Callable[[Callable[[], Any]], Deferred[Any]] | None = None,
+    ) -> None:
+        """
+        @param in_thread: Runs a function elsewhere; L{None} for the reactor's threads.
+        """
+        self._reactor = reactor
+        self._interval = interval
+        self._in_thread = in_thread or self._in_reactors_thread
+        self._watches: list[_Watch] = []
+        self._timer: Any = None
+        self._running = False
+        self._looking = False
+
+    def watch(
+        self,
+        paths: Sequence[str | Path],
+        load: Load,
+        use: Callable[[Any], None],
+        what: str,
+        also: Callable[[Any], Sequence[Path]] = lambda value: (),
+    ) -> Any:
+        """
+        Read files now, and again whenever they change.
+
+        @param load: Makes something of their contents: now, and later in a thread.
+        @param use: Called in the reactor's thread with what C{load} made of new contents.
+        @param what: What the log calls them: a flag.
+        @param also: Names further files, by what was loaded; when those change, it is as if these had.
+        @return: What C{load} makes of them now.
+        @raise OSError: One can not be read.
+        @raise ValueError: They can not be used, as C{load} has it, or are too long.
+        """
+        watch = _Watch(tuple(map(Path, paths)), load, use, what, also)
+        watch.stamp = _stamp(watch.paths)
+        contents = [_read(path) for path in watch.paths]
+        value = load(contents)
+        watch.further = tuple(also(value))
+        watch.digest = _digest(contents, watch.further)
+        watch.stamp += _stamp(watch.further)
+        self._watches.append(watch)
+        if self._running and self._timer is None and not self._looking:
+            self._later()
+        return value
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._running = True
+        self._later()
+
+    def stop(self) -> None:
+        """Look no more. Idempotent."""
+        self._running = False
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _later(self) -> None:
+        if self._running and self._watches:
+            self._timer = self._reactor.callLater(self._interval, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        self._looking = True
+        looking = self._in_thread(self._changes)
+        looking.addCallback(self._tell)
+        looking.addErrback(lambda failure: self._log.failure("looking at files failed", failure))
+        looking.addCallback(self._looked)
+
+    def _looked(self, _: Any) -> None:
+        self._looking = False
+        self._later()
+
+    def _in_reactors_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
+        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call)
+
+    def _changes(self) -> list[_News]:
+        """What is new; in a thread."""
+        found = (_look_at(watch) for watch in list(self._watches))
+        return [news for news in found if news is not None]
+
+    def _tell(self, changes: list[_News]) -> None:
+        for news in changes:
+            watch = news.watch
+            if not self._running:
+                return
+            if not news.error:
+                watch.further = news.further
+                try:
+                    watch.use(news.value)
+                except ValueError as error:
+                    news.error = str(error)
+                except Exception:
+                    self._log.failure("using the new content of {what} failed", what=watch.what)
+                    continue
+            if news.error:
+                self._log.error(
+                    "{what}: what was read before stays in use, as the new content can not be used: {why}",
+                    what=watch.what,
+                    why=news.error,
+                )
+            else:
+                self._log.info(
+                    "{what}: new content of {paths} is in use", what=watch.what, paths=", ".join(map(str, watch.paths))
+                )
+
+
+def _look_at(watch: _Watch) -> _News | None:
+    stamp = _stamp((*watch.paths, *watch.further))
+    if stamp == watch.stamp:
+        return None
+    watch.stamp = stamp
+    try:
+        contents = [_read(path) for path in watch.paths]
+        digest = _digest(contents, watch.further)
+    except (OSError, ValueError) as error:
+        contents, digest = [], b""
+        why = f"can not read {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        digest = sha256(why.encode("utf-8", "replace")).digest()
+        if digest == watch.digest:
+            return None
+        watch.digest = digest
+        return _News(watch, error=why)
+    if digest == watch.digest:
+        return None
+    watch.digest = digest
+    try:
+        value = watch.load(contents)
+        further = tuple(watch.also(value))
+    except (OSError, ValueError) as error:
+        return _News(watch, error=str(error))
+    except RecursionError:
+        return _News(watch, error="it nests too deep")
+    if further != watch.further:
+        try:
+            watch.digest = _digest(contents, further)
+        except (OSError, ValueError) as error:
+            return _News(watch, error=str(error))
+        watch.stamp = _stamp((*watch.paths, *further))
+    return _News(watch, value, further=further)
+
+
+def _stamp(paths: Sequence[Path]) -> Stamp:
+    found: list[Any] = []
+    for path in paths:
+        try:
+            state = os.stat(path)
+        except OSError as error:
+            found.append(error.errno)
+        else:
+            found.append((state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns))
+    return tuple(found)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(LIMIT + 1)
+    if len(content) > LIMIT:
+        raise ValueError(f"{path} is longer than {LIMIT} bytes")
+    return content
+
+
+def _digest(contents: Sequence[bytes], further: Sequence[Path]) -> bytes:
+    digest = sha256()
+    for content in (*contents, *map(_read, further)):
+        digest.update(sha256(content).digest())
+    return digest.digest()

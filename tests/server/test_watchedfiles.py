@@ -1,0 +1,230 @@
+"""Tests for L{kubetwist.server.watchedfiles}."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.server.watchedfiles import INTERVAL, LIMIT, WatchedFiles
+
+
+def _upper(contents: Sequence[bytes]) -> str:
+    text = b"+".join(contents).decode()
+    if "bad" in text:
+        raise ValueError(f"{text} is bad")
+    return text.upper()
+
+
+class WatchedFilesTests(SynchronousTestCase):
+    """Files that change, with a clock of the test's, and threads that are none."""
+
+    def setUp(self) -> None:
+        """A file, and somebody who looks at it."""
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+        self.path = self.folder / "file"
+        self.clock = Clock()
+        self.told: list[Any] = []
+        self.lines: list[str] = []
+        self.files = WatchedFiles(self.clock, in_thread=lambda call: maybeDeferred(call))
+        self.files._log = self  # type: ignore[assignment]
+        self.files.start()
+        self.addCleanup(self.files.stop)
+
+    def error(self, text: str, **fields: Any) -> None:
+        """A line of the log."""
+        self.lines.append(text.format(**fields))
+
+    def info(self, text: str, **fields: Any) -> None:
+        """Nothing is wrong."""
+
+    def failure(self, text: str, failure: Any = None, **fields: Any) -> None:
+        """A bug."""
+        raise AssertionError((text, fields, failure))
+
+    def write(self, content: str, path: Path | None = None) -> None:
+        """Replace a file, as those who mount secrets do."""
+        path = path or self.path
+        new = path.with_suffix(".new")
+        new.write_text(content)
+        os.replace(new, path)
+
+    def watch(self, **others: Any) -> Any:
+        """Begin to watch the file."""
+        return self.files.watch([self.path], _upper, self.told.append, "--flag", **others)
+
+    def look(self) -> None:
+        """Let the time pass until the next look."""
+        self.clock.advance(INTERVAL)
+
+    def test_first(self) -> None:
+        """What is there at the start is returned, and is no news."""
+        self.write("one")
+        self.assertEqual(self.watch(), "ONE")
+        self.look()
+        self.assertEqual(self.told, [])
+
+    def test_change(self) -> None:
+        """New content is told of once."""
+        self.write("one")
+        self.watch()
+        self.write("two")
+        self.look()
+        self.look()
+        self.assertEqual(self.told, ["TWO"])
+
+    def test_in_place(self) -> None:
+        """A file that is written anew without being replaced is seen, too; one that is touched is no news."""
+        self.write("one")
+        self.watch()
+        self.path.write_text("four")
+        self.look()
+        os.utime(self.path, (1, 1))
+        self.look()
+        self.assertEqual(self.told, ["FOUR"])
+
+    def test_bad_file(self) -> None:
+        """A bad new file is not told of, and the log says why, once."""
+        self.write("one")
+        self.watch()
+        self.write("bad")
+        self.look()
+        self.look()
+        self.assertEqual(self.told, [])
+        self.assertEqual(
+            self.lines,
+            ["--flag: what was read before stays in use, as the new content can not be used: bad is bad"],
+        )
+        self.write("three")
+        self.look()
+        self.assertEqual(self.told, ["THREE"])
+
+    def test_refused(self) -> None:
+        """Whoever uses the content may refuse it as well."""
+
+        def use(value: Any) -> None:
+            raise ValueError("not with me")
+
+        self.write("one")
+        self.files.watch([self.path], _upper, use, "--flag")
+        self.write("two")
+        self.look()
+        self.assertTrue(self.lines[0].endswith(": not with me"), self.lines)
+
+    def test_missing_file(self) -> None:
+        """A file that is gone changes nothing; the log says so once, and its return is seen."""
+        self.write("one")
+        self.watch()
+        self.path.unlink()
+        for _ in range(3):
+            self.look()
+        self.assertEqual((len(self.lines), self.told), (1, []))
+        self.assertIn("No such file or directory", self.lines[0])
+        self.write("two")
+        self.look()
+        self.assertEqual(self.told, ["TWO"])
+
+    def test_too_long(self) -> None:
+        """A file without end is refused."""
+        self.write("one")
+        self.watch()
+        with self.path.open("wb") as file:
+            file.truncate(LIMIT + 1)
+        self.look()
+        self.assertIn(f"longer than {LIMIT} bytes", self.lines[0])
+
+    def test_start(self) -> None:
+        """At the start all that is wrong is raised."""
+        self.assertRaises(FileNotFoundError, self.watch)
+        self.write("bad")
+        self.assertRaises(ValueError, self.watch)
+
+    def test_several_files(self) -> None:
+        """Files that belong together are read together."""
+        other = self.folder / "other"
+        self.write("a")
+        self.write("b", other)
+        both = self.files.watch([self.path, other], _upper, self.told.append, "--flag")
+        self.write("c", other)
+        self.look()
+        self.assertEqual((both, self.told), ("A+B", ["A+C"]))
+
+    def test_named_files(self) -> None:
+        """A change of a file that a watched file names counts as one of the file itself; so does another name."""
+        inner, second = self.folder / "inner", self.folder / "second"
+        self.write("x", inner)
+        self.write("y", second)
+        self.write("inner")
+        self.watch(also=lambda value: [self.folder / value.lower()])
+        self.write("z", inner)
+        self.look()
+        self.assertEqual(self.told, ["INNER"])
+        self.write("second")
+        self.look()
+        self.look()
+        self.assertEqual(self.told, ["INNER", "SECOND"])
+        self.write("q", second)
+        self.look()
+        self.assertEqual(self.told, ["INNER", "SECOND", "SECOND"])
+
+    def test_stop(self) -> None:
+        """After the end nobody is told anything, even if a look was under way."""
+        pending: list[Callable[[], Any]] = []
+        waiting: Deferred[Any] = Deferred()
+
+        def in_thread(call: Callable[[], Any]) -> Deferred[Any]:
+            pending.append(call)
+            return waiting
+
+        files = WatchedFiles(self.clock, in_thread=in_thread)
+        self.write("one")
+        files.watch([self.path], _upper, self.told.append, "--flag")
+        files.start()
+        self.write("two")
+        self.look()
+        files.stop()
+        waiting.callback(pending[0]())
+        self.look()
+        self.assertEqual((self.told, len(pending)), ([], 1))
+
+    def test_nothing_to_watch(self) -> None:
+        """Without files nothing is ever looked at."""
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class ThreadTests(TestCase):
+    """Files that change, looked at by a thread."""
+
+    async def test_threads(self) -> None:
+        """Files are read by another thread, and told of in the reactor's."""
+        import threading
+
+        from twisted.internet import reactor
+
+        path = Path(self.mktemp())
+        path.write_text("one")
+        threads = []
+        told: Deferred[Any] = Deferred()
+
+        def load(contents: Sequence[bytes]) -> bytes:
+            threads.append(threading.get_ident())
+            return contents[0]
+
+        def use(value: bytes) -> None:
+            threads.append(threading.get_ident())
+            told.callback(value)
+
+        files = WatchedFiles(reactor, 0.01)
+        files.watch([path], load, use, "--flag")
+        path.write_text("four")
+        files.start()
+        self.addCleanup(files.stop)
+        self.assertEqual(await told, b"four")
+        here = threading.get_ident()
+        self.assertEqual([thread == here for thread in threads], [True, False, True])
