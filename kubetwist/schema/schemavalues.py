@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ..api.errors import Cause, shown
+from ..api.formats import FORMATS, is_recognized
 from ..api.goquote import quoted
 from ..api.patterns import compiled
 from ..api.resource import JSONObject
-from .formats import FORMATS, is_recognized
 from .gotext import go_text
 
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits

@@ -15,10 +15,10 @@ from typing import Any, Final
 import orjson
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.formats import is_recognized
 from ...api.goquote import is_print
 from ...api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ...api.resource import JSONObject
-from ...schema.formats import is_recognized
 from ...schema.nodes import StructNode
 from ...schema.structuralrules import everywhere, structural_causes, unsupported
 from ..apiapproval import approval_causes

@@ -15,7 +15,7 @@ from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 from urllib.parse import urlsplit
 
-from ..api.durations import parse_duration
+from .durations import parse_duration
 
 Check = Callable[[str], bool]
 

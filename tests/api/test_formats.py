@@ -1,10 +1,10 @@
-"""Tests for L{kubetwist.schema.formats}."""
+"""Tests for L{kubetwist.api.formats}."""
 
 from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.formats import FORMATS, is_recognized
+from kubetwist.api.formats import FORMATS, is_recognized
 
 EXAMPLES = {
     "datetime": (
