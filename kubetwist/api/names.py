@@ -27,6 +27,7 @@ ENV_VAR_NAME: Final = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 HTTP_HEADER_NAME: Final = "[-A-Za-z0-9]+"
 PERCENT: Final = "[0-9]+%"
+HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 _dns1123_label = re.compile(DNS1123_LABEL).fullmatch
 _dns1123_subdomain = re.compile(DNS1123_SUBDOMAIN).fullmatch
@@ -38,6 +39,7 @@ _config_map_key = re.compile(CONFIG_MAP_KEY).fullmatch
 _env_var_name = re.compile(ENV_VAR_NAME).fullmatch
 _c_identifier = re.compile(C_IDENTIFIER).fullmatch
 _http_header_name = re.compile(HTTP_HEADER_NAME).fullmatch
+_http_path = re.compile(HTTP_PATH).fullmatch
 _percent = re.compile(PERCENT).fullmatch
 _port_name = re.compile("[-a-z0-9]+").fullmatch
 _letter = re.compile("[a-z]").search
@@ -173,6 +175,24 @@ def fully_qualified_name_problems(name: str, parts: int = 3) -> list[str]:
         word = {2: "two", 3: "three"}[parts]
         return [f"should be a domain with at least {word} segments separated by dots"]
     return []
+
+
+def domain_prefixed_path_problems(path: str) -> list[tuple[str, str]]:
+    """
+    Keys such as C{acme.io/foo}, which begin with a domain.
+
+    @return: What is wrong, each with the part that it is about; the text of an empty one is C{""}, for the cause
+        C{FieldValueRequired}.
+    """
+    if not path:
+        return [("", "")]
+    domain, _, rest = path.partition("/")
+    if not domain or not rest:
+        return [(path, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    problems = [(domain, text) for text in is_dns1123_subdomain_problems(domain)]
+    if not _http_path(rest):
+        problems.append((rest, regex_problem("Invalid path", HTTP_PATH)))
+    return problems
 
 
 def qualified_name_problems(name: str) -> list[str]:

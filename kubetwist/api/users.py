@@ -45,6 +45,14 @@ def split_service_account(user: str) -> tuple[str, str] | None:
     return namespace, name
 
 
+def split_node(user: str) -> str | None:
+    """The name of a node, of its kubelet's name as a user; L{None} when that is no such name."""
+    if not user.startswith(_NODE):
+        return None
+    name = user.removeprefix(_NODE)
+    return None if is_dns1123_subdomain_problems(name) else name
+
+
 def node_of(user: UserInfo) -> str | None:
     """The node that a user is the kubelet of, C{""} when it does not say which; L{None} for everyone else."""
     if user.name.startswith(_NODE) and NODES in user.groups:

@@ -1,47 +1,50 @@
 """
 Acting as somebody else, by those who may.
 
-@see: kubernetes, C{apiserver/pkg/endpoints/filters/impersonation.go}.
+@see: kubernetes, C{apiserver/pkg/endpoints/filters/impersonation}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 
-from ..api.authorization import AuthorizerAttributes, Decision
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
+from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
 from ..api.resource import UserInfo
-from ..api.users import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, service_account_groups, split_service_account
 from ..interfaces import IAuthorizer
-from .authorization import forbid
+from .authorization import attributes_of, forbid
+from .impersonationmodes import Modes, Refused
 
 if TYPE_CHECKING:
     from ..server.site import Handler, KubeRequest
 
-_PREFIX: Final = b"impersonate-"
+#: What such headers begin with; gateways may make the second of the first, and others the first of the second.
+_PREFIXES: Final = (b"impersonate-", b"impersonate_")
 _USER: Final = b"impersonate-user"
 _UID: Final = b"impersonate-uid"
 _GROUP: Final = b"impersonate-group"
 _EXTRA: Final = b"impersonate-extra-"
-_AUTHENTICATION: Final = "authentication.k8s.io"
+_EXACT: Final = frozenset((_USER, _UID, _GROUP))
 
 
-def with_impersonation(handler: Handler, authorizer: IAuthorizer) -> Handler:
+def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: bool) -> Handler:
     """
     Take the request for that of whom its C{Impersonate-} headers name, if its sender may impersonate all that they say.
 
-    Answer 400 to headers that name no user or more than one, 403 to who may not.
+    Answer 400 to headers that name no user or can be read in several ways, 403 to who may not. Those behind this find
+    the other in C{request.user} and the sender in C{request.impersonator}, and no such headers.
+
+    @param constrained: Whether there are modes in which the sender may not do everything as somebody else.
     """
+    modes = Modes(authorizer, constrained)
 
     def impersonation(request: KubeRequest) -> None:
         for name in request.fields:
-            if name.startswith(_PREFIX):
+            if name.startswith(_PREFIXES):
                 break
         else:
             handler(request)
@@ -58,17 +61,17 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer) -> Handler:
             Deferred.fromCoroutine(_impersonate(request, wanted)).addErrback(request.crashed)
 
     async def _impersonate(request: KubeRequest, wanted: UserInfo) -> None:
-        assert request.user is not None, "authentication comes before impersonation"
-        for question in questions(request.user, wanted):
-            verdict: Any = authorizer.authorize(question)
-            if isinstance(verdict, Deferred):
-                verdict = await verdict
-            if request.finished or request._disconnected:
-                return
-            if verdict.decision is not Decision.ALLOW:
-                forbid(request, question, verdict)
-                return
-        request.user = completed(wanted)
+        try:
+            found = await modes.find(attributes_of(request), wanted)
+        except Refused as refused:
+            if not (request.finished or request._disconnected):
+                forbid(request, refused.question, refused.verdict)
+            return
+        if request.finished or request._disconnected:
+            return
+        request.impersonator, request.user = request.user, found.user
+        request.impersonation_constraint = found.constraint
+        request.fields = {name: values for name, values in request.fields.items() if not name.startswith(_PREFIXES)}
         handler(request)
 
     return impersonation
@@ -79,55 +82,25 @@ def wanted_user(fields: Mapping[bytes, Sequence[bytes]]) -> UserInfo | None:
     Whom headers name; L{None} when it is nobody.
 
     @param fields: The header, by names in lower case.
-    @raise APIStatusError: They say something of a user whom they do not name, or name several (400).
+    @raise APIStatusError: They say something of a user whom they do not name, or can be read in several ways: of two
+        names the first would count in the reference, and the last for a proxy that had a look at them before (400).
     """
     extra: dict[str, tuple[str, ...]] = {}
-    for field, values in fields.items():
-        if field.startswith(_EXTRA):
-            key = unquote(_text(field[len(_EXTRA) :]))
-            extra[key] = (*extra.get(key, ()), *map(_text, values))
-    for field in (_USER, _UID):
-        # The first would count in the reference, and the last for a proxy that had a look at them before.
-        if len(fields.get(field, ())) > 1:
-            raise APIStatusError.bad_request(f"the header {field.decode().title()} is repeated")
-    name, uid = (_text(fields.get(field, (b"",))[0]) for field in (_USER, _UID))
-    user = UserInfo(name, uid, tuple(map(_text, fields.get(_GROUP, ()))), extra)
-    if name:
+    try:
+        check_names(fields, _EXACT, (_EXTRA,))
+        for field, values in fields.items():
+            if field.startswith(_EXTRA):
+                key = extra_key(field, _EXTRA)
+                extra[key] = (*extra.get(key, ()), *(text(field, value) for value in values))
+        groups = tuple(text(_GROUP, value) for value in fields.get(_GROUP, ()))
+        user = UserInfo(single(fields, _USER), single(fields, _UID), groups, extra)
+    except OddHeader as error:
+        raise APIStatusError.bad_request(str(error)) from error
+    if user.name:
         return user
-    if uid or user.groups or extra:
+    if user.uid or user.groups or extra:
         raise APIStatusError.bad_request(f"requested {_in_go(user)} without impersonating a user name")
     return None
-
-
-def questions(requester: UserInfo, wanted: UserInfo) -> Iterator[AuthorizerAttributes]:
-    """What C{requester} must be allowed, to act as C{wanted}."""
-    ask = partial(AuthorizerAttributes, requester, "impersonate", version="v1")
-    account = split_service_account(wanted.name)
-    if account is None:
-        yield ask(resource="users", name=wanted.name)
-    else:
-        yield ask(resource="serviceaccounts", name=account[1], namespace=account[0])
-    for group in wanted.groups:
-        yield ask(resource="groups", name=group)
-    for key, values in wanted.extra.items():
-        for value in values:
-            yield ask(group=_AUTHENTICATION, resource="userextras", subresource=key, name=value)
-    if wanted.uid:
-        yield ask(group=_AUTHENTICATION, resource="uids", name=wanted.uid)
-
-
-def completed(wanted: UserInfo) -> UserInfo:
-    """The user with the groups that it is in without anybody saying so."""
-    groups = wanted.groups
-    account = split_service_account(wanted.name)
-    if account is not None and not groups:
-        groups = service_account_groups(account[0])
-    if wanted.name == ANONYMOUS:
-        if UNAUTHENTICATED not in groups:
-            groups = (*groups, UNAUTHENTICATED)
-    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
-        groups = (*groups, AUTHENTICATED)
-    return UserInfo(wanted.name, wanted.uid, groups, wanted.extra)
 
 
 def _in_go(user: UserInfo) -> str:
@@ -139,7 +112,3 @@ def _in_go(user: UserInfo) -> str:
 
 def _listed(values: Sequence[str]) -> str:
     return "{" + ", ".join(map(quoted, values)) + "}"
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")

@@ -32,15 +32,17 @@ def with_filters(
     authorizer: IAuthorizer,
     request_timeout: float = 60.0,
     proxy_headers: ProxyHeaders | None = None,
+    constrained_impersonation: bool = True,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
 
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
+    @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
     """
     handler = with_authorization(handler, authorizer)
-    handler = with_impersonation(handler, authorizer)
+    handler = with_impersonation(handler, authorizer, constrained_impersonation)
     handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
     handler = with_deadline(handler, reactor, request_timeout)
     handler = with_cache_control(handler)

@@ -82,6 +82,12 @@ class ServerConfig:
         """Where authenticating proxies say whom they speak for."""
         return ProxyHeaders.of(self.options)
 
+    @property
+    def constrained_impersonation(self) -> bool:
+        """Whether one may be allowed to do only some things as somebody else, as from 1.36 on."""
+        minor = int(self.kubernetes_version.partition(".")[2])
+        return self.options["feature-gates"].get("ConstrainedImpersonation", minor >= 36)  # type: ignore[no-any-return]
+
     def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> Any:
         """
         Whose token this is.

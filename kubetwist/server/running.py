@@ -104,6 +104,7 @@ class APIServer:
             authorizer=config.authorizer,
             request_timeout=options["request-timeout"],
             proxy_headers=config.proxy_headers,
+            constrained_impersonation=config.constrained_impersonation,
         )
         await backend.open()
         self._opened = True

@@ -48,7 +48,10 @@ class KubeRequest(Request):
     One request.
 
     @ivar info: What it is about; set by the request info filter.
-    @ivar user: Who sends it; set by the authentication filter, L{None} before.
+    @ivar user: Who sends it, or whom its sender acts as; set by the authentication filter, L{None} before.
+    @ivar impersonator: Who really sends it, when that is somebody else than C{user}.
+    @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
+        which allows to do everything.
     @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
     @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
@@ -58,6 +61,8 @@ class KubeRequest(Request):
     defaultContentType = None
     info: RequestInfo
     user: UserInfo | None = None  # type: ignore[assignment]
+    impersonator: UserInfo | None = None
+    impersonation_constraint = ""
     audit_id = ""
     deadline: float | None = None
     cache_control = b""

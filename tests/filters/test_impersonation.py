@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 
-from twisted.internet.defer import succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import UserInfo
 from kubetwist.api.users import split_service_account
-from kubetwist.filters.impersonation import completed, questions, wanted_user
+from kubetwist.filters.authorization import forbidden
+from kubetwist.filters.impersonation import wanted_user
+from kubetwist.filters.impersonationmodes import Impersonated, Modes, Refused, completed, constrained_modes, questions
 from kubetwist.server.site import KubeRequest
 
 from ..server.harness import Answer, Client, Everyone, filtered_site
@@ -61,6 +63,19 @@ class WantedTests(SynchronousTestCase):
             fields = {b"impersonate-user": [b"a"], field: [b"a", b"b"]}
             self.assertEqual(self.assertRaises(APIStatusError, wanted_user, fields).code, 400)
 
+    def test_odd(self) -> None:
+        """So is what others may take for such a header, and what is no text."""
+        for field, value, why in (
+            (b"impersonate_user", b"root", "can be taken for Impersonate-User"),
+            (b"impersonate_extra-k", b"v", "can be taken for Impersonate-Extra-K"),
+            (b"impersonate-group", b"a\x01", "has control characters"),
+            (b"impersonate-extra-k", b"\xff", "is not UTF-8"),
+            (b"impersonate-extra-%ff", b"x", "is not UTF-8"),
+        ):
+            error = self.assertRaises(APIStatusError, wanted_user, {b"impersonate-user": [b"a"], field: [value]})
+            self.assertEqual(error.code, 400)
+            self.assertIn(why, error.message)
+
 
 class CompletedTests(SynchronousTestCase):
     """Tests for L{completed}: the groups that go without saying."""
@@ -105,11 +120,11 @@ class QuestionTests(SynchronousTestCase):
             found,
             [
                 ("", "users", "", "dave"),
+                (authentication, "uids", "", "u"),
                 ("", "groups", "", "a"),
                 ("", "groups", "", "b"),
                 (authentication, "userextras", "k", "v"),
                 (authentication, "userextras", "k", "w"),
-                (authentication, "uids", "", "u"),
             ],
         )
         for ask in questions(BOSS, wanted):
@@ -119,6 +134,179 @@ class QuestionTests(SynchronousTestCase):
         """An account is asked about where it is."""
         (ask,) = questions(BOSS, UserInfo("system:serviceaccount:ns:robot"))
         self.assertEqual((ask.resource, ask.namespace, ask.name), ("serviceaccounts", "ns", "robot"))
+
+
+class ModeTests(SynchronousTestCase):
+    """Tests for L{Modes}; the test case is the authorizer."""
+
+    name = "Rules"
+    robot = UserInfo(
+        "system:serviceaccount:ns:agent",
+        groups=("system:authenticated",),
+        extra={"authentication.kubernetes.io/node-name": ("n1",), "authentication.kubernetes.io/pod-name": ("p",)},
+    )
+
+    def setUp(self) -> None:
+        """Nothing is allowed."""
+        self.asked: list[AuthorizerAttributes] = []
+        self.allowed: set[tuple[str, str, str]] = set()
+        self.modes = Modes(self, True)
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """What is allowed, by verb, resource and name; no name stands for all."""
+        self.asked.append(attributes)
+        verb, resource = attributes.verb, attributes.resource
+        allowed = {(verb, resource, attributes.name), (verb, resource, "")} & self.allowed
+        return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION)
+
+    def find(self, wanted: UserInfo, by: UserInfo = BOSS) -> Impersonated:
+        """Who lists pods as somebody else."""
+        attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
+        return self.successResultOf(Deferred.fromCoroutine(self.modes.find(attributes, wanted)))  # type: ignore[no-any-return]
+
+    def refused(self, wanted: UserInfo, by: UserInfo = BOSS) -> str:
+        """Why nobody does."""
+        attributes = AuthorizerAttributes(by, "list", version="v1", resource="pods", namespace="ns")
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.modes.find(attributes, wanted)), Refused)
+        refused = failure.value
+        assert isinstance(refused, Refused)
+        return forbidden(refused.question, refused.verdict.reason).message
+
+    def test_constrained(self) -> None:
+        """Who may list pods as dave may only do that as him."""
+        self.allowed = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "dave")}
+        found = self.find(UserInfo("dave"))
+        self.assertEqual(
+            found, Impersonated(UserInfo("dave", groups=("system:authenticated",)), "impersonate:user-info")
+        )
+        self.assertEqual(
+            [(ask.verb, ask.group, ask.resource, ask.namespace, ask.name) for ask in self.asked],
+            [
+                ("impersonate-on:user-info:list", "", "pods", "ns", ""),
+                ("impersonate:user-info", "authentication.k8s.io", "users", "", "dave"),
+            ],
+        )
+
+    def test_refused(self) -> None:
+        """A refusal tells what was asked first, and all ways were tried."""
+        text = 'User "boss" cannot impersonate-on:user-info:list resource "pods" in API group "" in the namespace "ns"'
+        self.assertEqual(self.refused(UserInfo("dave")), f"pods is forbidden: {text}")
+        self.assertEqual([ask.verb for ask in self.asked], ["impersonate-on:user-info:list", "impersonate"])
+
+    def test_old_mode(self) -> None:
+        """Who may impersonate without more may do everything; the next time that is tried first."""
+        self.allowed = {("impersonate", "users", "")}
+        for tried in (2, 1):
+            self.asked.clear()
+            self.assertEqual(self.find(UserInfo("dave")).constraint, "")
+            self.assertEqual(len(self.asked), tried)
+        self.allowed = set()
+        text = 'User "boss" cannot impersonate resource "users" in API group "" at the cluster scope'
+        self.assertEqual(self.refused(UserInfo("dave")), f'users "dave" is forbidden: {text}')
+
+    def test_off(self) -> None:
+        """Without the feature there is the old mode only."""
+        self.modes = Modes(self, False)
+        self.refused(UserInfo("dave"))
+        self.assertEqual([ask.verb for ask in self.asked], ["impersonate"])
+
+    def test_masters(self) -> None:
+        """Nobody becomes a master, or member of a group without a name, but in the old mode."""
+        self.allowed = {
+            (verb, what, "")
+            for verb, what in (
+                ("impersonate-on:user-info:list", "pods"),
+                ("impersonate:user-info", "users"),
+                ("impersonate:user-info", "groups"),
+            )
+        }
+        for group, why in (
+            ("system:masters", "impersonating the system:masters group is not allowed"),
+            ("", "impersonating the empty string group is not allowed"),
+        ):
+            self.assertTrue(self.refused(UserInfo("dave", groups=(group,))).endswith(f"at the cluster scope: {why}"))
+        self.allowed |= {("impersonate", "users", ""), ("impersonate", "groups", "")}
+        self.assertEqual(self.find(UserInfo("dave", groups=("system:masters",))).constraint, "")
+
+    def test_many(self) -> None:
+        """Of four groups or more it is asked first whether all are allowed; each is enough, too."""
+        groups = ("a", "b", "c", "d")
+        base = {("impersonate-on:user-info:list", "pods", ""), ("impersonate:user-info", "users", "")}
+        for names in (("*",), groups):
+            self.allowed = base | {("impersonate:user-info", "groups", name) for name in names}
+            self.assertEqual(self.find(UserInfo("dave", groups=groups)).user.groups[:4], groups)
+        self.allowed.discard(("impersonate:user-info", "groups", "c"))
+        self.assertIn('groups.authentication.k8s.io "c" is forbidden', self.refused(UserInfo("dave", groups=groups)))
+
+    def test_extra(self) -> None:
+        """Keys of extras need a domain in the new modes, and values that say something."""
+        self.allowed = {
+            (verb, what, "")
+            for verb, what in (
+                ("impersonate-on:user-info:list", "pods"),
+                ("impersonate:user-info", "users"),
+                ("impersonate:user-info", "userextras"),
+            )
+        }
+        for extra, why in (
+            ({"k": ("v",)}, 'extra.key: Invalid value: "k": must be a domain-prefixed path (such as "acme.io/foo")'),
+            ({"": ("v",)}, "impersonating the empty string key in extra is not allowed"),
+            ({"acme.io/k": ()}, "impersonating empty values in extra is not allowed"),
+            ({"acme.io/k": ("",)}, "impersonating the empty string value in extra is not allowed"),
+            ({"acme.io/K": ("v",)}, 'impersonating a non-lowercase key in extra is not allowed: "acme.io/K"'),
+        ):
+            self.assertIn(why, self.refused(UserInfo("dave", extra=extra)))
+        self.find(UserInfo("dave", extra={"acme.io/k": ("v", "w")}))
+        self.assertEqual([ask.name for ask in self.asked[-2:]], ["v", "w"])
+
+    def test_accounts(self) -> None:
+        """An account is impersonated whole: nobody says what groups it is in."""
+        name = "system:serviceaccount:ns:robot"
+        self.allowed = {
+            ("impersonate-on:serviceaccount:list", "pods", ""),
+            ("impersonate:serviceaccount", "serviceaccounts", "robot"),
+        }
+        found = self.find(UserInfo(name))
+        self.assertEqual(found.constraint, "impersonate:serviceaccount")
+        self.assertIn("system:serviceaccounts:ns", found.user.groups)
+        self.assertIn("cannot impersonate resource", self.refused(UserInfo(name, groups=("a",))))
+
+    def test_nodes(self) -> None:
+        """A node is in the group of nodes, whoever acts as it."""
+        self.allowed = {
+            ("impersonate-on:arbitrary-node:list", "pods", ""),
+            ("impersonate:arbitrary-node", "nodes", "n1"),
+        }
+        found = self.find(UserInfo("system:node:n1"))
+        user = UserInfo("system:node:n1", groups=("system:nodes", "system:authenticated"))
+        self.assertEqual(found, Impersonated(user, "impersonate:arbitrary-node"))
+        self.refused(UserInfo("system:node:n2"))
+
+    def test_own_node(self) -> None:
+        """An account on a node may be allowed to act as that node, whichever it is, and as no other."""
+        self.allowed = {
+            ("impersonate-on:associated-node:list", "pods", ""),
+            ("impersonate:associated-node", "nodes", "*"),
+        }
+        found = self.find(UserInfo("system:node:n1"), self.robot)
+        self.assertEqual((found.user.name, found.constraint), ("system:node:n1", "impersonate:associated-node"))
+        keys = ("authentication.kubernetes.io/node-name", "authentication.kubernetes.io/pod-name")
+        for ask in self.asked:
+            self.assertEqual(ask.user.extra, {"authentication.kubernetes.io/associated-node-keys": keys})
+        self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n2"), self.robot))
+        self.assertIn("impersonate-on:arbitrary-node:list", self.refused(UserInfo("system:node:n1")))
+
+    def test_applicable(self) -> None:
+        """A name that no node or account can have is that of some user."""
+        for name, modes in (
+            ("dave", ["user-info"]),
+            ("system:node:", ["user-info"]),
+            ("system:node:N1", ["user-info"]),
+            ("system:serviceaccount:ns:", ["user-info"]),
+            ("system:node:n1", ["associated-node", "arbitrary-node"]),
+            ("system:serviceaccount:ns:a", ["serviceaccount"]),
+        ):
+            self.assertEqual(list(constrained_modes(self.robot, UserInfo(name))), modes, name)
 
 
 class ImpersonationTests(SynchronousTestCase):
@@ -135,7 +323,7 @@ class ImpersonationTests(SynchronousTestCase):
     def authorize(self, attributes: AuthorizerAttributes) -> object:
         """All but impersonating C{refused} is allowed."""
         self.asked.append(attributes)
-        refuse = attributes.verb == "impersonate" and attributes.name == self.refused
+        refuse = attributes.verb.startswith("impersonate") and attributes.name == (self.refused or None)
         verdict = Verdict(Decision.NO_OPINION if refuse else Decision.ALLOW)
         return succeed(verdict) if self.late else verdict
 
@@ -144,6 +332,7 @@ class ImpersonationTests(SynchronousTestCase):
 
         def handle(request: KubeRequest) -> None:
             assert request.user is not None
+            self.request = request
             request.respond(200, json.dumps([request.user.name, *request.user.groups]).encode(), b"application/json")
 
         site = filtered_site(handle, authenticator=Everyone(BOSS), authorizer=self)
@@ -160,7 +349,10 @@ class ImpersonationTests(SynchronousTestCase):
             self.asked.clear()
             answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
             self.assertEqual(json.loads(answer.body), ["dave", "devs", "system:authenticated"])
-            self.assertEqual([ask.user.name for ask in self.asked], ["boss", "boss", "dave"])
+            self.assertEqual([ask.user.name for ask in self.asked], ["boss", "boss", "boss", "dave"])
+            self.assertEqual(self.request.impersonator, BOSS)
+            self.assertEqual(self.request.impersonation_constraint, "impersonate:user-info")
+            self.assertEqual([name for name in self.request.fields if b"imp" in name], [])
 
     def test_refused(self) -> None:
         """One part that is not allowed is enough for a 403, which tells what."""
@@ -168,8 +360,11 @@ class ImpersonationTests(SynchronousTestCase):
         for self.late in (False, True):
             answer = self.ask(Impersonate_User="dave", Impersonate_Group="devs")
             self.assertEqual(answer.code, 403)
-            text = 'User "boss" cannot impersonate resource "groups" in API group "" at the cluster scope'
-            self.assertEqual(json.loads(answer.body)["message"], f'groups "devs" is forbidden: {text}')
+            where = 'in API group "authentication.k8s.io" at the cluster scope'
+            text = f'User "boss" cannot impersonate:user-info resource "groups" {where}'
+            self.assertEqual(
+                json.loads(answer.body)["message"], f'groups.authentication.k8s.io "devs" is forbidden: {text}'
+            )
 
     def test_bad(self) -> None:
         """Headers that make no sense are a 400, and nobody is asked."""

@@ -1,0 +1,261 @@
+"""
+The ways in which somebody may act as somebody else, and what each of them takes.
+
+Four modes are constrained: what may be done as the other is asked about, too, with a verb such as
+C{impersonate-on:user-info:list}. The fifth is the old one, in which everything may be done. They are tried in order,
+and the one that worked last for a user is tried first.
+
+@see: kubernetes, C{apiserver/pkg/endpoints/filters/impersonation}: C{mode.go} and C{constrained_impersonation.go}.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from twisted.internet.defer import Deferred
+
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.errors import Cause, aggregate, invalid, required
+from ..api.goquote import quoted
+from ..api.names import domain_prefixed_path_problems
+from ..api.resource import UserInfo
+from ..api.users import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    MASTERS,
+    NODES,
+    UNAUTHENTICATED,
+    service_account_groups,
+    split_node,
+    split_service_account,
+)
+from ..interfaces import IAuthorizer
+
+_AUTHENTICATION: Final = "authentication.k8s.io"
+_NODE_NAME: Final = "authentication.kubernetes.io/node-name"
+_NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
+_ASSOCIATED_NODE: Final = "associated-node"
+_ARBITRARY_NODE: Final = "arbitrary-node"
+_SERVICE_ACCOUNT: Final = "serviceaccount"
+_USER_INFO: Final = "user-info"
+_LEGACY: Final = ""
+#: From how many groups or values on it is asked whether all of them are allowed, before each is.
+_MANY: Final = 4
+#: Users of whom it is remembered which mode worked last.
+_REMEMBERED: Final = 10_000
+
+
+class Refused(Exception):
+    """
+    A question that was not answered with yes.
+
+    @ivar question: What was asked.
+    @ivar verdict: The answer, or what is wrong with the question itself.
+    """
+
+    def __init__(self, question: AuthorizerAttributes, verdict: Verdict) -> None:
+        super().__init__(question, verdict)
+        self.question = question
+        self.verdict = verdict
+
+
+@frozen
+class Impersonated:
+    """
+    Whom a request is by from here on.
+
+    @ivar constraint: The verb that allows it, C{"impersonate:user-info"}; C{""} where everything is allowed.
+    """
+
+    user: UserInfo
+    constraint: str = ""
+
+
+class Modes:
+    """Finds out whether, and how, somebody may act as somebody else."""
+
+    def __init__(self, authorizer: IAuthorizer, constrained: bool) -> None:
+        """
+        @param constrained: Whether there are other modes than the old one.
+        """
+        self._authorizer = authorizer
+        self._constrained = constrained
+        self._last: OrderedDict[str, str] = OrderedDict()
+
+    async def find(self, attributes: AuthorizerAttributes, wanted: UserInfo) -> Impersonated:
+        """
+        @param attributes: What the request wants to do, by whom it really is.
+        @raise Refused: No mode allows it; tells what the first one that was tried asked.
+        """
+        first: Refused | None = None
+        requester = attributes.user.name
+        for mode in self._in_order(requester, attributes.user, wanted):
+            try:
+                if mode:
+                    await self._check(on_behalf(attributes, mode))
+                for question in questions(attributes.user, wanted, mode):
+                    await self._check(question)
+            except Refused as refused:
+                first = first or refused
+                continue
+            self._remember(requester, mode)
+            return Impersonated(completed(wanted, mode), f"impersonate:{mode}" if mode else "")
+        assert first is not None, "the old mode applies to everyone"
+        raise first
+
+    def _in_order(self, requester: str, user: UserInfo, wanted: UserInfo) -> Iterator[str]:
+        if not self._constrained:
+            yield _LEGACY
+            return
+        applicable = [*constrained_modes(user, wanted), _LEGACY]
+        last = self._last.get(requester)
+        if last is not None and last in applicable:
+            applicable.remove(last)
+            yield last
+        yield from applicable
+
+    def _remember(self, requester: str, mode: str) -> None:
+        if not self._constrained:
+            return
+        self._last[requester] = mode
+        self._last.move_to_end(requester)
+        if len(self._last) > _REMEMBERED:
+            self._last.popitem(last=False)
+
+    async def _check(self, question: Any) -> None:
+        if isinstance(question, _Many):
+            try:
+                await self._check(question.all)
+            except Refused:
+                for each in question.each:
+                    await self._check(each)
+            return
+        if isinstance(question, Refused):
+            raise question
+        verdict: Any = self._authorizer.authorize(question)
+        if isinstance(verdict, Deferred):
+            verdict = await verdict
+        if verdict.decision is not Decision.ALLOW:
+            raise Refused(question, verdict)
+
+
+@frozen
+class _Many:
+    """A question about everything, that is as good as those about each."""
+
+    all: AuthorizerAttributes
+    each: Sequence[AuthorizerAttributes]
+
+
+def constrained_modes(requester: UserInfo, wanted: UserInfo) -> Iterator[str]:
+    """The constrained modes in which C{requester} could act as C{wanted}, if it is allowed."""
+    node, account = split_node(wanted.name), split_service_account(wanted.name)
+    if node is None and account is None:
+        yield _USER_INFO
+    elif not (wanted.uid or wanted.groups or wanted.extra):
+        # What else these are is not for others to say.
+        if node is None:
+            yield _SERVICE_ACCOUNT
+            return
+        if split_service_account(requester.name) is not None and requester.extra.get(_NODE_NAME) == (node,):
+            yield _ASSOCIATED_NODE
+        yield _ARBITRARY_NODE
+
+
+def on_behalf(attributes: AuthorizerAttributes, mode: str) -> AuthorizerAttributes:
+    """Whether the sender of a request may send one like that in some mode."""
+    changed = evolve(attributes, verb=f"impersonate-on:{mode}:{attributes.verb}")
+    return evolve(changed, user=_on_a_node(attributes.user)) if mode == _ASSOCIATED_NODE else changed
+
+
+def questions(requester: UserInfo, wanted: UserInfo, mode: str = _LEGACY) -> Iterator[Any]:
+    """
+    What C{requester} must be allowed, to act as C{wanted} in some mode.
+
+    @return: L{AuthorizerAttributes}, some of them together; a L{Refused} for what is never allowed.
+    """
+    verb = f"impersonate:{mode}" if mode else "impersonate"
+    if mode == _ASSOCIATED_NODE:
+        requester = _on_a_node(requester)
+    group = _AUTHENTICATION if mode else ""
+
+    def ask(
+        resource: str, name: str, group: str = _AUTHENTICATION, namespace: str = "", subresource: str = ""
+    ) -> AuthorizerAttributes:
+        return AuthorizerAttributes(requester, verb, group, "v1", resource, subresource, namespace, name)
+
+    node, account = split_node(wanted.name) if mode else None, split_service_account(wanted.name)
+    if account is not None:
+        yield ask("serviceaccounts", account[1], group, namespace=account[0])
+    elif node is not None:
+        # It is the sender's own, whatever its name is.
+        yield ask("nodes", "*" if mode == _ASSOCIATED_NODE else node, group)
+    else:
+        yield ask("users", wanted.name, group)
+    if wanted.uid:
+        yield ask("uids", wanted.uid)
+    if mode and "" in wanted.groups:
+        yield _never(ask("groups", "", group), "impersonating the empty string group is not allowed")
+    if mode and MASTERS in wanted.groups:
+        yield _never(ask("groups", MASTERS, group), "impersonating the system:masters group is not allowed")
+    groups = [ask("groups", name, group) for name in wanted.groups]
+    if mode and len(groups) >= _MANY:
+        yield _Many(ask("groups", "*", group), groups)
+    else:
+        yield from groups
+    problem = _extra_problem(wanted.extra) if mode else ""
+    if problem:
+        yield _never(ask("userextras", ""), problem)
+    extras = [ask("userextras", value, subresource=key) for key, values in wanted.extra.items() for value in values]
+    if mode and (len(extras) >= _MANY or len(wanted.extra) >= _MANY):
+        yield _Many(ask("userextras", "*", subresource="*"), extras)
+    else:
+        yield from extras
+
+
+def completed(wanted: UserInfo, mode: str = _LEGACY) -> UserInfo:
+    """The user with the groups that it is in without anybody saying so."""
+    groups = wanted.groups
+    account = split_service_account(wanted.name)
+    if account is not None and not groups:
+        groups = service_account_groups(account[0])
+    elif mode in (_ASSOCIATED_NODE, _ARBITRARY_NODE):
+        groups = (NODES,)
+    if wanted.name == ANONYMOUS:
+        if UNAUTHENTICATED not in groups:
+            groups = (*groups, UNAUTHENTICATED)
+    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+        groups = (*groups, AUTHENTICATED)
+    return UserInfo(wanted.name, wanted.uid, groups, wanted.extra)
+
+
+def _on_a_node(requester: UserInfo) -> UserInfo:
+    """An account as it is on every node: what is true on this one alone is left out of what is asked."""
+    return evolve(requester, extra={_NODE_KEYS: tuple(sorted(requester.extra))})
+
+
+def _never(question: AuthorizerAttributes, why: str) -> Refused:
+    return Refused(question, Verdict(Decision.NO_OPINION, why))
+
+
+def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
+    for key, values in extra.items():
+        if not key:
+            return "impersonating the empty string key in extra is not allowed"
+        causes: list[Cause] = [
+            invalid("extra.key", part, text) if text else required("extra.key")
+            for part, text in domain_prefixed_path_problems(key)
+        ]
+        if causes:
+            return f"impersonating an invalid key in extra is not allowed{aggregate(causes)}"
+        if key != key.lower():
+            return f"impersonating a non-lowercase key in extra is not allowed: {quoted(key)}"
+        if not values:
+            return "impersonating empty values in extra is not allowed"
+        if "" in values:
+            return "impersonating the empty string value in extra is not allowed"
+    return ""
