@@ -76,8 +76,8 @@ def secret_names(pod: JSONObject) -> Iterator[str]:
         azure = volume.get("azureFile")
         if azure and azure.get("secretName"):
             yield azure["secretName"]
-        for source, field in _WITH_SECRET:
-            yield from _name((volume.get(source) or {}).get(field))
+        for kind, field in _WITH_SECRET:
+            yield from _name((volume.get(kind) or {}).get(field))
 
 
 def config_map_names(pod: JSONObject) -> Iterator[str]:

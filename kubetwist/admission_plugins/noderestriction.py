@@ -1,0 +1,336 @@
+"""
+Kubelets write about their own node and the pods on it, and about nothing else.
+
+The authorizer C{Node} lets them write kinds of objects; what is looked at here is which, and what in them. What a node
+asks for in the name of its pods, tokens and certificates, is in L{kubetwist.admission_plugins.nodeidentities}.
+
+@see: kubernetes, C{plugin/pkg/admission/noderestriction/admission.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import CREATE, DELETE, UPDATE, AdmissionAttributes
+from ..api.errors import APIStatusError
+from ..api.goquote import quoted
+from ..api.resource import GroupResource, JSONObject
+from ..api.users import node_of
+from ..interfaces import IMutatingAdmission
+from ..registry.podreferences import MIRROR_ANNOTATION, object_reference
+from .nodeidentities import check_certificate_request, check_certificate_signing, check_token
+
+LEASES_NAMESPACE: Final = "kube-node-lease"
+
+#: Labels of the API's own domains that kubelets may have on their nodes: these, and those below two domains.
+_KUBELET_LABELS: Final = frozenset(
+    (
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "node.kubernetes.io/instance-type",
+        "beta.kubernetes.io/instance-type",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+    )
+)
+_KUBELET_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_RESTRICTED_DOMAIN: Final = ("node-restriction.kubernetes.io",)
+_API_DOMAINS: Final = ("kubernetes.io", "k8s.io")
+
+#: What kubelets tell of a claim's volume while it grows.
+_EVER_CHANGING: Final = ("resourceVersion", "managedFields")
+_CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
+
+
+@implementer(IMutatingAdmission)
+@frozen
+class NodeRestriction:
+    """Holds kubelets to their own node. It changes nothing, but looks before those that come after it change things."""
+
+    name: ClassVar[str] = "NodeRestriction"
+
+    def handles(self, operation: str) -> bool:
+        """Everything that writes."""
+        return operation in (CREATE, UPDATE, DELETE)
+
+    def admit(self, attributes: AdmissionAttributes) -> Any:
+        """See L{IMutatingAdmission.admit}."""
+        node = node_of(attributes.user)
+        if node is None:
+            return None
+        if not node:
+            raise attributes.forbidden(f"could not determine node from user {quoted(attributes.user.name)}")
+        check = _CHECKS.get((attributes.group, attributes.resource))
+        return None if check is None else check(attributes, node)
+
+
+# --- pods
+
+
+def _pod(attributes: AdmissionAttributes, node: str) -> None:
+    subresource = attributes.subresource
+    if subresource == "status":
+        _pod_status(attributes, node)
+    elif subresource == "eviction":
+        _eviction(attributes, node)
+    elif subresource:
+        why = f"unexpected pod subresource {quoted(subresource)}, only 'status' and 'eviction' are allowed"
+        raise attributes.forbidden(why)
+    elif attributes.operation == CREATE:
+        _mirror_pod(attributes, node)
+    elif attributes.operation == DELETE:
+        if _existing_pod(attributes, attributes.name)["spec"].get("nodeName") != node:
+            why = f"node {quoted(node)} can only delete pods with spec.nodeName set to itself"
+            raise attributes.forbidden(why)
+    else:
+        raise attributes.forbidden(
+            f"unexpected operation {quoted(attributes.operation)},"
+            f" node {quoted(node)} can only create and delete mirror pods"
+        )
+
+
+def _mirror_pod(attributes: AdmissionAttributes, node: str) -> None:
+    """A node creates only images of the pods that it runs from files; they must not lead it to anything."""
+    pod = _object(attributes)
+    meta = pod["metadata"]
+    if MIRROR_ANNOTATION not in (meta.get("annotations") or {}):
+        raise attributes.forbidden(
+            f"pod does not have {quoted(MIRROR_ANNOTATION)} annotation, node {quoted(node)} can only create mirror pods"
+        )
+    can_only = f"node {quoted(node)} can only create pods with"
+    if (pod.get("spec") or {}).get("nodeName") != node:
+        raise attributes.forbidden(f"{can_only} spec.nodeName set to itself")
+    owners = meta.get("ownerReferences") or ()
+    if len(owners) > 1:
+        raise attributes.forbidden(f"{can_only} a single owner reference set to itself")
+    owner = owners[0] if owners else {}
+    if (owner.get("apiVersion"), owner.get("kind"), owner.get("name")) != ("v1", "Node", node):
+        raise attributes.forbidden(f"{can_only} an owner reference set to itself")
+    if not owner.get("controller"):
+        raise attributes.forbidden(f"{can_only} a controller owner reference set to itself")
+    if owner.get("blockOwnerDeletion"):
+        raise attributes.forbidden(f"node {quoted(node)} must not set blockOwnerDeletion on an owner reference")
+    found = attributes.context.view("", "nodes", "", node)
+    if found is None:
+        raise APIStatusError.not_found(GroupResource("", "node"), node)
+    uid, wanted = owner.get("uid", ""), found["metadata"].get("uid", "")
+    if uid != wanted:
+        raise attributes.forbidden(f"node {node} UID mismatch: expected {uid} got {wanted}")
+    reference = object_reference(pod)
+    if reference:
+        raise attributes.forbidden(f"node {quoted(node)} can not create pods that reference {reference}")
+
+
+def _pod_status(attributes: AdmissionAttributes, node: str) -> None:
+    if attributes.operation != UPDATE:
+        raise attributes.forbidden(f"unexpected operation {quoted(attributes.operation)}")
+    old, new = _old(attributes), _object(attributes)
+    if (old.get("spec") or {}).get("nodeName") != node:
+        why = f"node {quoted(node)} can only update pod status for pods with spec.nodeName set to itself"
+        raise attributes.forbidden(why)
+    if (old["metadata"].get("labels") or {}) != (new["metadata"].get("labels") or {}):
+        raise attributes.forbidden(f"node {quoted(node)} cannot update labels through pod status")
+    if _claim_statuses(old) != _claim_statuses(new):
+        raise attributes.forbidden(f"node {quoted(node)} cannot update resource claim statues")
+    extended = "extendedResourceClaimStatus"
+    if not same((old.get("status") or {}).get(extended), (new.get("status") or {}).get(extended)):
+        raise attributes.forbidden(f"node {quoted(node)} cannot update extended resource claim status")
+
+
+def _claim_statuses(pod: JSONObject) -> list[tuple[Any, Any]]:
+    statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+    return [(one.get("name"), one.get("resourceClaimName")) for one in statuses]
+
+
+def _eviction(attributes: AdmissionAttributes, node: str) -> None:
+    if attributes.operation != CREATE:
+        raise attributes.forbidden(f"unexpected operation {attributes.operation}")
+    name = attributes.name or _object(attributes)["metadata"].get("name", "")
+    if not name:
+        raise attributes.forbidden("could not determine pod from request data")
+    if (_existing_pod(attributes, name).get("spec") or {}).get("nodeName") != node:
+        raise attributes.forbidden(f"node {node} can only evict pods with spec.nodeName set to itself")
+
+
+def _existing_pod(attributes: AdmissionAttributes, name: str) -> JSONObject:
+    pod = attributes.context.view("", "pods", attributes.namespace, name)
+    if pod is None:
+        raise APIStatusError.not_found(GroupResource("", "pod"), name)
+    return pod
+
+
+# --- nodes
+
+
+def _node(attributes: AdmissionAttributes, node: str) -> None:
+    if attributes.name != node:
+        raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify node {quoted(attributes.name)}")
+    if attributes.operation == CREATE:
+        _new_node(attributes, node)
+    elif attributes.operation == UPDATE:
+        _changed_node(attributes, node)
+
+
+def _new_node(attributes: AdmissionAttributes, node: str) -> None:
+    new = _object(attributes)
+    if (new.get("spec") or {}).get("configSource") is not None:
+        why = f"node {quoted(node)} is not allowed to create pods with a non-nil configSource"
+        raise attributes.forbidden(why)
+    labels = forbidden_labels(new["metadata"].get("labels") or {}, {})
+    if labels:
+        why = f"node {quoted(node)} is not allowed to set the following labels: {', '.join(labels)}"
+        raise attributes.forbidden(why)
+
+
+def _changed_node(attributes: AdmissionAttributes, node: str) -> None:
+    """Nothing by which a node could draw pods to itself, hide, or have itself deleted: CVE-2025-5187."""
+    new, old = _object(attributes), _old(attributes)
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    source = spec.get("configSource")
+    if source is not None and not same(source, before.get("configSource")):
+        why = f"node {quoted(node)} is not allowed to update configSource to a new non-nil configSource"
+        raise attributes.forbidden(why)
+    if not same(spec.get("taints"), before.get("taints")):
+        raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify taints")
+    if not same(new["metadata"].get("ownerReferences"), old["metadata"].get("ownerReferences")):
+        raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify ownerReferences")
+    labels = forbidden_labels(new["metadata"].get("labels") or {}, old["metadata"].get("labels") or {})
+    if labels:
+        raise attributes.forbidden(f"is not allowed to modify labels: {', '.join(labels)}")
+
+
+def forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
+    """The labels that differ between C{new} and C{old} and that kubelets may not set, change or take away; sorted."""
+    changed = {label for label in {*new, *old} if new.get(label) != old.get(label)}
+    return sorted(label for label in changed if not _is_kubelets(label))
+
+
+def _is_kubelets(label: str) -> bool:
+    domain, slash, _ = label.partition("/")
+    domain = domain if slash else ""
+    if _is_below(domain, _RESTRICTED_DOMAIN):
+        return False
+    return not _is_below(domain, _API_DOMAINS) or label in _KUBELET_LABELS or _is_below(domain, _KUBELET_DOMAINS)
+
+
+def _is_below(domain: str, tops: Iterable[str]) -> bool:
+    return any(domain == top or domain.endswith(f".{top}") for top in tops)
+
+
+# --- the rest
+
+
+def _claim(attributes: AdmissionAttributes, node: str) -> None:
+    if attributes.subresource != "status":
+        raise attributes.forbidden("may only update PVC status")
+    if attributes.operation != UPDATE:
+        raise attributes.forbidden(f"unexpected operation {quoted(attributes.operation)}")
+    changed = sorted(_differences(_comparable(_old(attributes)), _comparable(_object(attributes))))
+    if changed:
+        raise attributes.forbidden(
+            f"node {quoted(node)} is not allowed to update fields other than status.quantity and status.conditions:"
+            f" {', '.join(changed)}"
+        )
+
+
+def _comparable(claim: JSONObject) -> JSONObject:
+    """A claim without what kubelets may tell of it, and what changes with every write."""
+    meta = {
+        name: value for name, value in claim["metadata"].items() if name not in ("resourceVersion", "managedFields")
+    }
+    status = {name: value for name, value in (claim.get("status") or {}).items() if name not in _CLAIM_STATUS}
+    rest = {name: value for name, value in claim.items() if name not in ("kind", "apiVersion")}
+    return {**rest, "metadata": meta, "status": status}
+
+
+def _differences(old: JSONObject, new: JSONObject) -> Iterable[str]:
+    """The fields, two levels deep, in which two objects differ."""
+    for name in {*old, *new}:
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            for inner in {*before, *after}:
+                if not same(before.get(inner), after.get(inner)):
+                    yield f"{name}.{inner}"
+        elif not same(before, after):
+            yield name
+
+
+def _account(attributes: AdmissionAttributes, node: str) -> Any:
+    if attributes.operation == CREATE and attributes.subresource == "token":
+        return check_token(attributes, _object(attributes), node)
+    return None
+
+
+def _lease(attributes: AdmissionAttributes, node: str) -> None:
+    if attributes.namespace != LEASES_NAMESPACE:
+        raise attributes.forbidden(f"can only access leases in the {quoted(LEASES_NAMESPACE)} system namespace")
+    if _written_name(attributes) != node:
+        raise attributes.forbidden("can only access node lease with the same name as the requesting node")
+
+
+def _csi_node(attributes: AdmissionAttributes, node: str) -> None:
+    if _written_name(attributes) != node:
+        raise attributes.forbidden("can only access CSINode with the same name as the requesting node")
+
+
+def _written_name(attributes: AdmissionAttributes) -> str:
+    if attributes.operation == CREATE:
+        return _object(attributes)["metadata"].get("name", "")  # type: ignore[no-any-return]
+    return attributes.name
+
+
+def _slice(attributes: AdmissionAttributes, node: str) -> None:
+    """Only what the authorizer can not see: what is in a new slice, and which ones a collection consists of."""
+    if attributes.operation == CREATE:
+        verb, found = "create", _object(attributes)
+    elif attributes.operation == DELETE:
+        verb, found = "delete", _old(attributes)
+    else:
+        return
+    if (found.get("spec") or {}).get("nodeName") != node:
+        raise attributes.forbidden(f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values mean the same, where nothing is as good as what is empty."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(same(one.get(name), other.get(name)) for name in {*one, *other})
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other or (one in _EMPTY and other in _EMPTY)
+
+
+_EMPTY: Final = (None, {}, [])
+
+
+def _object(attributes: AdmissionAttributes) -> JSONObject:
+    assert attributes.object is not None
+    return attributes.object
+
+
+def _old(attributes: AdmissionAttributes) -> JSONObject:
+    assert attributes.old_object is not None
+    return attributes.old_object
+
+
+_CHECKS: Final[Mapping[tuple[str, str], Callable[[AdmissionAttributes, str], Any]]] = {
+    ("", "pods"): _pod,
+    ("", "nodes"): _node,
+    ("", "persistentvolumeclaims"): _claim,
+    ("", "serviceaccounts"): _account,
+    ("coordination.k8s.io", "leases"): _lease,
+    ("storage.k8s.io", "csinodes"): _csi_node,
+    ("resource.k8s.io", "resourceslices"): _slice,
+    ("certificates.k8s.io", "certificatesigningrequests"): check_certificate_signing,
+    ("certificates.k8s.io", "podcertificaterequests"): check_certificate_request,
+}

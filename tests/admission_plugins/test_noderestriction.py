@@ -1,0 +1,590 @@
+"""Tests for L{kubetwist.admission_plugins.noderestriction} and L{kubetwist.admission_plugins.nodeidentities}."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.defer import Deferred, ensureDeferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.admission_plugins.noderestriction import NodeRestriction, forbidden_labels, same
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.interfaces import IMutatingAdmission
+from kubetwist.registry.podreferences import MIRROR_ANNOTATION
+
+KUBELET = UserInfo("system:node:one", groups=("system:nodes",))
+CERTIFICATES = "certificates.k8s.io"
+
+
+class Cluster:
+    """
+    What the plugin looks up.
+
+    @ivar asked: What the authorizer was asked; it allows C{allowed}, a set of resources.
+    """
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], JSONObject] = {}
+        self.asked: list[AuthorizerAttributes] = []
+        self.allowed: set[str] = set()
+        self.authorizer = self
+        self.add("nodes", "one", uid="node-uid")
+        self.add("pods", "mine", uid="pod-uid", nodeName="one", serviceAccountName="robot")
+        self.add("pods", "theirs", uid="other-uid", nodeName="two", serviceAccountName="robot")
+        self.add("serviceaccounts", "robot", uid="account-uid")
+
+    def add(self, resource: str, name: str, uid: str = "", **spec: Any) -> JSONObject:
+        """Have an object there."""
+        obj = {"metadata": {"name": name, "namespace": "ns", "uid": uid or name}, "spec": spec}
+        self.objects[resource, name] = obj
+        return obj
+
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """As L{kubetwist.admission.attributes.AdmissionContext}."""
+        return self.objects.get((resource, name))
+
+    def authorize(self, question: AuthorizerAttributes) -> Deferred[Verdict]:
+        """As L{kubetwist.interfaces.IAuthorizer}."""
+        self.asked.append(question)
+        allowed = question.resource in self.allowed
+        return succeed(Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION))
+
+
+def mirror(**changes: Any) -> JSONObject:
+    """What a kubelet makes of a pod from a file."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "one", "uid": "node-uid", "controller": True}
+    owner.update(changes.pop("owner", {}))
+    meta = {"name": "static-one", "annotations": {MIRROR_ANNOTATION: "hash"}, "ownerReferences": [owner]}
+    meta.update(changes.pop("metadata", {}))
+    spec = {"nodeName": "one", "containers": [{"name": "c", "image": "i"}], **changes}
+    return {"metadata": meta, "spec": spec}
+
+
+def node(name: str = "one", labels: Any = None, status: Any = None, **spec: Any) -> JSONObject:
+    """A Node; C{owners} become its owner references."""
+    meta: JSONObject = {"name": name, "labels": labels or {}}
+    if "owners" in spec:
+        meta["ownerReferences"] = spec.pop("owners")
+    return {"metadata": meta, "spec": spec, "status": status or {}}
+
+
+@cache
+def signing_request(*names: str, signer: str = "kubernetes.io/kubelet-serving") -> JSONObject:
+    """A CertificateSigningRequest for these common names."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names])
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, SHA256())
+    pem = request.public_bytes(Encoding.PEM)
+    return {"metadata": {"name": "csr"}, "spec": {"signerName": signer, "request": b64encode(pem).decode()}}
+
+
+class NodeRestrictionTestCase(SynchronousTestCase):
+    """A test of the plugin."""
+
+    def setUp(self) -> None:
+        """In a small cluster."""
+        self.cluster = Cluster()
+        self.plugin = NodeRestriction()
+
+    def refusal(
+        self,
+        operation: str,
+        resource: str,
+        obj: JSONObject | None = None,
+        old: JSONObject | None = None,
+        *,
+        name: str = "",
+        user: UserInfo = KUBELET,
+        namespace: str = "ns",
+    ) -> str:
+        """
+        Why something is refused, without the start that all refusals have; C{""} when it is not.
+
+        @param resource: Perhaps with its subresource and group: C{"leases.coordination.k8s.io"}.
+        """
+        resource, _, subresource = resource.partition("/")
+        resource, _, group = resource.partition(".")
+        shown = name or ((obj or old or {}).get("metadata") or {}).get("name", "")
+        attributes = AdmissionAttributes(
+            operation,
+            group,
+            "v1",
+            resource,
+            subresource,
+            "",
+            namespace,
+            shown,
+            obj,
+            old,
+            user,
+            False,
+            self.cluster,  # type: ignore[arg-type]
+        )
+
+        async def admit() -> None:
+            waits = self.plugin.admit(attributes)
+            if waits is not None:
+                await waits
+
+        answer = ensureDeferred(admit())
+        failed: list[Any] = []
+        answer.addErrback(failed.append)
+        if not failed:
+            return ""
+        failed[0].trap(APIStatusError)
+        error = failed[0].value
+        text = error.message.partition(" is forbidden: ")[2] if error.code == 403 else f"{error.code} {error.message}"
+        self.assertTrue(text)
+        return text  # type: ignore[no-any-return]
+
+
+class IdentityTests(NodeRestrictionTestCase):
+    """Who is held to what."""
+
+    def test_interface(self) -> None:
+        """It looks at everything that writes, before others change it."""
+        verifyObject(IMutatingAdmission, self.plugin)
+        self.assertFalse(self.plugin.handles("CONNECT"))
+
+    def test_others(self) -> None:
+        """Who is no kubelet is not held to anything."""
+        for user in (UserInfo("admin"), UserInfo("system:node:one"), UserInfo("x", groups=("system:nodes",))):
+            self.assertEqual(self.refusal("CREATE", "nodes", node("two"), user=user), "")
+
+    def test_nameless(self) -> None:
+        """A kubelet that does not say which one it is may write nothing."""
+        user = UserInfo("system:node:", groups=("system:nodes",))
+        why = 'could not determine node from user "system:node:"'
+        self.assertEqual(self.refusal("CREATE", "events", {"metadata": {}}, user=user), why)
+
+    def test_other_kinds(self) -> None:
+        """Of kinds that are not about nodes it says nothing."""
+        self.assertEqual(self.refusal("CREATE", "events", {"metadata": {"name": "x"}}), "")
+
+
+class PodTests(NodeRestrictionTestCase):
+    """Pods."""
+
+    def test_mirror(self) -> None:
+        """A kubelet makes mirror pods of its own, owned by its node alone."""
+        self.assertEqual(self.refusal("CREATE", "pods", mirror()), "")
+        only = 'node "one" can only create pods with'
+        for why, pod in (
+            (
+                f'pod does not have "{MIRROR_ANNOTATION}" annotation, node "one" can only create mirror pods',
+                mirror(metadata={"annotations": None}),
+            ),
+            (f"{only} spec.nodeName set to itself", mirror(nodeName="two")),
+            (f"{only} an owner reference set to itself", mirror(metadata={"ownerReferences": []})),
+            (f"{only} a single owner reference set to itself", mirror(metadata={"ownerReferences": [{}, {}]})),
+            (f"{only} an owner reference set to itself", mirror(owner={"kind": "Pod"})),
+            (f"{only} an owner reference set to itself", mirror(owner={"name": "two"})),
+            (f"{only} an owner reference set to itself", mirror(owner={"apiVersion": "v2"})),
+            (f"{only} a controller owner reference set to itself", mirror(owner={"controller": None})),
+            (
+                'node "one" must not set blockOwnerDeletion on an owner reference',
+                mirror(owner={"blockOwnerDeletion": True}),
+            ),
+            ("node one UID mismatch: expected x got node-uid", mirror(owner={"uid": "x"})),
+        ):
+            self.assertEqual(self.refusal("CREATE", "pods", pod), why)
+        del self.cluster.objects["nodes", "one"]
+        self.assertEqual(self.refusal("CREATE", "pods", mirror()), '404 node "one" not found')
+
+    def test_references(self) -> None:
+        """A mirror pod refers to nothing in the API, wherever it might: CVE-2025-4563."""
+        env = {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+        with_env = [{"name": "c", "image": "i", "env": [{"name": "A", **env}]}]
+        for what, spec in (
+            ("serviceaccounts", {"serviceAccountName": "robot"}),
+            ("secrets", {"imagePullSecrets": [{"name": "s"}]}),
+            ("secrets", {"containers": with_env}),
+            ("secrets", {"initContainers": with_env}),
+            ("secrets", {"ephemeralContainers": with_env}),
+            ("configmaps", {"containers": [{"name": "c", "envFrom": [{"configMapRef": {"name": "m"}}]}]}),
+            ("resourceclaims", {"resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}),
+            ("secrets", {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
+            ("secrets (via secret volumes)", {"volumes": [{"name": "v", "secret": {}}]}),
+            ("configmaps (via configmap volumes)", {"volumes": [{"name": "v", "configMap": {}}]}),
+            ("csidrivers (via CSI volumes)", {"volumes": [{"name": "v", "csi": {"driver": "d"}}]}),
+            ("endpoints (via glusterFS volumes)", {"volumes": [{"name": "v", "glusterfs": {"endpoints": "e"}}]}),
+            ("persistentvolumeclaims", {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}),
+            ("persistentvolumeclaims (via ephemeral volumes)", {"volumes": [{"name": "v", "ephemeral": {}}]}),
+            ("secrets (via azureFile volumes)", {"volumes": [{"name": "v", "azureFile": {}}]}),
+            *(
+                (what, {"volumes": [{"name": "v", "projected": {"sources": [{field: {}}]}}]})
+                for what, field in (
+                    ("configmaps (via projected volumes)", "configMap"),
+                    ("secrets (via projected volumes)", "secret"),
+                    ("serviceaccounts (via projected volumes)", "serviceAccountToken"),
+                    ("clustertrustbundles", "clusterTrustBundle"),
+                    ("podcertificates", "podCertificate"),
+                )
+            ),
+        ):
+            why = f'node "one" can not create pods that reference {what}'
+            self.assertEqual(self.refusal("CREATE", "pods", mirror(**spec)), why)
+        harmless = [{"name": "a", "emptyDir": {}}, {"name": "b", "projected": {"sources": [{"downwardAPI": {}}]}}]
+        self.assertEqual(self.refusal("CREATE", "pods", mirror(volumes=harmless)), "")
+
+    def test_deletion(self) -> None:
+        """A kubelet deletes pods that are on its node, and updates none."""
+        self.assertEqual(self.refusal("DELETE", "pods", name="mine"), "")
+        self.assertEqual(
+            self.refusal("DELETE", "pods", name="theirs"),
+            'node "one" can only delete pods with spec.nodeName set to itself',
+        )
+        self.assertEqual(self.refusal("DELETE", "pods", name="gone"), '404 pod "gone" not found')
+        self.assertEqual(
+            self.refusal("UPDATE", "pods", mirror(), mirror()),
+            'unexpected operation "UPDATE", node "one" can only create and delete mirror pods',
+        )
+
+    def test_status(self) -> None:
+        """A kubelet writes the status of pods on its node, but neither labels nor claims."""
+        old = mirror()
+        update = "pods/status"
+        self.assertEqual(self.refusal("UPDATE", update, {**mirror(), "status": {"phase": "Running"}}, old), "")
+        for why, new in (
+            ('node "one" cannot update labels through pod status', mirror(metadata={"labels": {"a": "b"}})),
+            (
+                'node "one" cannot update resource claim statues',
+                {**mirror(), "status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "b"}]}},
+            ),
+            (
+                'node "one" cannot update extended resource claim status',
+                {**mirror(), "status": {"extendedResourceClaimStatus": {"resourceClaimName": "b"}}},
+            ),
+        ):
+            self.assertEqual(self.refusal("UPDATE", update, new, old), why)
+        self.assertEqual(
+            self.refusal("UPDATE", update, mirror(), mirror(nodeName="two")),
+            'node "one" can only update pod status for pods with spec.nodeName set to itself',
+        )
+        self.assertEqual(self.refusal("CREATE", update, mirror()), 'unexpected operation "CREATE"')
+
+    def test_eviction(self) -> None:
+        """A kubelet evicts pods that are on its node; what the path names counts."""
+        self.assertEqual(self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}), "")
+        why = "node one can only evict pods with spec.nodeName set to itself"
+        self.assertEqual(self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "mine"}}, name="theirs"), why)
+        self.assertEqual(
+            self.refusal("CREATE", "pods/eviction", {"metadata": {}}), "could not determine pod from request data"
+        )
+        self.assertEqual(
+            self.refusal("CREATE", "pods/eviction", {"metadata": {"name": "gone"}}), '404 pod "gone" not found'
+        )
+        self.assertEqual(self.refusal("DELETE", "pods/eviction", name="mine"), "unexpected operation DELETE")
+
+    def test_other_subresources(self) -> None:
+        """A kubelet writes no other part of a pod."""
+        why = "unexpected pod subresource \"binding\", only 'status' and 'eviction' are allowed"
+        self.assertEqual(self.refusal("CREATE", "pods/binding", {"metadata": {"name": "mine"}}), why)
+
+
+class NodeTests(NodeRestrictionTestCase):
+    """Nodes."""
+
+    def test_name(self) -> None:
+        """A kubelet writes its own node only."""
+        for operation, resource in (("CREATE", "nodes"), ("UPDATE", "nodes/status"), ("DELETE", "nodes")):
+            self.assertEqual(
+                self.refusal(operation, resource, node("two"), node("two")),
+                'node "one" is not allowed to modify node "two"',
+            )
+            self.assertEqual(self.refusal(operation, resource, node(), node()), "")
+
+    def test_creation(self) -> None:
+        """A new node has no configuration source, and labels that kubelets may set."""
+        self.assertEqual(
+            self.refusal("CREATE", "nodes", node(configSource={})),
+            'node "one" is not allowed to create pods with a non-nil configSource',
+        )
+        labels = {
+            "kubernetes.io/os": "linux",
+            "example.com/a": "b",
+            "z.node-restriction.kubernetes.io/x": "",
+            "k8s.io/a": "",
+        }
+        self.assertEqual(
+            self.refusal("CREATE", "nodes", node(labels=labels)),
+            'node "one" is not allowed to set the following labels: k8s.io/a, z.node-restriction.kubernetes.io/x',
+        )
+        self.assertEqual(self.refusal("CREATE", "nodes", node(taints=[{"key": "a", "effect": "NoSchedule"}])), "")
+
+    def test_update(self) -> None:
+        """A kubelet changes neither taints nor owners nor others' labels, by any subresource: CVE-2025-5187."""
+        taint = {"key": "a", "effect": "NoSchedule"}
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "x"}
+        for resource in ("nodes", "nodes/status"):
+            for why, new, old in (
+                ('node "one" is not allowed to modify taints', node(), node(taints=[taint])),
+                ('node "one" is not allowed to modify taints', node(taints=[taint]), node()),
+                ('node "one" is not allowed to modify ownerReferences', node(owners=[owner]), node()),
+                ('node "one" is not allowed to modify ownerReferences', node(), node(owners=[owner])),
+                ("is not allowed to modify labels: kubernetes.io/x", node(labels={"kubernetes.io/x": "a"}), node()),
+                ("is not allowed to modify labels: kubernetes.io/x", node(), node(labels={"kubernetes.io/x": "a"})),
+                (
+                    'node "one" is not allowed to update configSource to a new non-nil configSource',
+                    node(configSource={"configMap": {"name": "x"}}),
+                    node(),
+                ),
+                ("", node(), node(configSource={"configMap": {"name": "x"}})),
+                ("", node(taints=None), node(taints=[])),
+                ("", node(labels={"a": "b"}, status={"phase": "x"}, unschedulable=True), node(labels={"c": "d"})),
+            ):
+                self.assertEqual(self.refusal("UPDATE", resource, new, old), why)
+
+
+keys = st.sampled_from(
+    [
+        "plain",
+        "example.com/x",
+        "kubernetes.io/hostname",
+        "kubernetes.io/other",
+        "x.k8s.io/y",
+        "node.kubernetes.io/z",
+        "a.kubelet.kubernetes.io/z",
+        "node-restriction.kubernetes.io/r",
+        "notkubernetes.io/n",
+    ]
+)
+labels = st.dictionaries(keys, st.sampled_from(["", "a"]))
+
+
+class LabelTests(SynchronousTestCase):
+    """Tests for L{forbidden_labels} and L{same}."""
+
+    @given(labels, labels)
+    def test_only_changes(self, new: dict[str, str], old: dict[str, str]) -> None:
+        """Only labels that change are forbidden, and those of the API's domains that are not kubelets' are."""
+        protected = {"kubernetes.io/other", "x.k8s.io/y", "node-restriction.kubernetes.io/r"}
+        changed = {label for label in protected if new.get(label) != old.get(label)}
+        self.assertEqual(forbidden_labels(new, old), sorted(changed))
+
+    def test_same(self) -> None:
+        """What is empty is the same as nothing, at any depth; other values are not."""
+        self.assertTrue(same({"a": None, "b": {"c": []}}, {"b": {}}))
+        self.assertFalse(same({"a": 0}, {}))
+        self.assertFalse(same([1], [1, 2]))
+
+
+class OtherTests(NodeRestrictionTestCase):
+    """Claims, leases, CSINodes, slices."""
+
+    def test_claims(self) -> None:
+        """A kubelet tells how a claim's volume grows, and nothing else."""
+        old = {"metadata": {"name": "c", "resourceVersion": "1"}, "spec": {"volumeName": "v"}, "status": {}}
+        grown = {"capacity": {"storage": "2Gi"}, "conditions": [{}], "allocatedResources": {"storage": "2Gi"}}
+        new: JSONObject = {"metadata": {"name": "c"}, "spec": {"volumeName": "v"}, "status": grown}
+        update = "persistentvolumeclaims/status"
+        self.assertEqual(self.refusal("UPDATE", update, new, old), "")
+        start = 'node "one" is not allowed to update fields other than status.quantity and status.conditions:'
+        labelled = {**new, "metadata": {"name": "c", "labels": {"a": "b"}}}
+        self.assertEqual(self.refusal("UPDATE", update, labelled, old), f"{start} metadata.labels")
+        moved = {**new, "spec": {"volumeName": "w"}, "status": {"phase": "Bound"}}
+        self.assertEqual(self.refusal("UPDATE", update, moved, old), f"{start} spec.volumeName, status.phase")
+        self.assertEqual(self.refusal("CREATE", update, new), 'unexpected operation "CREATE"')
+        self.assertEqual(self.refusal("UPDATE", "persistentvolumeclaims", new, old), "may only update PVC status")
+
+    def test_leases(self) -> None:
+        """A kubelet keeps the lease of its node."""
+        mine, theirs = {"metadata": {"name": "one"}}, {"metadata": {"name": "two"}}
+        lease = "leases.coordination.k8s.io"
+        why = "can only access node lease with the same name as the requesting node"
+        for operation in ("CREATE", "UPDATE", "DELETE"):
+            self.assertEqual(self.refusal(operation, lease, mine, namespace="kube-node-lease"), "")
+            self.assertEqual(self.refusal(operation, lease, theirs, namespace="kube-node-lease"), why)
+        self.assertEqual(
+            self.refusal("CREATE", lease, mine), 'can only access leases in the "kube-node-lease" system namespace'
+        )
+
+    def test_csi_nodes(self) -> None:
+        """A kubelet keeps the CSINode of its node."""
+        why = "can only access CSINode with the same name as the requesting node"
+        for operation in ("CREATE", "UPDATE", "DELETE"):
+            self.assertEqual(self.refusal(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "one"}}), "")
+            self.assertEqual(self.refusal(operation, "csinodes.storage.k8s.io", {"metadata": {"name": "two"}}), why)
+
+    def test_slices(self) -> None:
+        """A kubelet makes and deletes slices of its own node."""
+        mine = {"metadata": {"name": "s"}, "spec": {"nodeName": "one"}}
+        theirs = {"metadata": {"name": "s"}, "spec": {"allNodes": True}}
+        slices = "resourceslices.resource.k8s.io"
+        for operation, verb, obj, old in (("CREATE", "create", 1, 0), ("DELETE", "delete", 0, 1)):
+            for found, expected in (
+                (mine, ""),
+                (theirs, f"can only {verb} ResourceSlice with the same NodeName as the requesting node"),
+            ):
+                self.assertEqual(
+                    self.refusal(operation, slices, found if obj else None, found if old else None), expected
+                )
+        self.assertEqual(self.refusal("UPDATE", slices, theirs, mine), "")
+
+
+class TokenTests(NodeRestrictionTestCase):
+    """Tokens of service accounts."""
+
+    def token(self, name: str = "mine", uid: str = "pod-uid", audiences: tuple[str, ...] = (), **ref: str) -> str:
+        """Why no token is given for a pod."""
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, **ref}
+        request = {"metadata": {}, "spec": {"audiences": list(audiences), "boundObjectRef": reference}}
+        return self.refusal("CREATE", "serviceaccounts/token", request, name="robot")
+
+    def volumes(self, *volumes: JSONObject) -> None:
+        """Give the pod volumes."""
+        self.cluster.objects["pods", "mine"]["spec"]["volumes"] = list(volumes)
+
+    def test_pod(self) -> None:
+        """A kubelet asks for tokens that end with a pod of its node."""
+        self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}})
+        self.assertEqual(self.token(), "")
+        for why, reference in (
+            ("node requested token not bound to a pod", {"kind": "Secret"}),
+            ("node requested token not bound to a pod", {"name": ""}),
+            ("node requested token not bound to a pod", {"apiVersion": "v2"}),
+            ("node requested token with a pod binding without a uid", {"uid": ""}),
+            ('404 pod "gone" not found', {"name": "gone"}),
+            (
+                "the UID in the bound object reference (x) does not match the UID in record."
+                " The object might have been deleted and then recreated",
+                {"uid": "x"},
+            ),
+            (
+                "node requested token bound to a pod scheduled on a different node",
+                {"name": "theirs", "uid": "other-uid"},
+            ),
+        ):
+            self.assertEqual(self.token(**reference), why)
+        unbound = {"metadata": {}, "spec": {"audiences": []}}
+        why = "node requested token not bound to a pod"
+        self.assertEqual(self.refusal("CREATE", "serviceaccounts/token", unbound, name="robot"), why)
+        self.assertEqual(self.refusal("UPDATE", "serviceaccounts", unbound, unbound, name="robot"), "")
+
+    def test_audience(self) -> None:
+        """Tokens are for audiences that a projected volume of the pod names, one at a time."""
+        self.volumes({"name": "v", "projected": {"sources": [{"serviceAccountToken": {"audience": "vault"}}]}})
+        self.assertEqual(self.token(audiences=("vault",)), "")
+        for audiences in ((), ("other",)):
+            self.assertEqual(
+                self.token(audiences=audiences),
+                f'audience "{audiences[0] if audiences else ""}" not found in pod spec volume,'
+                " system:node:one is not authorized to request tokens for this audience",
+            )
+        self.assertEqual(self.token(audiences=("a", "b")), "node may only request 0 or 1 audiences")
+
+    def test_drivers(self) -> None:
+        """Or for audiences that the CSI driver of a volume asks for, inline or behind a claim."""
+        self.cluster.add("csidrivers", "d", tokenRequests=[{"audience": "cloud"}])
+        self.cluster.add("persistentvolumes", "v", csi={"driver": "d"})
+        for claim in ("data", "mine-e"):
+            self.cluster.add("persistentvolumeclaims", claim, volumeName="v")
+        self.cluster.add("persistentvolumeclaims", "pending")
+        for volume in (
+            {"name": "v", "csi": {"driver": "d"}},
+            {"name": "v", "persistentVolumeClaim": {"claimName": "data"}},
+            {"name": "e", "ephemeral": {"volumeClaimTemplate": {}}},
+        ):
+            self.volumes({"name": "x", "emptyDir": {}}, volume)
+            self.assertEqual(self.token(audiences=("cloud",)), "")
+            self.assertNotEqual(self.token(audiences=("other",)), "")
+        self.volumes({"name": "v", "persistentVolumeClaim": {"claimName": "pending"}})
+        self.assertIn("not found in pod spec volume", self.token(audiences=("cloud",)))
+
+    def test_missing(self) -> None:
+        """What can not be looked at is told, unless another volume needs the audience."""
+        none = {"name": "v", "persistentVolumeClaim": {"claimName": "none"}}
+        self.volumes(none)
+        start = 'error validating audience "x":'
+        self.assertEqual(self.token(audiences=("x",)), f'{start} persistentvolumeclaim "none" not found')
+        self.cluster.add("persistentvolumeclaims", "none", volumeName="gone")
+        self.assertEqual(self.token(audiences=("x",)), f'{start} persistentvolume "gone" not found')
+        self.volumes({"name": "v", "csi": {"driver": "d"}})
+        self.assertEqual(self.token(audiences=("x",)), f'{start} csidriver.storage.k8s.io "d" not found')
+        self.volumes(none, {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"audience": "x"}}]}})
+        self.assertEqual(self.token(audiences=("x",)), "")
+
+    def test_authorized(self) -> None:
+        """Or for audiences that the node is allowed to ask for, for pulling images."""
+        self.cluster.allowed = {"registry"}
+        self.assertEqual(self.token(audiences=("registry",)), "")
+        (asked,) = self.cluster.asked
+        self.assertEqual(
+            (asked.verb, asked.group, asked.resource, asked.namespace, asked.name),
+            ("request-serviceaccounts-token-audience", "", "registry", "ns", "robot"),
+        )
+
+
+class CertificateTests(NodeRestrictionTestCase):
+    """Certificates."""
+
+    def test_signing_requests(self) -> None:
+        """A kubelet asks for certificates of kubelets in its own name only."""
+        csr = f"certificatesigningrequests.{CERTIFICATES}"
+        why = "can only create a node CSR with CN=system:node:one"
+        self.assertEqual(self.refusal("CREATE", csr, signing_request("system:node:one")), "")
+        for names in (("system:node:two",), (), ("system:node:one", "system:node:two")):
+            self.assertEqual(self.refusal("CREATE", csr, signing_request(*names)), why)
+        self.assertEqual(self.refusal("CREATE", csr, signing_request("x", signer="example.com/x")), "")
+        for request in ("", "@@@", b64encode(b"-----BEGIN X-----").decode()):
+            spec = {"signerName": "kubernetes.io/kubelet-serving", "request": request}
+            self.assertIn("unable to parse csr: ", self.refusal("CREATE", csr, {"metadata": {}, "spec": spec}))
+
+    def test_pod_certificates(self) -> None:
+        """A kubelet asks for certificates of pods as they run on it."""
+        spec = {
+            "nodeName": "one",
+            "nodeUID": "node-uid",
+            "podName": "mine",
+            "podUID": "pod-uid",
+            "serviceAccountName": "robot",
+            "serviceAccountUID": "account-uid",
+        }
+        kind = f"podcertificaterequests.{CERTIFICATES}"
+
+        def refusal(**changes: str) -> str:
+            return self.refusal("CREATE", kind, {"metadata": {"name": "r"}, "spec": {**spec, **changes}})
+
+        self.assertEqual(refusal(), "")
+        whose = 'PodCertificateRequest for pod "ns/mine"'
+        for why, changes in (
+            ('PodCertificateRequest.Spec.NodeName="two", which is not the requesting node "one"', {"nodeName": "two"}),
+            (f'500 {whose} names node UID "x", inconsistent with the running node ("node-uid")', {"nodeUID": "x"}),
+            (
+                '500 while retrieving pod "ns/gone" named in the PodCertificateRequest: pod "gone" not found',
+                {"podName": "gone"},
+            ),
+            (f'500 {whose} contains pod UID ("x") which differs from running pod "pod-uid"', {"podUID": "x"}),
+            (
+                'pod "ns/theirs" is not running on node "one" named in the PodCertificateRequest',
+                {"podName": "theirs", "podUID": "other-uid"},
+            ),
+            (
+                f'{whose} contains serviceAccountName ("x") that differs from running pod ("robot")',
+                {"serviceAccountName": "x"},
+            ),
+            (
+                f'500 {whose} names service account UID "x", which differs from the running service account'
+                ' ("account-uid")',
+                {"serviceAccountUID": "x"},
+            ),
+        ):
+            self.assertEqual(refusal(**changes), why)
+        self.cluster.objects["pods", "mine"]["metadata"]["annotations"] = {MIRROR_ANNOTATION: "x"}
+        self.assertEqual(refusal(), 'pod "ns/mine" is a mirror pod')
+        self.assertEqual(self.refusal("DELETE", kind, name="r"), "unexpected operation DELETE")
+        self.assertEqual(self.refusal("CREATE", f"{kind}/status", {}, name="r"), "unexpected subresource status")
