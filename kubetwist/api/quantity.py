@@ -218,6 +218,29 @@ def _stays(whole: str, fraction: str, exponent: int, family: Family) -> bool:
     )
 
 
+def machine_parts(text: str) -> tuple[int, int] | None:
+    """
+    How the reference keeps a quantity that it need not keep as a big decimal.
+
+    @param text: A quantity.
+    @return: A number of 64 bits and an exponent of ten; L{None} for those kept as big decimals.
+    """
+    match = _split(text)
+    assert match is not None, "it is a quantity"
+    sign, whole, fraction, suffix = match.groups()
+    whole, fraction = whole.lstrip("0") or "0", fraction or ""
+    if suffix in _BINARY:
+        exponent = _BINARY[suffix]
+        number, scale = int(whole) << exponent if len(whole) < 20 else 0, 0
+        fits = not fraction and len(whole) + exponent * 3 // 10 <= 14 and number < 1 << 63
+    else:
+        found = _exponent(suffix)
+        scale = (int(found[1]) if found else _DECIMAL[suffix]) - len(fraction)
+        fits = len(whole) + len(fraction) <= 18 and scale >= -9
+        number = int(whole + fraction) if fits else 0
+    return (-number if sign == "-" else number, scale) if fits else None
+
+
 def canonical(value: Any) -> str:
     """
     The form in which a quantity, a string or a number, is stored.

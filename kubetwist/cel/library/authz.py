@@ -1,0 +1,328 @@
+"""
+Questions to the authorizer: C{authorizer.group("apps").resource("deployments").check("create").allowed()}.
+
+See kubernetes/apiserver, C{pkg/cel/library/authz.go}.
+
+Authorizers may have to wait for their verdict, and evaluation waits for nothing. So a verdict that is not there yet
+ends the evaluation with L{NeedsDecision}, which no operator absorbs. L{evaluate} awaits the verdict, and begins again;
+the authorizer's value has kept it. Costs are those of one evaluation, and a check costs so much that there are two of
+them in an expression at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+from attrs import evolve, frozen
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.names import is_dns1123_label_problems, is_dns1123_subdomain_problems
+from kubetwist.api.resource import UserInfo
+from kubetwist.api.selectors import SelectorError, parse_field_selector, parse_label_selector
+from kubetwist.api.users import service_account_groups, service_account_user
+from kubetwist.cel.errors import CelError, no_such_overload
+from kubetwist.cel.functions import Library, Overload, function, member
+from kubetwist.cel.types import BOOL, STRING, ObjectType, Type
+from kubetwist.cel.values import OpaqueValue, Value
+
+_PACKAGE: Final = "kubernetes.authorization"
+
+AUTHORIZER_TYPE: Final = ObjectType(f"{_PACKAGE}.Authorizer")
+PATH_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.PathCheck")
+GROUP_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.GroupCheck")
+RESOURCE_CHECK_TYPE: Final = ObjectType(f"{_PACKAGE}.ResourceCheck")
+DECISION_TYPE: Final = ObjectType(f"{_PACKAGE}.Decision")
+
+#: What answers: L{kubetwist.interfaces.IAuthorizer.authorize}.
+Authorize = Callable[[AuthorizerAttributes], "Verdict | Awaitable[Verdict]"]
+
+
+class _Incomparable(OpaqueValue):
+    """These have no equality, not even with themselves."""
+
+    __slots__ = ()
+
+    def equals(self, other: Value) -> bool:
+        """Two of these can not be compared."""
+        raise no_such_overload()
+
+
+class DecisionValue(_Incomparable):
+    """
+    What came of a question.
+
+    @ivar error: Why there was no verdict, or L{None}.
+    """
+
+    __slots__ = ("error", "verdict")
+    cel_type = DECISION_TYPE
+
+    def __init__(self, verdict: Verdict, error: str | None = None) -> None:
+        self.verdict = verdict
+        self.error = error
+
+
+def _failed(error: Exception) -> DecisionValue:
+    return DecisionValue(Verdict(Decision.NO_OPINION), str(error))
+
+
+class NeedsDecision(Exception):
+    """An evaluation cannot go on before a verdict is there; L{settle} it, and evaluate again."""
+
+    def __init__(self, authorizer: Authorizer, question: _Question, pending: Awaitable[Verdict]) -> None:
+        super().__init__("a verdict of the authorizer is not there yet")
+        self._authorizer = authorizer
+        self._question = question
+        self._pending = pending
+
+    async def settle(self) -> None:
+        """Wait for the verdict, and leave it with the authorizer's value."""
+        try:
+            decision = DecisionValue(await self._pending)
+        except Exception as error:
+            # Twisted's, which is not to be known here: whoever wanted the verdict wants it no more.
+            if type(error).__name__ == "CancelledError":
+                raise
+            decision = _failed(error)
+        self._authorizer.known[self._question] = decision
+
+
+class Authorizer(_Incomparable):
+    """
+    The variable C{authorizer}.
+
+    @ivar account: Namespace and name of the service account that is asked for; L{None} for the request's user.
+    @ivar known: What was decided; shared with the values for other accounts. One for every request to admit.
+    """
+
+    __slots__ = ("_authorize", "account", "known", "user")
+    cel_type = AUTHORIZER_TYPE
+
+    def __init__(
+        self,
+        user: UserInfo,
+        authorize: Authorize,
+        account: tuple[str, str] | None = None,
+        known: dict[_Question, DecisionValue] | None = None,
+    ) -> None:
+        self.user = user
+        self.account = account
+        self.known: dict[_Question, DecisionValue] = {} if known is None else known
+        self._authorize = authorize
+
+    def for_account(self, namespace: str, name: str) -> Authorizer:
+        """The same, asked for a service account."""
+        user = UserInfo(service_account_user(namespace, name), groups=service_account_groups(namespace))
+        return Authorizer(user, self._authorize, (namespace, name), self.known)
+
+    def request_resource(
+        self, group: str, resource: str, subresource: str = "", namespace: str = "", name: str = ""
+    ) -> ResourceCheck:
+        """The variable C{authorizer.requestResource}: what the request is about."""
+        question = _Question(self.account, group=group, resource=resource, subresource=subresource)
+        return ResourceCheck(self, evolve(question, namespace=namespace, name=name))
+
+    def decide(self, question: _Question) -> DecisionValue:
+        """
+        Ask, unless the answer is known.
+
+        @raise NeedsDecision: The answer is on its way.
+        """
+        found = self.known.get(question)
+        if found is None:
+            try:
+                verdict = self._authorize(question.attributes(self.user))
+            except Exception as error:
+                found = _failed(error)
+            else:
+                if not isinstance(verdict, Verdict):
+                    raise NeedsDecision(self, question, verdict)
+                found = DecisionValue(verdict)
+            self.known[question] = found
+        return found
+
+
+@frozen
+class _Question:
+    """What is asked, of the same authorizer."""
+
+    account: tuple[str, str] | None
+    verb: str = ""
+    path: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+    def attributes(self, user: UserInfo) -> AuthorizerAttributes:
+        if self.path:
+            return AuthorizerAttributes(user, self.verb, path=self.path, is_resource_request=False)
+        # Selectors that make no sense narrow nothing down.
+        try:
+            field_terms = parse_field_selector(self.field_selector)
+        except SelectorError:
+            field_terms = ()
+        try:
+            label_terms = parse_label_selector(self.label_selector).requirements
+        except SelectorError:
+            label_terms = ()
+        return AuthorizerAttributes(
+            user,
+            self.verb,
+            group=self.group,
+            version="*",
+            resource=self.resource,
+            subresource=self.subresource,
+            namespace=self.namespace,
+            name=self.name,
+            field_terms=field_terms,
+            label_terms=label_terms,
+        )
+
+
+class _Check(_Incomparable):
+    """A question, as far as it was put together."""
+
+    __slots__ = ("authorizer", "question")
+
+    def __init__(self, authorizer: Authorizer, question: _Question) -> None:
+        self.authorizer = authorizer
+        self.question = question
+
+
+class PathCheck(_Check):
+    """About a path."""
+
+    __slots__ = ()
+    cel_type = PATH_CHECK_TYPE
+
+
+class GroupCheck(_Check):
+    """About something in a group."""
+
+    __slots__ = ()
+    cel_type = GROUP_CHECK_TYPE
+
+
+class ResourceCheck(_Check):
+    """About a resource."""
+
+    __slots__ = ()
+    cel_type = RESOURCE_CHECK_TYPE
+
+
+def _path(authorizer: Authorizer, path: str) -> PathCheck:
+    if not path.strip():
+        raise CelError("path must not be empty")
+    return PathCheck(authorizer, _Question(authorizer.account, path=path))
+
+
+def _group(authorizer: Authorizer, group: str) -> GroupCheck:
+    return GroupCheck(authorizer, _Question(authorizer.account, group=group))
+
+
+def _service_account(authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
+    if is_dns1123_subdomain_problems(name):
+        raise CelError("Invalid service account name")
+    if is_dns1123_label_problems(namespace):
+        raise CelError("Invalid service account namespace")
+    return authorizer.for_account(namespace, name)
+
+
+def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
+    if not resource.strip():
+        raise CelError("resource must not be empty")
+    return ResourceCheck(check.authorizer, evolve(check.question, resource=resource))
+
+
+def _setter(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
+    def setter(check: ResourceCheck, text: str) -> ResourceCheck:
+        changes: dict[str, Any] = {field: text}
+        return ResourceCheck(check.authorizer, evolve(check.question, **changes))
+
+    return setter
+
+
+def _check(check: _Check, verb: str) -> DecisionValue:
+    return check.authorizer.decide(evolve(check.question, verb=verb))
+
+
+def _errored(decision: DecisionValue) -> bool:
+    return decision.error is not None
+
+
+def _error(decision: DecisionValue) -> str:
+    return decision.error or ""
+
+
+def _allowed(decision: DecisionValue) -> bool:
+    return decision.verdict.decision is Decision.ALLOW
+
+
+def _reason(decision: DecisionValue) -> str:
+    return decision.verdict.reason
+
+
+def _resource_setter(id: str, field: str) -> Overload:
+    return member(id, (RESOURCE_CHECK_TYPE, STRING), RESOURCE_CHECK_TYPE, _setter(field))
+
+
+def _of_decision(id: str, result: Type, call: Callable[[DecisionValue], Value]) -> Overload:
+    return member(id, (DECISION_TYPE,), result, call)
+
+
+AUTHZ: Final = Library(
+    "kubernetes.authz",
+    [
+        function("path", member("authorizer_path", (AUTHORIZER_TYPE, STRING), PATH_CHECK_TYPE, _path)),
+        function("group", member("authorizer_group", (AUTHORIZER_TYPE, STRING), GROUP_CHECK_TYPE, _group)),
+        function(
+            "serviceAccount",
+            member("authorizer_serviceaccount", (AUTHORIZER_TYPE, STRING, STRING), AUTHORIZER_TYPE, _service_account),
+        ),
+        function("resource", member("groupcheck_resource", (GROUP_CHECK_TYPE, STRING), RESOURCE_CHECK_TYPE, _resource)),
+        function("subresource", _resource_setter("resourcecheck_subresource", "subresource")),
+        function("namespace", _resource_setter("resourcecheck_namespace", "namespace")),
+        function("name", _resource_setter("resourcecheck_name", "name")),
+        function(
+            "check",
+            member("pathcheck_check", (PATH_CHECK_TYPE, STRING), DECISION_TYPE, _check),
+            member("resourcecheck_check", (RESOURCE_CHECK_TYPE, STRING), DECISION_TYPE, _check),
+        ),
+        function("errored", _of_decision("decision_errored", BOOL, _errored)),
+        function("error", _of_decision("decision_error", STRING, _error)),
+        function("allowed", _of_decision("decision_allowed", BOOL, _allowed)),
+        function("reason", _of_decision("decision_reason", STRING, _reason)),
+    ],
+)
+
+AUTHZ_SELECTORS: Final = Library(
+    "kubernetes.authzSelectors",
+    [
+        function("fieldSelector", _resource_setter("authorizer_fieldselector", "field_selector")),
+        function("labelSelector", _resource_setter("authorizer_labelselector", "label_selector")),
+    ],
+)
+
+
+class _Program(Protocol):
+    def evaluate(self, variables: Any, **limits: Any) -> tuple[Value, int]: ...
+
+
+async def evaluate(program: _Program, variables: Any, **limits: Any) -> tuple[Value, int]:
+    """
+    Evaluate an expression that may ask the authorizer.
+
+    @param limits: As for the program's own C{evaluate}.
+    @return: The value and what it cost.
+    @raise kubetwist.cel.errors.EvaluationError: There is none.
+    """
+    while True:
+        try:
+            return program.evaluate(variables, **limits)
+        except NeedsDecision as needed:
+            await needed.settle()

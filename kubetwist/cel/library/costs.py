@@ -1,0 +1,399 @@
+"""
+What Kubernetes charges for functions, by their names, whichever library they are of.
+
+See kubernetes/apiserver, C{pkg/cel/library/cost.go}. Estimates decide which rules definitions may have, so every number
+here is part of the API.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kubetwist.cel.estimates import (
+    LIST_CREATE_COST,
+    MAX,
+    ONE,
+    REGEX_LENGTH_FACTOR,
+    STRING_TRAVERSAL_FACTOR,
+    STRUCT_CREATE_COST,
+    CallEstimate,
+    Estimate,
+    Meter,
+    Node,
+    fixed,
+    scale,
+)
+from kubetwist.cel.library.addresses import CIDR_TYPE, IP_TYPE
+from kubetwist.cel.library.namedformats import FORMAT_TYPE, Format
+from kubetwist.cel.library.quantities import QUANTITY_TYPE
+from kubetwist.cel.library.urls import URL_TYPE
+from kubetwist.cel.library.versions import SEMVER_TYPE
+from kubetwist.cel.types import Kind
+from kubetwist.cel.values import LISTS, MAPS, OpaqueValue, Value, entries, size_for_cost
+
+#: So much that no expression can afford more than two of them.
+_CHECK: Final = 350_000
+
+#: Selectors have a requirement for every two characters, at worst.
+_REQUIREMENTS_PER_CHARACTER: Final = 0.5
+_REQUIREMENT: Final = float(LIST_CREATE_COST + STRUCT_CREATE_COST)
+
+_LONGEST_FORMAT: Final = 64
+_LONGEST_FORMAT_PATTERN: Final = 128
+
+#: What takes a step, whatever its arguments.
+_NOMINAL: Final = frozenset(
+    (
+        *("serviceAccount", "path", "group", "resource", "subresource", "namespace", "name"),
+        *("allowed", "reason", "error", "errored"),
+        *("masked", "prefixLength", "family", "isUnspecified", "isLoopback"),
+        *("isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"),
+        "format.named",
+        *("sign", "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo"),
+        *("add", "sub", "major", "minor", "patch"),
+        *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
+    )
+)
+
+#: What looks at every element of a list, or every character of a text.
+_TRAVERSING: Final = frozenset(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"))
+
+
+def _traversal(value: Value) -> int:
+    """What it costs to look at all that a value holds."""
+    if type(value) is str:
+        length = len(value) if value.isascii() else len(value.encode("utf-8", "replace"))
+        return int(float(length) * STRING_TRAVERSAL_FACTOR)
+    if type(value) is bytes:
+        return int(float(len(value)) * STRING_TRAVERSAL_FACTOR)
+    if isinstance(value, LISTS):
+        return sum(map(_traversal, value))
+    if isinstance(value, MAPS):
+        return sum(_traversal(key) + _traversal(one) for key, one in entries(value))
+    return 1
+
+
+# Meters: the price of a call that was made.
+
+
+def _by_size(factor: float) -> Meter:
+    def meter(arguments: Sequence[Value], result: Value) -> int | None:
+        return scale(size_for_cost(arguments[0]), factor) if arguments else None
+
+    return meter
+
+
+def _meter_traversing(arguments: Sequence[Value], result: Value) -> int:
+    return _traversal(arguments[0]) if arguments else 0
+
+
+def _meter_selector(arguments: Sequence[Value], result: Value) -> int | None:
+    return _selector_estimate(fixed(size_for_cost(arguments[1]))).max if len(arguments) > 1 else None
+
+
+def _meter_join(arguments: Sequence[Value], result: Value) -> int | None:
+    return scale(size_for_cost(result), 2 * STRING_TRAVERSAL_FACTOR) if arguments else None
+
+
+def _text_price(text: Value) -> int:
+    # One more than its length: an expression costs something with an empty text, too.
+    return scale(1 + size_for_cost(text), STRING_TRAVERSAL_FACTOR)
+
+
+def _meter_find(arguments: Sequence[Value], result: Value) -> int | None:
+    if len(arguments) < 2:
+        return None
+    return _text_price(arguments[0]) * scale(size_for_cost(arguments[1]), REGEX_LENGTH_FACTOR)
+
+
+def _meter_validate(arguments: Sequence[Value], result: Value) -> int | None:
+    if len(arguments) < 2 or not isinstance(arguments[0], Format):
+        return None
+    return _text_price(arguments[1]) * scale(arguments[0].pattern_length, REGEX_LENGTH_FACTOR)
+
+
+def _contains_price(arguments: Sequence[Value], parsed: bool) -> int:
+    size = size_for_cost(arguments[0])
+    price = scale(size + size, STRING_TRAVERSAL_FACTOR)
+    return price + scale(size_for_cost(arguments[1]), STRING_TRAVERSAL_FACTOR) if parsed else price
+
+
+def _meter_contains_ip(overload: str) -> Meter:
+    def meter(arguments: Sequence[Value], result: Value) -> int | None:
+        return _contains_price(arguments, overload == "cidr_contains_ip_string") if len(arguments) > 1 else None
+
+    return meter
+
+
+def _meter_contains_cidr(overload: str) -> Meter:
+    def meter(arguments: Sequence[Value], result: Value) -> int | None:
+        if len(arguments) < 2:
+            return None
+        masking = scale(size_for_cost(arguments[0]), STRING_TRAVERSAL_FACTOR) + 1
+        return _contains_price(arguments, overload == "cidr_contains_cidr_string") + masking
+
+    return meter
+
+
+def _meter_equality(arguments: Sequence[Value], result: Value) -> int | None:
+    return 1 if len(arguments) == 2 and isinstance(arguments[0], OpaqueValue) else None
+
+
+_ONCE: Final = _by_size(STRING_TRAVERSAL_FACTOR)
+_TWICE: Final = _by_size(2 * STRING_TRAVERSAL_FACTOR)
+
+_METERS: Final[dict[str, Meter | int]] = {
+    "check": _CHECK,
+    **dict.fromkeys(_NOMINAL, 1),
+    "fieldSelector": _meter_selector,
+    "labelSelector": _meter_selector,
+    **dict.fromkeys(_TRAVERSING, _meter_traversing),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _ONCE),
+    "replace": _TWICE,
+    "split": _TWICE,
+    "join": _meter_join,
+    "find": _meter_find,
+    "findAll": _meter_find,
+    **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _ONCE),
+    "ip.isCanonical": _TWICE,
+    "validate": _meter_validate,
+    "_==_": _meter_equality,
+}
+
+# Estimates: what calls may cost, before anything is known of their arguments but their types and sizes.
+
+_Estimator = Callable[[str, str, Node | None, Sequence[Node]], CallEstimate | None]
+
+
+def _estimated(cost: Estimate, size: Estimate | None = None) -> CallEstimate:
+    return CallEstimate(cost, size)
+
+
+def _selector_estimate(length: Estimate) -> Estimate:
+    requirements = length.scaled(_REQUIREMENTS_PER_CHARACTER).scaled(_REQUIREMENT)
+    return fixed(LIST_CREATE_COST).plus(length.scaled(STRING_TRAVERSAL_FACTOR)).plus(requirements)
+
+
+def _estimate_selector(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    return _estimated(_selector_estimate(arguments[0].size)) if len(arguments) == 1 else None
+
+
+def _estimate_traversing(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    if target is None:
+        return None
+    element = target.element()
+    if element is None:
+        # A text: indexOf and lastIndexOf.
+        return _estimated(target.size.scaled(STRING_TRAVERSAL_FACTOR))
+    each = ONE
+    if element.type.kind in (Kind.STRING, Kind.BYTES):
+        each = each.plus(element.size.scaled(STRING_TRAVERSAL_FACTOR))
+    return _estimated(target.size.times(each))
+
+
+def _estimate_parsed(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    """What reads its one argument, and is as long."""
+    if len(arguments) != 1:
+        return None
+    size = arguments[0].size
+    return _estimated(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+
+
+def _estimate_rewritten(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    """What reads its target, and is at most as long."""
+    return None if target is None else _estimated(target.size.scaled(STRING_TRAVERSAL_FACTOR), target.size)
+
+
+def _estimate_replace(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    if target is None or len(arguments) < 2:
+        return None
+    size, old, new = target.size, arguments[0].size, arguments[1].size
+    most, kept_most = _longest_replacement(size.max, old.min, new.max)
+    least, kept_least = _shortest_replacement(size.min, old.max, new.min)
+    replaced = Estimate(least, most).times(new).plus(Estimate(kept_least, kept_most))
+    return _estimated(size.scaled(2 * STRING_TRAVERSAL_FACTOR), replaced)
+
+
+def _times_in(size: int, old: int) -> int:
+    return min(math.ceil(float(size) / float(old)), MAX)
+
+
+def _longest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
+    """How often the shortest of what is replaced can be, and how much of the text stays."""
+    if not old:
+        # Nothing is around every character.
+        return min(size + 1, MAX), size
+    return (0, size) if new <= old else (_times_in(size, old), 0)
+
+
+def _shortest_replacement(size: int, old: int, new: int) -> tuple[int, int]:
+    """Likewise, for the longest of what is replaced."""
+    if not old:
+        return min(size + 1, MAX), size
+    return (0, size) if old <= new else (_times_in(size, old), 0)
+
+
+def _estimate_split(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    if target is None:
+        return None
+    most = target.size.max
+    if len(arguments) > 1 and type(arguments[1].literal) is int:
+        most = arguments[1].literal & MAX
+    return _estimated(target.size.scaled(2 * STRING_TRAVERSAL_FACTOR), Estimate(0, most))
+
+
+def _estimate_join(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+    if target is None:
+        return None
+    count, element = target.size, target.element()
+    size = fixed(0) if element is None else count.times(element.size)
+    if arguments:
+        separators = Estimate(max(count.min - 1, 0), max(count.max - 1, 0))
+        size = size.plus(arguments[0].size.times(separators))
+    return _estimated(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+
+
+def _estimate_find(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+    if target is None or not arguments:
+        return None
+    text = target.size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
+    pattern = arguments[0].size.scaled(REGEX_LENGTH_FACTOR)
+    return _estimated(text.times(pattern), Estimate(0, target.size.max))
+
+
+def _estimate_text(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+    return _estimated(arguments[0].size.scaled(STRING_TRAVERSAL_FACTOR)) if arguments else None
+
+
+def _estimate_ip(function: str, overload: str, target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+    return _estimated(ONE) if overload == "cidr_ip" else _estimate_text(function, overload, target, arguments)
+
+
+def _estimate_canonical(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    return _estimated(arguments[0].size.scaled(2 * STRING_TRAVERSAL_FACTOR)) if arguments else None
+
+
+#: Bytes of an address.
+_ADDRESS: Final = Estimate(4, 16)
+
+
+def _estimate_contains(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    if not arguments:
+        return None
+    cost = _ADDRESS.plus(_ADDRESS).scaled(STRING_TRAVERSAL_FACTOR)
+    if function == "containsCIDR":
+        cost = cost.plus(_ADDRESS.scaled(STRING_TRAVERSAL_FACTOR)).plus(ONE)
+    if overload in ("cidr_contains_ip_string", "cidr_contains_cidr_string"):
+        cost = cost.plus(arguments[0].size.scaled(STRING_TRAVERSAL_FACTOR))
+    return _estimated(cost)
+
+
+def _estimate_validate(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    if not arguments:
+        return None
+    text = arguments[0].size.scaled(STRING_TRAVERSAL_FACTOR)
+    return _estimated(text.scaled(_LONGEST_FORMAT_PATTERN * REGEX_LENGTH_FACTOR))
+
+
+_CONSTANT_EQUALITY: Final = frozenset(
+    (
+        IP_TYPE.name,
+        CIDR_TYPE.name,
+        QUANTITY_TYPE.name,
+        SEMVER_TYPE.name,
+        "kubernetes.authorization.Authorizer",
+        "kubernetes.authorization.PathCheck",
+        "kubernetes.authorization.GroupCheck",
+        "kubernetes.authorization.ResourceCheck",
+        "kubernetes.authorization.Decision",
+    )
+)
+
+
+def _estimate_equality(
+    function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+) -> CallEstimate | None:
+    if len(arguments) != 2 or arguments[0].type != arguments[1].type:
+        return None
+    type_ = arguments[0].type
+    if type_.kind not in (Kind.OPAQUE, Kind.STRUCT):
+        return None
+    if type_.name in _CONSTANT_EQUALITY:
+        return _estimated(ONE)
+    if type_.name == FORMAT_TYPE.name:
+        return _estimated(Estimate(1, _LONGEST_FORMAT).scaled(STRING_TRAVERSAL_FACTOR))
+    if type_.name == URL_TYPE.name:
+        # Only the right-hand side is looked at, in the reference.
+        size = arguments[1].known_size or ONE
+        return _estimated(Estimate(1, size.max).scaled(STRING_TRAVERSAL_FACTOR))
+    return None
+
+
+def _fixed(price: int) -> _Estimator:
+    estimate = _estimated(fixed(price))
+    return lambda function, overload, target, arguments: estimate
+
+
+_ESTIMATES: Final[dict[str, _Estimator]] = {
+    "check": _fixed(_CHECK),
+    **dict.fromkeys(_NOMINAL, _fixed(1)),
+    "fieldSelector": _estimate_selector,
+    "labelSelector": _estimate_selector,
+    **dict.fromkeys(_TRAVERSING, _estimate_traversing),
+    "url": _estimate_parsed,
+    "jsonpatch.escapeKey": _estimate_parsed,
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _estimate_rewritten),
+    "replace": _estimate_replace,
+    "split": _estimate_split,
+    "join": _estimate_join,
+    "find": _estimate_find,
+    "findAll": _estimate_find,
+    **dict.fromkeys(("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"), _estimate_text),
+    "ip": _estimate_ip,
+    "ip.isCanonical": _estimate_canonical,
+    "containsIP": _estimate_contains,
+    "containsCIDR": _estimate_contains,
+    "validate": _estimate_validate,
+    "_==_": _estimate_equality,
+}
+
+
+class KubernetesCosts:
+    """L{kubetwist.cel.estimates.CostModel} of Kubernetes."""
+
+    def meter(self, function: str, overload: str) -> Meter | int | None:
+        """@see: L{kubetwist.cel.estimates.CostModel.meter}."""
+        if function == "containsIP":
+            return _meter_contains_ip(overload)
+        if function == "containsCIDR":
+            return _meter_contains_cidr(overload)
+        if function == "ip" and overload == "cidr_ip":
+            return 1
+        return _METERS.get(function)
+
+    def estimate(
+        self, function: str, overload: str, target: Node | None, arguments: Sequence[Node]
+    ) -> CallEstimate | None:
+        """@see: L{kubetwist.cel.estimates.CostModel.estimate}."""
+        found = _ESTIMATES.get(function)
+        return None if found is None else found(function, overload, target, arguments)

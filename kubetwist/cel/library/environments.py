@@ -1,0 +1,62 @@
+"""
+The environment that every expression of Kubernetes has: which libraries, as of 1.36.
+
+See kubernetes/apiserver, C{pkg/cel/environment/base.go}.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kubetwist.cel.environment import Environment
+    from kubetwist.cel.functions import Library
+
+#: What a single evaluation may cost.
+PER_CALL_LIMIT: Final = 1_000_000
+
+
+@cache
+def kubernetes_libraries() -> tuple[Library, ...]:
+    """The libraries, in the order in which their overloads are tried."""
+    from kubetwist.cel.library.addresses import CIDRS, IPS
+    from kubetwist.cel.library.authz import AUTHZ, AUTHZ_SELECTORS
+    from kubetwist.cel.library.kubelists import KUBERNETES_LISTS
+    from kubetwist.cel.library.lists import LISTS
+    from kubetwist.cel.library.namedformats import NAMED_FORMATS
+    from kubetwist.cel.library.optionals import OPTIONALS
+    from kubetwist.cel.library.quantities import QUANTITIES
+    from kubetwist.cel.library.regex import REGEX
+    from kubetwist.cel.library.sets import SETS
+    from kubetwist.cel.library.strings import STRINGS
+    from kubetwist.cel.library.urls import URLS
+    from kubetwist.cel.library.versions import VERSIONS
+    from kubetwist.cel.standard import TWO_VARIABLE_COMPREHENSIONS
+
+    return (
+        URLS,
+        REGEX,
+        KUBERNETES_LISTS,
+        AUTHZ,
+        OPTIONALS,
+        QUANTITIES,
+        STRINGS,
+        SETS,
+        IPS,
+        CIDRS,
+        NAMED_FORMATS,
+        AUTHZ_SELECTORS,
+        TWO_VARIABLE_COMPREHENSIONS,
+        VERSIONS,
+        LISTS,
+    )
+
+
+@cache
+def kubernetes_environment() -> Environment:
+    """The environment without variables; made at the first use, and extended by those who have some."""
+    from kubetwist.cel.environment import Environment
+    from kubetwist.cel.library.costs import KubernetesCosts
+
+    return Environment(libraries=kubernetes_libraries(), costs=KubernetesCosts())

@@ -1,0 +1,115 @@
+"""
+Formats of strings that Kubernetes knows by name: C{format.dns1123Label().validate(name)}.
+
+See kubernetes/apiserver, C{pkg/cel/library/format.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from kubetwist.api.gourl import URLError, parse_request_uri
+from kubetwist.api.names import (
+    is_dns1035_label_problems,
+    is_dns1123_label_problems,
+    is_dns1123_subdomain_problems,
+    label_value_problems,
+    qualified_name_problems,
+)
+from kubetwist.cel.functions import Library, function, member, overload
+from kubetwist.cel.types import STRING, ObjectType, list_of, optional_of
+from kubetwist.cel.values import NONE, OpaqueValue, Optional, Value
+
+FORMAT_TYPE: Final = ObjectType("kubernetes.NamedFormat")
+
+
+class Format(OpaqueValue):
+    """
+    A named format.
+
+    @ivar problems: Says what is wrong with a text.
+    @ivar pattern_length: Of the expression that it is, or might be: what C{validate} costs depends on it.
+    """
+
+    __slots__ = ("name", "pattern_length", "problems")
+    cel_type = FORMAT_TYPE
+
+    def __init__(self, name: str, pattern_length: int, problems: Callable[[str], Sequence[str]]) -> None:
+        self.name = name
+        self.pattern_length = pattern_length
+        self.problems = problems
+
+    def equals(self, other: Value) -> bool:
+        """By the name."""
+        return isinstance(other, Format) and self.name == other.name
+
+
+def _prefix(problems: Callable[[str, bool], Sequence[str]]) -> Callable[[str], Sequence[str]]:
+    return lambda text: problems(text, True)
+
+
+def _uri_problems(text: str) -> Sequence[str]:
+    try:
+        parse_request_uri(text)
+    except URLError as error:
+        return [str(error)]
+    return []
+
+
+def _schema_format(name: str, problem: str) -> Callable[[str], Sequence[str]]:
+    def problems(text: str) -> Sequence[str]:
+        from kubetwist.api.formats import FORMATS
+
+        return [] if FORMATS[name](text) else [problem]
+
+    return problems
+
+
+#: The length of strfmt's pattern for times, which stands for dates, too.
+_TIME_PATTERN: Final = len("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
+_UUID_PATTERN: Final = len("(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$")
+
+#: By the names by which expressions know them.
+FORMATS: Final = {
+    "dns1123Label": Format("DNS1123Label", 30, is_dns1123_label_problems),
+    "dns1123Subdomain": Format("DNS1123Subdomain", 60, is_dns1123_subdomain_problems),
+    "dns1035Label": Format("DNS1035Label", 30, is_dns1035_label_problems),
+    "qualifiedName": Format("QualifiedName", 60, qualified_name_problems),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", 30, _prefix(is_dns1123_label_problems)),
+    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", 60, _prefix(is_dns1123_subdomain_problems)),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", 30, _prefix(is_dns1035_label_problems)),
+    "labelValue": Format("LabelValue", 40, label_value_problems),
+    "uri": Format("URI", 1103, _uri_problems),
+    "uuid": Format("uuid", _UUID_PATTERN, _schema_format("uuid", "does not match the UUID format")),
+    "byte": Format("byte", 84, _schema_format("byte", "invalid base64")),
+    "date": Format("date", _TIME_PATTERN, _schema_format("date", "invalid date")),
+    "datetime": Format("datetime", _TIME_PATTERN, _schema_format("datetime", "invalid datetime")),
+}
+
+
+def _named(name: str) -> Optional:
+    found = FORMATS.get(name)
+    return NONE if found is None else Optional(found)
+
+
+def _validate(format: Format, text: str) -> Optional:
+    problems = format.problems(text)
+    return Optional(list(problems)) if problems else NONE
+
+
+def _constant(format: Format) -> Callable[[], Format]:
+    return lambda: format
+
+
+NAMED_FORMATS: Final = Library(
+    "kubernetes.format",
+    [
+        function("validate", member("format-validate", (FORMAT_TYPE, STRING), optional_of(list_of(STRING)), _validate)),
+        function("format.named", overload("format-named", (STRING,), optional_of(FORMAT_TYPE), _named)),
+        *(
+            function(f"format.{name}", overload(f"format.{name}", (), FORMAT_TYPE, _constant(format)))
+            for name, format in FORMATS.items()
+        ),
+    ],
+)

@@ -1,0 +1,198 @@
+"""
+Quantities: C{500m}, C{1Gi}.
+
+See kubernetes/apiserver, C{pkg/cel/library/quantity.go}. Whether a quantity is an integer depends on how the reference
+keeps it, not on its amount alone (C{1000m} is none), so that is kept here, too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubetwist.api.quantity import Quantity, machine_parts
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.functions import Library, function, member, overload
+from kubetwist.cel.types import BOOL, DOUBLE, INT, STRING, ObjectType
+from kubetwist.cel.values import MAX_INT, MIN_INT, OpaqueValue, Value
+
+QUANTITY_TYPE: Final = ObjectType("kubernetes.Quantity")
+
+_FORMAT_PROBLEM: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+def _within(number: int) -> bool:
+    return MIN_INT <= number <= MAX_INT
+
+
+class QuantityValue(OpaqueValue):
+    """
+    An amount: a number times a power of ten.
+
+    @ivar small: Kept in a machine word by the reference, not as a big decimal.
+    """
+
+    __slots__ = ("exponent", "number", "small")
+    cel_type = QUANTITY_TYPE
+
+    def __init__(self, number: int, exponent: int, small: bool) -> None:
+        self.number = number
+        self.exponent = exponent
+        self.small = small
+
+    @classmethod
+    def parse(cls, text: str) -> QuantityValue:
+        """
+        Read a quantity.
+
+        @raise CelError: It is none.
+        """
+        # Objects may have blanks around quantities; here they are none.
+        if text != text.strip():
+            raise CelError(_FORMAT_PROBLEM)
+        try:
+            quantity = Quantity.parse(text)
+        except ValueError as error:
+            raise CelError(str(error)) from None
+        parts = machine_parts(text)
+        if parts is not None:
+            return cls(*parts, small=True)
+        if quantity.family == "binary" and abs(quantity.billionths) == MAX_INT * 10**9:
+            return cls(quantity.sign() * MAX_INT, 0, small=False)
+        return cls(quantity.billionths, -9, small=False)
+
+    def equals(self, other: Value) -> bool:
+        """By the amount."""
+        return isinstance(other, QuantityValue) and self.compare(other) == 0
+
+    def compare(self, other: QuantityValue) -> int:
+        """-1, 0 or 1."""
+        left, right, _ = _aligned(self, other)
+        return (left > right) - (left < right)
+
+    def plus(self, other: QuantityValue) -> QuantityValue:
+        """The sum."""
+        if self.small and other.small:
+            if not other.number:
+                return self
+            if not self.number:
+                return other
+            left, right, exponent = _aligned(self, other)
+            if _within(left) and _within(right) and _within(left + right):
+                return QuantityValue(left + right, exponent, small=True)
+        left, right, exponent = _aligned(self, other)
+        return QuantityValue(left + right, exponent, small=False)
+
+    def negated(self) -> QuantityValue:
+        """The amount below zero that this is above."""
+        return QuantityValue(-self.number, self.exponent, self.small)
+
+    def integer(self) -> int | None:
+        """The amount, if the reference has it at hand as 64 bits."""
+        if not self.small or self.exponent < 0 or (self.number and self.exponent > 18):
+            return None
+        number = self.number * 10**self.exponent if self.number else 0
+        return number if _within(number) else None
+
+
+def _aligned(one: QuantityValue, other: QuantityValue) -> tuple[int, int, int]:
+    """Two numbers for the same exponent, which is the lower one."""
+    exponent = min(one.exponent, other.exponent)
+    return (
+        one.number * 10 ** (one.exponent - exponent),
+        other.number * 10 ** (other.exponent - exponent),
+        exponent,
+    )
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        QuantityValue.parse(text)
+    except CelError:
+        return False
+    return True
+
+
+def _sign(quantity: QuantityValue) -> int:
+    return (quantity.number > 0) - (quantity.number < 0)
+
+
+def _is_integer(quantity: QuantityValue) -> bool:
+    return quantity.integer() is not None
+
+
+def _as_integer(quantity: QuantityValue) -> int:
+    number = quantity.integer()
+    if number is None:
+        raise CelError("cannot convert value to integer")
+    return number
+
+
+def _as_float(quantity: QuantityValue) -> float:
+    try:
+        base = float(quantity.number)
+    except OverflowError:
+        base = float("inf") if quantity.number > 0 else float("-inf")
+    if not quantity.exponent:
+        return base
+    # Powers of ten beyond what a double holds are infinite, or nothing.
+    power = float(f"1e{quantity.exponent}")
+    return base * power
+
+
+def _add(quantity: QuantityValue, other: QuantityValue) -> QuantityValue:
+    return quantity.plus(other)
+
+
+def _add_int(quantity: QuantityValue, number: int) -> QuantityValue:
+    return quantity.plus(QuantityValue(number, 0, small=True))
+
+
+def _sub(quantity: QuantityValue, other: QuantityValue) -> QuantityValue:
+    return quantity.plus(other.negated())
+
+
+def _sub_int(quantity: QuantityValue, number: int) -> QuantityValue:
+    return quantity.plus(QuantityValue(-number, 0, small=True))
+
+
+def _is_greater(quantity: QuantityValue, other: QuantityValue) -> bool:
+    return quantity.compare(other) == 1
+
+
+def _is_less(quantity: QuantityValue, other: QuantityValue) -> bool:
+    return quantity.compare(other) == -1
+
+
+def _compare(quantity: QuantityValue, other: QuantityValue) -> int:
+    return quantity.compare(other)
+
+
+_ONE: Final = (QUANTITY_TYPE,)
+_TWO: Final = (QUANTITY_TYPE, QUANTITY_TYPE)
+_WITH_INT: Final = (QUANTITY_TYPE, INT)
+
+QUANTITIES: Final = Library(
+    "kubernetes.quantity",
+    [
+        function("quantity", overload("string_to_quantity", (STRING,), QUANTITY_TYPE, QuantityValue.parse)),
+        function("isQuantity", overload("is_quantity_string", (STRING,), BOOL, _is_quantity)),
+        # Not a member, in the reference either: sign(quantity("1")).
+        function("sign", overload("quantity_sign", _ONE, INT, _sign)),
+        function("isGreaterThan", member("quantity_is_greater_than", _TWO, BOOL, _is_greater)),
+        function("isLessThan", member("quantity_is_less_than", _TWO, BOOL, _is_less)),
+        function("compareTo", member("quantity_compare_to", _TWO, INT, _compare)),
+        function("asApproximateFloat", member("quantity_get_float", _ONE, DOUBLE, _as_float)),
+        function("asInteger", member("quantity_get_int", _ONE, INT, _as_integer)),
+        function("isInteger", member("quantity_is_integer", _ONE, BOOL, _is_integer)),
+        function(
+            "add",
+            member("quantity_add", _TWO, QUANTITY_TYPE, _add),
+            member("quantity_add_int", _WITH_INT, QUANTITY_TYPE, _add_int),
+        ),
+        function(
+            "sub",
+            member("quantity_sub", _TWO, QUANTITY_TYPE, _sub),
+            member("quantity_sub_int", _WITH_INT, QUANTITY_TYPE, _sub_int),
+        ),
+    ],
+)

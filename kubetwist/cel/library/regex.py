@@ -1,0 +1,55 @@
+"""
+Regular expressions beyond C{matches}: C{find} and C{findAll}.
+
+See kubernetes/apiserver, C{pkg/cel/library/regex.go}.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, Final
+
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.functions import Library, function, member
+from kubetwist.cel.types import INT, STRING, list_of
+
+
+def _compiled(pattern: str) -> Any:
+    from kubetwist.api.patterns import PatternError, compiled
+
+    try:
+        return compiled(pattern)
+    except PatternError as error:
+        raise CelError(f"Illegal regex: {error}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    match = _compiled(pattern).search(text)
+    return "" if match is None else match[0]
+
+
+def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+    matches = _matches(_compiled(pattern), text)
+    return list(matches if limit < 0 else islice(matches, limit))
+
+
+def _matches(pattern: Any, text: str) -> Any:
+    """All matches, without empty ones that touch the match before: Go leaves those out."""
+    end = -1
+    for match in pattern.finditer(text):
+        if match.start() != match.end() or match.start() != end:
+            yield match[0]
+        end = match.end()
+
+
+REGEX: Final = Library(
+    "kubernetes.regex",
+    [
+        function("find", member("string_find_string", (STRING, STRING), STRING, _find)),
+        function(
+            "findAll",
+            member("string_find_all_string", (STRING, STRING), list_of(STRING), _find_all),
+            member("string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all),
+        ),
+    ],
+)

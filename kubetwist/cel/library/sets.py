@@ -1,0 +1,72 @@
+"""
+Lists as sets: C{sets.contains}, C{sets.equivalent}, C{sets.intersects}.
+
+See google/cel-go, C{ext/sets.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubetwist.cel.estimates import ONE, CallEstimate, Estimator, Meter, Node
+from kubetwist.cel.functions import Library, Overload, function, overload
+from kubetwist.cel.library._members import Members
+from kubetwist.cel.types import BOOL, list_of, type_parameter
+from kubetwist.cel.values import Value, size_for_cost
+
+
+def contains(values: Sequence[Value], wanted: Sequence[Value]) -> bool:
+    """Whether every element of the second list is in the first."""
+    members = Members(values)
+    return all(value in members for value in wanted)
+
+
+def _equivalent(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    return contains(one, other) and contains(other, one)
+
+
+def _intersects(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    members = Members(other)
+    return any(value in members for value in one)
+
+
+def _estimate(factor: float) -> Estimator:
+    def estimate(target: Node | None, arguments: Sequence[Node]) -> CallEstimate | None:
+        if len(arguments) != 2:
+            return None
+        return CallEstimate(arguments[0].size.times(arguments[1].size).scaled(factor).plus(ONE))
+
+    return estimate
+
+
+def _meter(factor: int) -> Meter:
+    def meter(arguments: Sequence[Value], result: Value) -> int:
+        return 1 + size_for_cost(arguments[0]) * size_for_cost(arguments[1]) * factor
+
+    return meter
+
+
+_LIST: Final = list_of(type_parameter("T"))
+
+
+def _overload(name: str, call: object, factor: int) -> Overload:
+    return overload(
+        f"list_sets_{name}_list",
+        (_LIST, _LIST),
+        BOOL,
+        call,  # type: ignore[arg-type]
+        meter=_meter(factor),
+        estimate=_estimate(factor),
+    )
+
+
+SETS: Final = Library(
+    "cel.lib.ext.sets",
+    [
+        function("sets.contains", _overload("contains", contains, 1)),
+        # Each list has to be in the other.
+        function("sets.equivalent", _overload("equivalent", _equivalent, 2)),
+        function("sets.intersects", _overload("intersects", _intersects, 1)),
+    ],
+)

@@ -1,0 +1,249 @@
+"""
+C{"%s is %.2f".format([name, number])}, as version 2 of cel-go's strings has it.
+
+See google/cel-go, C{ext/formatting.go}. Numbers come out as in American English: C{1,234.500000} and
+C{1.052033 × 10⁰³}.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from kubetwist.api.goquote import quoted
+from kubetwist.cel.errors import CelError, CostLimitExceeded
+from kubetwist.cel.standard.gonumbers import format_g
+from kubetwist.cel.standard.times import show_duration, show_timestamp
+from kubetwist.cel.types import Type
+from kubetwist.cel.values import LISTS, MAPS, Duration, Timestamp, UInt, Value, entries, type_of
+
+_clause = re.compile(r"%(?:(%)|(?:(\.)([0-9]*))?(.)?)", re.DOTALL).search
+
+_DEFAULT_PRECISION: Final = 6
+#: Digits after the point that anybody could want.
+_LARGEST_PRECISION: Final = 1000
+#: Neither a result nor the nesting of what is shown may get beyond these.
+_LONGEST: Final = 64 << 20
+
+_SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_SPECIAL_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def _misfit(problem: str) -> CelError:
+    return CelError(f"error during formatting: {problem}")
+
+
+def _type_name(value: Value) -> str:
+    name: str = type_of(value).name
+    return name
+
+
+def _text(value: Value) -> str:
+    """What C{string(value)} is."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format_g(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise _misfit(f"could not convert argument {quoted(value.decode('utf-8', 'replace'))} to string") from None
+    if isinstance(value, Timestamp):
+        return show_timestamp(value)
+    if isinstance(value, Duration):
+        return show_duration(value)
+    if isinstance(value, Type):
+        return value.name
+    return str(value) if type(value) is str else str(int(value))
+
+
+def _shown(value: Value) -> str:
+    """C{%s}."""
+    if value is None:
+        return "null"
+    if isinstance(value, LISTS):
+        return _shown_list(value)
+    if isinstance(value, MAPS) and _type_name(value) == "map":
+        return _shown_map(value)
+    if isinstance(value, (bool, int, float, str, bytes, Timestamp, Duration, Type)):
+        return _text(value)
+    raise _misfit(
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
+        f"durations, and timestamps, was given {_type_name(value)}"
+    )
+
+
+def _shown_inside(value: Value) -> str:
+    """A value within a list or map: as it would be written in CEL."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bytes):
+        return f"b{quoted(_text(value))}"
+    if isinstance(value, float):
+        return f"{value:.6f}" if math.isfinite(value) else f'"{_text(value)}"'
+    if isinstance(value, Timestamp):
+        return f"timestamp({quoted(_text(value))})"
+    if isinstance(value, Duration):
+        return f"duration({quoted(_text(value))})"
+    if value is None or isinstance(value, (bool, int, Type, *LISTS)):
+        return _shown(value)
+    if isinstance(value, MAPS) and _type_name(value) == "map":
+        return _shown_map(value)
+    raise _misfit(f"no formatting function for {_type_name(value)}")
+
+
+def _shown_list(values: Sequence[Value]) -> str:
+    return f"[{', '.join(map(_shown_inside, values))}]"
+
+
+def _shown_map(values: Mapping[Value, Value]) -> str:
+    pairs = []
+    for key, value in entries(values):
+        if not isinstance(key, (str, bool, int)):
+            raise _misfit(f"no formatting function for map key of type {_type_name(key)}")
+        pairs.append((_shown_inside(key), _shown_inside(value)))
+    pairs.sort(key=lambda pair: pair[0].encode("utf-8", "replace"))
+    return f"{{{', '.join(f'{key}:{value}' for key, value in pairs)}}}"
+
+
+def _decimal(value: Value) -> str:
+    """C{%d}."""
+    if type(value) is not int and type(value) is not UInt:
+        raise _misfit(f"decimal clause can only be used on integers, was given {_type_name(value)}")
+    return str(int(value))
+
+
+def _number(value: Value, clause: str) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is str and value in _SPECIAL_NUMBERS:
+        return _SPECIAL_NUMBERS[value]
+    raise _misfit(f"{clause} clause can only be used on doubles, was given {_type_name(value)}")
+
+
+def _without_digits(number: float) -> str | None:
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    return None
+
+
+def _fixed(value: Value, precision: int) -> str:
+    """C{%f}."""
+    number = _number(value, "fixed-point")
+    # Zero has no sign here.
+    return _without_digits(number) or format(number or 0.0, f",.{precision}f")
+
+
+def _scientific(value: Value, precision: int) -> str:
+    """C{%e}."""
+    number = _number(value, "scientific")
+    special = _without_digits(number)
+    if special:
+        return special
+    digits, _, exponent = format(number or 0.0, f".{precision}e").partition("e")
+    return f"{digits}\u202f×\u202f10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
+
+
+def _binary(value: Value) -> str:
+    """C{%b}."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if not isinstance(value, int):
+        raise _misfit(f"only integers and bools can be formatted as binary, was given {_type_name(value)}")
+    return f"{int(value):b}"
+
+
+def _octal(value: Value) -> str:
+    """C{%o}."""
+    if type(value) is not int and type(value) is not UInt:
+        raise _misfit(f"octal clause can only be used on integers, was given {_type_name(value)}")
+    return f"{int(value):o}"
+
+
+def _hexadecimal(value: Value) -> str:
+    """C{%x}."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").hex()
+    if isinstance(value, bytes):
+        return value.hex()
+    if type(value) is not int and type(value) is not UInt:
+        problem = "only integers, byte buffers, and strings can be formatted as hex"
+        raise _misfit(f"{problem}, was given {_type_name(value)}")
+    return f"{int(value):x}"
+
+
+def _upper_hexadecimal(value: Value) -> str:
+    """C{%X}."""
+    return _hexadecimal(value).upper()
+
+
+_PLAIN: Final[Mapping[str, Callable[[Value], str]]] = {
+    "s": _shown,
+    "d": _decimal,
+    "b": _binary,
+    "o": _octal,
+    "x": _hexadecimal,
+    "X": _upper_hexadecimal,
+}
+_PRECISE: Final[Mapping[str, Callable[[Value, int], str]]] = {"f": _fixed, "e": _scientific}
+
+
+def _unparsable(why: str) -> CelError:
+    return CelError(f"could not parse formatting clause: {why}")
+
+
+def format_string(text: str, values: Sequence[Value]) -> str:
+    """
+    Put values into a text.
+
+    @raise CelError: The text makes no sense, or a value does not fit its clause.
+    """
+    parts: list[str] = []
+    position, used, length = 0, 0, 0
+    while match := _clause(text, position):
+        parts.append(text[position : match.start()])
+        position = match.end()
+        percent, dot, digits, letter = match.groups()
+        if percent:
+            parts.append("%")
+            continue
+        if used >= len(values):
+            raise CelError(f"index {used} out of range")
+        parts.append(_formatted(values[used], dot, digits, letter))
+        used += 1
+        length += len(parts[-1])
+        if length > _LONGEST:
+            raise CostLimitExceeded
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def _formatted(value: Value, dot: str | None, digits: str, letter: str | None) -> str:
+    precision = _DEFAULT_PRECISION
+    if dot:
+        if letter is None:
+            raise _unparsable("error while parsing precision: could not find end of precision specifier")
+        precision = _precision(digits)
+    if letter is None:
+        raise CelError("unexpected end of string")
+    if letter in _PLAIN:
+        return _PLAIN[letter](value)
+    if letter in _PRECISE:
+        return _PRECISE[letter](value, precision)
+    # The reference looks at one byte.
+    shown = letter if letter.isascii() else chr(letter.encode("utf-8", "replace")[0])
+    raise _unparsable(f'unrecognized formatting clause "{shown}"')
+
+
+def _precision(digits: str) -> int:
+    problem = "error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing"
+    if not digits:
+        raise _unparsable(f'{problem} "": invalid syntax')
+    if len(digits) > 18 or int(digits) > _LARGEST_PRECISION:
+        raise _unparsable(f"{problem} {quoted(digits)}: value out of range")
+    return int(digits)
