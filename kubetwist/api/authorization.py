@@ -20,10 +20,15 @@ class Decision(Enum):
 
 @frozen
 class Verdict:
-    """A decision and, for the audit and the logs, why."""
+    """
+    A decision and, for the audit and the logs, why.
+
+    @ivar error: What went wrong on the way to it: somebody who should have been asked could not be.
+    """
 
     decision: Decision
     reason: str = ""
+    error: str = ""
 
 
 @define(frozen=True)

@@ -45,16 +45,16 @@ class AuthorizerUnion:
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
         """@see: L{IAuthorizer.authorize}."""
-        reasons: list[str] = []
+        silent: list[Verdict] = []
         for number, ask in enumerate(self._asked):
             verdict = ask(attributes)
             if isinstance(verdict, Deferred):
-                return Deferred.fromCoroutine(self._slowly(verdict, number, reasons, attributes))
+                return Deferred.fromCoroutine(self._slowly(verdict, number, silent, attributes))
             if verdict.decision is not _NO_OPINION:
                 return verdict
-            if verdict.reason:
-                reasons.append(verdict.reason)
-        return Verdict(_NO_OPINION, "\n".join(reasons))
+            if verdict.reason or verdict.error:
+                silent.append(verdict)
+        return _silence(silent)
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """@see: L{IRuleResolver.rules_for}; incomplete when someone who decides can not list what he goes by."""
@@ -77,7 +77,9 @@ class AuthorizerUnion:
             union["evaluationError"] = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
         return union
 
-    async def _slowly(self, first: Any, number: int, reasons: list[str], attributes: AuthorizerAttributes) -> Verdict:
+    async def _slowly(
+        self, first: Any, number: int, silent: list[Verdict], attributes: AuthorizerAttributes
+    ) -> Verdict:
         """Go on from where somebody had to wait."""
         for place, ask in enumerate(self._asked[number:]):
             verdict = first if place == 0 else ask(attributes)
@@ -85,6 +87,16 @@ class AuthorizerUnion:
                 verdict = await verdict
             if verdict.decision is not _NO_OPINION:
                 return verdict  # type: ignore[no-any-return]
-            if verdict.reason:
-                reasons.append(verdict.reason)
-        return Verdict(_NO_OPINION, "\n".join(reasons))
+            if verdict.reason or verdict.error:
+                silent.append(verdict)
+        return _silence(silent)
+
+
+def _silence(silent: list[Verdict]) -> Verdict:
+    """Nobody's opinion, with all that those who have none said."""
+    errors = list(dict.fromkeys(verdict.error for verdict in silent if verdict.error))
+    return Verdict(
+        _NO_OPINION,
+        "\n".join(verdict.reason for verdict in silent if verdict.reason),
+        errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else "",
+    )

@@ -52,7 +52,10 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
 
     def decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         if verdict.decision is not _ALLOW:
-            forbid(request, attributes, verdict)
+            if verdict.error:
+                _fail(request, attributes, verdict)
+            else:
+                forbid(request, attributes, verdict)
         elif attributes.subresource in _STREAMS and attributes.verb != "create" and attributes.resource == "pods":
             ask(request, evolve(attributes, verb="create"))
         else:
@@ -112,6 +115,19 @@ def _parsed_labels(text: str) -> tuple[Requirement, ...]:
 
 _remembered_fields = lru_cache(maxsize=1024)(_parsed_fields)
 _remembered_labels = lru_cache(maxsize=1024)(_parsed_labels)
+
+
+def _fail(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
+    """Nobody can say whether a client may: an authorizer failed, which is no fault of the client's."""
+    _log.error(
+        "authorization failed ({audit_id}) for user {user} who wants to {sought}: {error}",
+        audit_id=request.audit_id,
+        user=quoted(attributes.user.name),
+        sought=sought(attributes),
+        error=verdict.error,
+    )
+    uri = quoted(request.uri.decode("utf-8", "replace"))
+    request.respond_text(500, sanitized(f"Internal Server Error: {uri}: {verdict.error}") + "\n")
 
 
 def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:

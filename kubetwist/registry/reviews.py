@@ -66,6 +66,8 @@ class AccessReview:
             status["denied"] = True
         if verdict.reason:
             status["reason"] = verdict.reason
+        if verdict.error:
+            problems.append(verdict.error)
         if problems:
             status["evaluationError"] = "; ".join(problems)
         obj["status"] = status
