@@ -12,8 +12,6 @@ from cryptography.x509.oid import NameOID
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
-from ..api.errors import APIStatusError
-from ..api.resource import GroupResource
 from ..api.users import MASTERS
 from ..interfaces import IValidatingAdmission
 
@@ -26,20 +24,23 @@ class CertificateSubjectRestriction:
     """See kubernetes, C{plugin/pkg/admission/certificates/subjectrestriction/admission.go}."""
 
     name: ClassVar[str] = "CertificateSubjectRestriction"
+    resources: ClassVar[tuple[str, ...]] = ("certificatesigningrequests.certificates.k8s.io",)
 
     def handles(self, operation: str) -> bool:
         """Creating; a request never changes."""
         return operation == "CREATE"
 
-    async def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
         obj = attributes.object
-        if attributes.resource != "certificatesigningrequests" or attributes.subresource or obj is None:
-            return
+        assert obj is not None
         if obj["spec"].get("signerName") != CLIENT_SIGNER:
             return
-        request = x509.load_pem_x509_csr(b64decode(obj["spec"]["request"]))
+        try:
+            request = x509.load_pem_x509_csr(b64decode(obj["spec"]["request"]))
+        except ValueError as error:
+            raise attributes.forbidden(f"failed to parse CSR: {error}") from error
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
         if any(one.value == MASTERS for one in organizations):
             why = f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
-            raise APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)
+            raise attributes.forbidden(why)

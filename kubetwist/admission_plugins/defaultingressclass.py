@@ -22,21 +22,21 @@ class DefaultIngressClass:
     """See kubernetes, C{plugin/pkg/admission/network/defaultingressclass/admission.go}."""
 
     name: ClassVar[str] = "DefaultIngressClass"
+    resources: ClassVar[tuple[str, ...]] = ("ingresses.networking.k8s.io",)
 
     def handles(self, operation: str) -> bool:
         """Creating; later the class is what its user makes it."""
         return operation == "CREATE"
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
         ingress = attributes.object
-        if attributes.resource != "ingresses" or attributes.group != "networking.k8s.io" or attributes.subresource:
-            return
-        if ingress is None or ingress["spec"].get("ingressClassName") is not None:
+        assert ingress is not None
+        if ingress["spec"].get("ingressClassName") is not None:
             return
         if _OLD_CLASS in (ingress["metadata"].get("annotations") or {}):
             return
-        classes = attributes.context.lookup_all("networking.k8s.io", "ingressclasses", "")
+        classes = attributes.context.views("networking.k8s.io", "ingressclasses")
         chosen = newest_default(classes, (DEFAULT,))
         if chosen is not None:
             ingress["spec"]["ingressClassName"] = chosen["metadata"]["name"]

@@ -23,21 +23,21 @@ class DefaultStorageClass:
     """See kubernetes, C{plugin/pkg/admission/storage/storageclass/setdefault/admission.go}."""
 
     name: ClassVar[str] = "DefaultStorageClass"
+    resources: ClassVar[tuple[str, ...]] = ("persistentvolumeclaims",)
 
     def handles(self, operation: str) -> bool:
         """Creating; later the class is what it is."""
         return operation == "CREATE"
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
         claim = attributes.object
-        if attributes.resource != "persistentvolumeclaims" or attributes.group or attributes.subresource or not claim:
-            return
+        assert claim is not None
         if claim["spec"].get("storageClassName") is not None:
             return
         if _OLD_CLASS in (claim["metadata"].get("annotations") or {}):
             return
-        classes = attributes.context.lookup_all("storage.k8s.io", "storageclasses", "")
+        classes = attributes.context.views("storage.k8s.io", "storageclasses")
         chosen = newest_default(classes, DEFAULT)
         if chosen is not None:
             claim["spec"]["storageClassName"] = chosen["metadata"]["name"]

@@ -25,17 +25,17 @@ class DefaultTolerationSeconds:
     """
 
     name: ClassVar[str] = "DefaultTolerationSeconds"
+    resources: ClassVar[tuple[str, ...]] = ("pods",)
     seconds: tuple[int, int] = (300, 300)
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""
         return operation in ("CREATE", "UPDATE")
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
         pod = attributes.object
-        if attributes.resource != "pods" or attributes.group or attributes.subresource or pod is None:
-            return
+        assert pod is not None
         spec = pod["spec"]
         tolerations = spec.get("tolerations") or []
         covered = {

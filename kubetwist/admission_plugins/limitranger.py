@@ -10,9 +10,8 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
-from ..api.errors import APIStatusError
 from ..api.quantity import Quantity
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.podresources import Amounts, amounts, pod_amounts
 
@@ -27,41 +26,46 @@ class LimitRanger:
     """See kubernetes, C{plugin/pkg/admission/limitranger/admission.go}."""
 
     name: ClassVar[str] = "LimitRanger"
+    resources: ClassVar[tuple[str, ...]] = (
+        "pods",
+        "pods/resize",
+        "persistentvolumeclaims",
+    )
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""
         return operation in ("CREATE", "UPDATE")
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
-        if attributes.resource != "pods" or attributes.operation != "CREATE" or not _concerns(attributes):
+        if attributes.resource != "pods" or attributes.operation != "CREATE":
             return
         assert attributes.object is not None
-        for limit_range in attributes.context.lookup_all("", "limitranges", attributes.namespace):
+        for limit_range in attributes.context.views("", "limitranges", attributes.namespace):
             _fill_in(attributes.object, limit_range)
 
-    async def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
         if not _concerns(attributes):
             return
         obj = attributes.object
         assert obj is not None
         problems_of = pod_problems if attributes.resource == "pods" else claim_problems
-        for limit_range in attributes.context.lookup_all("", "limitranges", attributes.namespace):
+        for limit_range in attributes.context.views("", "limitranges", attributes.namespace):
             problems = list(dict.fromkeys(problems_of(obj["spec"], limit_range)))
             if problems:
                 why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-                raise APIStatusError.forbidden(GroupResource("", attributes.resource), attributes.name, why)
+                raise attributes.forbidden(why)
 
 
 def _concerns(attributes: AdmissionAttributes) -> bool:
     """New and resized pods, and claims that are not on their way out."""
-    old = attributes.old_object
-    if attributes.group or attributes.object is None or (old and old["metadata"].get("deletionTimestamp")):
+    if attributes.operation == "CREATE":
+        return not attributes.subresource
+    if attributes.resource == "pods" and not attributes.subresource:
         return False
-    if attributes.resource == "pods":
-        return attributes.subresource == ("" if attributes.operation == "CREATE" else "resize")
-    return attributes.resource == "persistentvolumeclaims" and not attributes.subresource
+    old = attributes.old_object
+    return not (old and old["metadata"].get("deletionTimestamp"))
 
 
 def _limits(limit_range: JSONObject, kind: str) -> Iterator[JSONObject]:

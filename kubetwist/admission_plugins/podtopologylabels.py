@@ -21,24 +21,25 @@ class PodTopologyLabels:
     """See kubernetes, C{plugin/pkg/admission/podtopologylabels/admission.go}."""
 
     name: ClassVar[str] = "PodTopologyLabels"
+    resources: ClassVar[tuple[str, ...]] = (
+        "pods",
+        "pods/binding",
+    )
 
     def handles(self, operation: str) -> bool:
         """Creating: bindings, and pods that are bound from the start."""
         return operation == "CREATE"
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
         obj = attributes.object
-        if attributes.group or attributes.resource != "pods" or obj is None:
-            return
-        if attributes.subresource == "binding":
+        assert obj is not None
+        if attributes.subresource:
             target = obj.get("target") or {}
             node = target.get("name") if target.get("kind") in ("Node", None, "") else None
-        elif not attributes.subresource:
-            node = obj["spec"].get("nodeName")
         else:
-            return
-        found = attributes.context.lookup("", "nodes", "", node) if node else None
+            node = obj["spec"].get("nodeName")
+        found = attributes.context.view("", "nodes", "", node) if node else None
         if found is None:
             return
         told = found["metadata"].get("labels") or {}

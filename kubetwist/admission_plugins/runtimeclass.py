@@ -10,8 +10,9 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError
+from ..api.frozen import thawed
 from ..api.quantity import Quantity
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .tolerations import merge_tolerations
 
@@ -22,16 +23,18 @@ class RuntimeClass:
     """See kubernetes, C{plugin/pkg/admission/runtimeclass/admission.go}."""
 
     name: ClassVar[str] = "RuntimeClass"
+    resources: ClassVar[tuple[str, ...]] = ("pods",)
 
     def handles(self, operation: str) -> bool:
         """Creating; the class of a pod never changes."""
         return operation == "CREATE"
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
-        spec = _pod_spec(attributes)
+        assert attributes.object is not None
+        spec = attributes.object["spec"]
         runtime = _class_of(spec, attributes)
-        if spec is None or runtime is None:
+        if runtime is None:
             return
         fixed = (runtime.get("overhead") or {}).get("podFixed")
         if fixed:
@@ -44,13 +47,12 @@ class RuntimeClass:
                 spec.get("nodeSelector") or {}, scheduling["nodeSelector"], attributes
             )
         if scheduling.get("tolerations"):
-            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or (), scheduling["tolerations"])
+            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or (), thawed(scheduling["tolerations"]))
 
-    async def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}: other plugins may have changed the overhead."""
-        spec = _pod_spec(attributes)
-        if spec is None:
-            return
+        assert attributes.object is not None
+        spec = attributes.object["spec"]
         runtime = _class_of(spec, attributes)
         fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
         if fixed:
@@ -58,31 +60,21 @@ class RuntimeClass:
                 raise _mismatch(attributes)
         elif spec.get("overhead"):
             why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            raise _forbidden(attributes, why)
+            raise attributes.forbidden(why)
 
 
-def _pod_spec(attributes: AdmissionAttributes) -> JSONObject | None:
-    if attributes.resource != "pods" or attributes.group or attributes.subresource or attributes.object is None:
-        return None
-    return attributes.object["spec"]  # type: ignore[no-any-return]
-
-
-def _class_of(spec: JSONObject | None, attributes: AdmissionAttributes) -> JSONObject | None:
-    name = (spec or {}).get("runtimeClassName")
+def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject | None:
+    name = spec.get("runtimeClassName")
     if not name:
         return None
-    found = attributes.context.lookup("node.k8s.io", "runtimeclasses", "", name)
+    found = attributes.context.view("node.k8s.io", "runtimeclasses", "", name)
     if found is None:
-        raise _forbidden(attributes, f'pod rejected: RuntimeClass "{name}" not found')
+        raise attributes.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
     return found
 
 
-def _forbidden(attributes: AdmissionAttributes, why: str) -> APIStatusError:
-    return APIStatusError.forbidden(GroupResource("", "pods"), attributes.name, why)
-
-
 def _mismatch(attributes: AdmissionAttributes) -> APIStatusError:
-    return _forbidden(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    return attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 
 def _same_amounts(one: JSONObject, other: JSONObject) -> bool:
@@ -102,5 +94,5 @@ def _merged_selector(own: JSONObject, added: JSONObject, attributes: AdmissionAt
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {merged[key]}"
             )
-            raise _forbidden(attributes, why)
+            raise attributes.forbidden(why)
     return merged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import ClassVar, Final
 
 from attrs import frozen
@@ -10,57 +10,93 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
-from ..api.errors import APIStatusError
 from ..api.names import generate_name
-from ..api.resource import GroupResource, JSONObject
-from ..interfaces import IMutatingAdmission
+from ..api.podspecs import containers
+from ..api.resource import JSONObject
+from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from ..registry.podreferences import MIRROR_ANNOTATION, secret_names
 
 #: Where containers find the token.
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME: Final = "kube-api-access-"
 #: An hour and seven seconds: kubelets renew such tokens after some of that time.
 _SECONDS: Final = 3607
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
+#: What Go's C{strconv.ParseBool} takes for yes.
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 
 
-@implementer(IMutatingAdmission)
+@implementer(IMutatingAdmission, IValidatingAdmission)
 @frozen
 class ServiceAccount:
     """See kubernetes, C{plugin/pkg/admission/serviceaccount/admission.go}."""
 
     name: ClassVar[str] = "ServiceAccount"
+    resources: ClassVar[tuple[str, ...]] = ("pods", "pods/ephemeralcontainers")
 
     def handles(self, operation: str) -> bool:
-        """Creating; what an update may change does not concern the account."""
-        return operation == "CREATE"
+        """Creating, and adding ephemeral containers; nothing else that an update may change concerns the account."""
+        return operation in ("CREATE", "UPDATE")
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
+        if attributes.operation != "CREATE" or attributes.subresource:
+            return
         pod = attributes.object
-        if attributes.resource != "pods" or attributes.group or attributes.subresource or pod is None:
+        assert pod is not None
+        if MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
+            _check_mirror(pod, attributes)
             return
         spec = pod["spec"]
-        if _MIRROR in (pod["metadata"].get("annotations") or {}):
-            _check_mirror(spec, attributes)
-            return
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = "default"
-        name = spec["serviceAccountName"]
-        account = attributes.context.lookup("", "serviceaccounts", attributes.namespace, name)
-        if account is None:
-            why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
-            raise _forbidden(attributes, why)
-        if (account["metadata"].get("annotations") or {}).get(_ENFORCE) == "true":
-            _check_secrets(spec, account, attributes)
+        account = _account(spec, attributes)
         if _wants_token(spec, account):
             _mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
+        if enforces_secrets(account):
+            _check_secrets(spec, account, attributes)
+
+    def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}: others may have changed what there is to check."""
+        pod = attributes.object
+        assert pod is not None
+        ephemeral = attributes.subresource == "ephemeralcontainers" and attributes.operation == "UPDATE"
+        if attributes.operation != "CREATE" and not ephemeral:
+            return
+        if not ephemeral and MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
+            _check_mirror(pod, attributes)
+            return
+        spec = pod["spec"]
+        if not spec.get("serviceAccountName"):
+            name = pod["metadata"].get("name") or ""
+            raise attributes.forbidden(f"no service account specified for pod {attributes.namespace}/{name}")
+        account = _account(spec, attributes)
+        if enforces_secrets(account):
+            if ephemeral:
+                _check_containers(spec, account, attributes, ("ephemeral container",))
+            else:
+                _check_secrets(spec, account, attributes)
 
 
-def _forbidden(attributes: AdmissionAttributes, why: str) -> APIStatusError:
-    return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)
+def _account(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject:
+    """
+    The account of a pod.
+
+    @raise APIStatusError: It is not there (403).
+    """
+    name = spec["serviceAccountName"]
+    account = attributes.context.view("", "serviceaccounts", attributes.namespace, name)
+    if account is None:
+        why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
+        raise attributes.forbidden(why)
+    return account
+
+
+def enforces_secrets(account: JSONObject) -> bool:
+    """Whether the pods of an account may have no secrets but those that the account names."""
+    return (account["metadata"].get("annotations") or {}).get(_ENFORCE) in _TRUE
 
 
 def _wants_token(spec: JSONObject, account: JSONObject) -> bool:
@@ -105,54 +141,46 @@ def token_volume() -> JSONObject:
     }
 
 
-def _check_mirror(spec: JSONObject, attributes: AdmissionAttributes) -> None:
+def _check_mirror(pod: JSONObject, attributes: AdmissionAttributes) -> None:
     """What a kubelet shows of pods that it runs by itself can not use what only the server has."""
+    spec = pod["spec"]
     if spec.get("serviceAccountName"):
-        raise _forbidden(attributes, "a mirror pod may not reference service accounts")
+        raise attributes.forbidden("a mirror pod may not reference service accounts")
+    if any(True for _ in secret_names(pod)):
+        raise attributes.forbidden("a mirror pod may not reference secrets")
     for volume in spec.get("volumes") or ():
-        if volume.get("secret") is not None:
-            raise _forbidden(attributes, "a mirror pod may not reference secrets")
         for source in (volume.get("projected") or {}).get("sources") or ():
             if source.get("serviceAccountToken") is not None:
-                raise _forbidden(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
-    if any(True for _ in _secret_variables(spec)):
-        raise _forbidden(attributes, "a mirror pod may not reference secrets")
+                raise attributes.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
 
 
-def _secret_variables(spec: JSONObject) -> Iterator[tuple[str, str, str]]:
-    """Container, variable and secret of every variable that comes from a secret; no variable where all come from it."""
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(kind) or ():
-            for variable in container.get("env") or ():
-                reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
-                if reference is not None:
-                    yield container.get("name", ""), variable.get("name", ""), reference.get("name", "")
-            for source in container.get("envFrom") or ():
-                reference = source.get("secretRef")
-                if reference is not None:
-                    yield container.get("name", ""), "", reference.get("name", "")
+def _secret_variables(container: JSONObject) -> Iterator[tuple[str, str]]:
+    """Variable and secret of each variable that comes from a secret; no variable where all come from it."""
+    for variable in container.get("env") or ():
+        reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
+        if reference is not None:
+            yield variable.get("name") or "", reference.get("name") or ""
+    for source in container.get("envFrom") or ():
+        reference = source.get("secretRef")
+        if reference is not None:
+            yield "", reference.get("name") or ""
 
 
 def _check_secrets(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
-    """An account may name the only secrets that its pods may use."""
+    """Let a pod have only secrets that its account names."""
     name = account["metadata"]["name"]
     allowed = {one.get("name") for one in account.get("secrets") or ()}
     for volume in spec.get("volumes") or ():
-        secret = (volume.get("secret") or {}).get("secretName")
-        if volume.get("secret") is not None and secret not in allowed:
+        if volume.get("secret") is None:
+            continue
+        secret = volume["secret"].get("secretName") or ""
+        if secret not in allowed:
             why = (
                 f'volume with secret.secretName="{secret}" is not allowed because service account {name} '
                 "does not reference that secret"
             )
-            raise _forbidden(attributes, why)
-    for container, variable, secret in _secret_variables(spec):
-        if secret not in allowed:
-            what = f"with envVar {variable} " if variable else "with envFrom "
-            why = (
-                f'container {container} {what}referencing secret.secretName="{secret}" is not allowed because '
-                f"service account {name} does not reference that secret"
-            )
-            raise _forbidden(attributes, why)
+            raise attributes.forbidden(why)
+    _check_containers(spec, account, attributes, ("init container", "container", "ephemeral container"))
     pulled = {one.get("name") for one in account.get("imagePullSecrets") or ()}
     for index, reference in enumerate(spec.get("imagePullSecrets") or ()):
         if reference.get("name") not in pulled:
@@ -160,4 +188,23 @@ def _check_secrets(spec: JSONObject, account: JSONObject, attributes: AdmissionA
                 f'imagePullSecrets[{index}].name="{reference.get("name", "")}" is not allowed because service account '
                 f"{name} does not reference that imagePullSecret"
             )
-            raise _forbidden(attributes, why)
+            raise attributes.forbidden(why)
+
+
+def _check_containers(
+    spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes, kinds: Collection[str]
+) -> None:
+    """The same for the variables of containers."""
+    name = account["metadata"]["name"]
+    allowed = {one.get("name") for one in account.get("secrets") or ()}
+    for container, _, kind in containers(spec):
+        if kind not in kinds:
+            continue
+        for variable, secret in _secret_variables(container):
+            if secret not in allowed:
+                what = f"with envVar {variable}" if variable else "with envFrom"
+                why = (
+                    f'{kind} {container.get("name", "")} {what} referencing secret.secretName="{secret}" is not '
+                    f"allowed because service account {name} does not reference that secret"
+                )
+                raise attributes.forbidden(why)

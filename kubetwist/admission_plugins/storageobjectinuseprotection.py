@@ -14,6 +14,7 @@ from ..interfaces import IMutatingAdmission
 _FINALIZERS: Final = {
     "persistentvolumes": "kubernetes.io/pv-protection",
     "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+    "volumeattributesclasses": "kubernetes.io/vac-protection",
 }
 
 
@@ -23,17 +24,20 @@ class StorageObjectInUseProtection:
     """See kubernetes, C{plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go}."""
 
     name: ClassVar[str] = "StorageObjectInUseProtection"
+    resources: ClassVar[tuple[str, ...]] = (
+        "persistentvolumes",
+        "persistentvolumeclaims",
+        "volumeattributesclasses.storage.k8s.io",
+    )
 
     def handles(self, operation: str) -> bool:
         """Creating."""
         return operation == "CREATE"
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
-        finalizer = _FINALIZERS.get(attributes.resource)
-        obj = attributes.object
-        if finalizer is None or attributes.group or attributes.subresource or obj is None:
-            return
-        finalizers = obj["metadata"].get("finalizers") or []
+        assert attributes.object is not None
+        finalizer, meta = _FINALIZERS[attributes.resource], attributes.object["metadata"]
+        finalizers = meta.get("finalizers") or []
         if finalizer not in finalizers:
-            obj["metadata"]["finalizers"] = [*finalizers, finalizer]
+            meta["finalizers"] = [*finalizers, finalizer]

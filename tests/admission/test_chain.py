@@ -22,6 +22,8 @@ from kubetwist.interfaces import IAdmissionPluginFactory, IMutatingAdmission, IV
 class Nothing:
     """A server that has nothing."""
 
+    release = "1.36"
+
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """Nothing."""
         return None

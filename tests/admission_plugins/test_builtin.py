@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import orjson
@@ -17,19 +18,30 @@ from kubetwist.admission_plugins.serviceaccount import MOUNT_PATH, ServiceAccoun
 from kubetwist.admission_plugins.storageobjectinuseprotection import StorageObjectInUseProtection
 from kubetwist.admission_plugins.taintnodesbycondition import TaintNodesByCondition
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import Context
 
 
-class Objects:
-    """What plugins look up: a dictionary by resource, namespace and name."""
+class Objects(Context):
+    """What plugins look up: a dictionary by resource and name."""
 
     def __init__(self, **found: JSONObject) -> None:
+        super().__init__()
         self._found = found
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """As L{kubetwist.admission.attributes.AdmissionContext}."""
-        return self._found.get(f"{resource}_{name}".replace("-", "_"))
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{Context.view}."""
+        found = self._found.get(f"{resource}_{name}".replace("-", "_"))
+        return None if found is None else frozen(found)
+
+
+async def ask(method: Callable[[AdmissionAttributes], Any], attributes: AdmissionAttributes) -> None:
+    """Ask a plugin, whether it is asynchronous or not."""
+    answer = method(attributes)
+    if answer is not None:
+        await answer
 
 
 def attributes(
@@ -69,24 +81,18 @@ class PluginTests(SynchronousTestCase):
             NamespaceLifecycle(),
         ):
             verifyObject(IMutatingAdmission, plugin)
-        verifyObject(IValidatingAdmission, NamespaceLifecycle())
+        for plugin in (ServiceAccount(), Priority()):
+            verifyObject(IValidatingAdmission, plugin)
 
     def test_twice(self) -> None:
         """What a plugin has changed once, it does not change again."""
         context = Objects(serviceaccounts_default=ACCOUNT)
         for plugin in (ServiceAccount(), DefaultTolerationSeconds(), Priority()):
             obj = pod()
-            self.successResultOf(plugin.admit(attributes(obj, context=context)))
+            self.successResultOf(ask(plugin.admit, attributes(obj, context=context)))
             once = orjson.dumps(obj)
-            self.successResultOf(plugin.admit(attributes(obj, context=context)))
+            self.successResultOf(ask(plugin.admit, attributes(obj, context=context)))
             self.assertEqual(orjson.dumps(obj), once)
-
-    def test_other_resources(self) -> None:
-        """Plugins for pods leave everything else alone."""
-        for plugin in (ServiceAccount(), DefaultTolerationSeconds(), Priority()):
-            obj: JSONObject = {"metadata": {}, "data": {}}
-            self.successResultOf(plugin.admit(attributes(obj, "configmaps")))
-            self.assertEqual(obj, {"metadata": {}, "data": {}})
 
 
 class ServiceAccountTests(SynchronousTestCase):
@@ -95,7 +101,7 @@ class ServiceAccountTests(SynchronousTestCase):
     def admit(self, obj: JSONObject, **account: Any) -> JSONObject:
         """Admit a pod where there is one account."""
         context = Objects(serviceaccounts_default={**ACCOUNT, **account})
-        self.successResultOf(ServiceAccount().admit(attributes(obj, context=context)))
+        self.successResultOf(ask(ServiceAccount().admit, attributes(obj, context=context)))
         spec: JSONObject = obj["spec"]
         return spec
 
@@ -136,7 +142,7 @@ class ServiceAccountTests(SynchronousTestCase):
     def test_missing(self) -> None:
         """A pod of an account that is not there is refused."""
         failure = self.failureResultOf(
-            ServiceAccount().admit(attributes(pod(serviceAccountName="ghost"))), APIStatusError
+            ask(ServiceAccount().admit, attributes(pod(serviceAccountName="ghost"))), APIStatusError
         )
         self.assertEqual(
             (failure.value.code, failure.value.message),
@@ -150,7 +156,7 @@ class ServiceAccountTests(SynchronousTestCase):
         """What a kubelet runs by itself has no account."""
         obj = pod(serviceAccountName="default")
         obj["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
-        failure = self.failureResultOf(ServiceAccount().admit(attributes(obj)), APIStatusError)
+        failure = self.failureResultOf(ask(ServiceAccount().admit, attributes(obj)), APIStatusError)
         self.assertIn("a mirror pod may not reference service accounts", failure.value.message)
 
     def test_enforced_secrets(self) -> None:
@@ -166,7 +172,7 @@ class ServiceAccountTests(SynchronousTestCase):
             {"imagePullSecrets": [{"name": "other"}]},
         ):
             context = Objects(serviceaccounts_default=account)
-            admitted = ServiceAccount().admit(attributes(pod(**spec), context=context))
+            admitted = ask(ServiceAccount().admit, attributes(pod(**spec), context=context))
             failure = self.failureResultOf(admitted, APIStatusError)
             self.assertIn("is not allowed because service account default does not reference", failure.value.message)
 
@@ -177,7 +183,7 @@ class TolerationTests(SynchronousTestCase):
     def admit(self, **spec: Any) -> list[Any]:
         """The tolerations of a pod after admission."""
         obj = pod(**spec)
-        self.successResultOf(DefaultTolerationSeconds().admit(attributes(obj)))
+        self.successResultOf(ask(DefaultTolerationSeconds().admit, attributes(obj)))
         found: list[Any] = obj["spec"].get("tolerations", [])
         return found
 
@@ -203,7 +209,7 @@ class PriorityTests(SynchronousTestCase):
         """A pod's spec after admission."""
         obj = pod(**spec)
         context = Objects(priorityclasses_low=self.CLASS)
-        self.successResultOf(Priority().admit(attributes(obj, context=context)))
+        self.successResultOf(ask(Priority().admit, attributes(obj, context=context)))
         found: JSONObject = obj["spec"]
         return found
 
@@ -222,14 +228,14 @@ class PriorityTests(SynchronousTestCase):
             ({"priority": 7}, "the integer value of priority (7) must not be provided in pod spec"),
             ({"preemptionPolicy": "Never"}, "the string value of PreemptionPolicy (Never) must not be provided"),
         ):
-            failure = self.failureResultOf(Priority().admit(attributes(pod(**spec))), APIStatusError)
+            failure = self.failureResultOf(ask(Priority().admit, attributes(pod(**spec))), APIStatusError)
             self.assertEqual(failure.value.code, 403)
             self.assertIn(text, failure.value.message)
 
     def test_update(self) -> None:
         """A PUT that leaves the priority out keeps it."""
         obj, old = pod(), pod(priority=3, preemptionPolicy="Never")
-        self.successResultOf(Priority().admit(attributes(obj, operation="UPDATE", old=old)))
+        self.successResultOf(ask(Priority().admit, attributes(obj, operation="UPDATE", old=old)))
         self.assertEqual((obj["spec"]["priority"], obj["spec"]["preemptionPolicy"]), (3, "Never"))
 
 
@@ -239,17 +245,19 @@ class NamespaceLifecycleTests(SynchronousTestCase):
     def test_there(self) -> None:
         """Objects are created in namespaces that are there."""
         context = Objects(namespaces_ns={"metadata": {}})
-        self.successResultOf(NamespaceLifecycle().admit(attributes(pod(), context=context)))
+        self.successResultOf(ask(NamespaceLifecycle().admit, attributes(pod(), context=context)))
 
     def test_missing(self) -> None:
         """Nothing is created in a namespace that is not there."""
-        failure = self.failureResultOf(NamespaceLifecycle().admit(attributes(pod())), APIStatusError)
+        failure = self.failureResultOf(ask(NamespaceLifecycle().admit, attributes(pod())), APIStatusError)
         self.assertEqual((failure.value.code, failure.value.message), (404, 'namespaces "ns" not found'))
 
     def test_terminating(self) -> None:
         """Nothing is created in a namespace that goes; the cause tells clients to give up."""
         context = Objects(namespaces_ns={"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
-        failure = self.failureResultOf(NamespaceLifecycle().admit(attributes(pod(), context=context)), APIStatusError)
+        failure = self.failureResultOf(
+            ask(NamespaceLifecycle().admit, attributes(pod(), context=context)), APIStatusError
+        )
         self.assertEqual(failure.value.code, 403)
         assert failure.value.details is not None
         self.assertEqual(failure.value.details["causes"][0]["reason"], "NamespaceTerminating")
@@ -257,10 +265,10 @@ class NamespaceLifecycleTests(SynchronousTestCase):
     def test_immortal(self) -> None:
         """The cluster's own namespaces can not be deleted, others can."""
         plugin = NamespaceLifecycle()
-        self.successResultOf(plugin.validate(attributes(None, "namespaces", "DELETE", name="mine")))
+        self.successResultOf(ask(plugin.admit, attributes(None, "namespaces", "DELETE", name="mine")))
         for name in ("default", "kube-system", "kube-public"):
             failure = self.failureResultOf(
-                plugin.validate(attributes(None, "namespaces", "DELETE", name=name)), APIStatusError
+                ask(plugin.admit, attributes(None, "namespaces", "DELETE", name=name)), APIStatusError
             )
             self.assertIn("this namespace may not be deleted", failure.value.message)
 
@@ -272,7 +280,7 @@ class SmallPluginTests(SynchronousTestCase):
         """A new node takes no pods before it is found ready, and is told once."""
         node: JSONObject = {"metadata": {"name": "n"}}
         for _ in range(2):
-            self.successResultOf(TaintNodesByCondition().admit(attributes(node, "nodes")))
+            self.successResultOf(ask(TaintNodesByCondition().admit, attributes(node, "nodes")))
         self.assertEqual(node["spec"]["taints"], [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
 
     def test_protection(self) -> None:
@@ -282,5 +290,5 @@ class SmallPluginTests(SynchronousTestCase):
             ("persistentvolumeclaims", "kubernetes.io/pvc-protection"),
         ):
             obj: JSONObject = {"metadata": {}}
-            self.successResultOf(StorageObjectInUseProtection().admit(attributes(obj, resource)))
+            self.successResultOf(ask(StorageObjectInUseProtection().admit, attributes(obj, resource)))
             self.assertEqual(obj["metadata"]["finalizers"], [finalizer])

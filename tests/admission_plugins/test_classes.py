@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -21,29 +21,29 @@ from kubetwist.admission_plugins.defaultingressclass import DefaultIngressClass
 from kubetwist.admission_plugins.defaultstorageclass import DefaultStorageClass
 from kubetwist.admission_plugins.persistentvolumeclaimresize import PersistentVolumeClaimResize
 from kubetwist.admission_plugins.podtopologylabels import PodTopologyLabels
-from kubetwist.admission_plugins.runtimeclass import RuntimeClass, merge_tolerations
+from kubetwist.admission_plugins.runtimeclass import RuntimeClass
+from kubetwist.admission_plugins.tolerations import merge_tolerations
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import Context
 
 
-class Objects:
+class Objects(Context):
     """What plugins look up: objects by their resource."""
 
     def __init__(self, **found: list[JSONObject]) -> None:
+        super().__init__()
         self._found = found
 
-    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
-        """One of them."""
-        return next((one for one in self._found.get(resource, []) if one["metadata"]["name"] == name), None)
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See L{Context.view}."""
+        return next((one for one in self.views(group, resource) if one["metadata"]["name"] == name), None)
 
-    def lookup_all(self, group: str, resource: str, namespace: str) -> list[JSONObject]:
-        """All of them."""
-        return self._found.get(resource, [])
-
-    async def amend(self, *arguments: Any) -> None:
-        """Nothing here is changed."""
-        raise AssertionError("not asked for")
+    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See L{Context.views}."""
+        return [frozen(one) for one in self._found.get(resource, [])]
 
 
 def named(name: str, created: str = "2026-01-01T00:00:00Z", **fields: Any) -> JSONObject:
@@ -71,7 +71,7 @@ class PluginTestCase(SynchronousTestCase):
         attributes = AdmissionAttributes(
             operation, group, "v1", resource, subresource, "", "ns", "x", obj, old, UserInfo("u"), False, context
         )
-        return Deferred.fromCoroutine(method(attributes))
+        return maybeDeferred(method, attributes)
 
     def ask(self, *arguments: Any, **named: Any) -> None:
         """Ask one that has nothing against it."""

@@ -1,0 +1,243 @@
+"""Asks somebody else whether a pod's images may be run."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Final
+
+import orjson
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ..admission.attributes import AdmissionAttributes
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..interfaces import IValidatingAdmission
+from ..outgoing.client import Answer
+from ..outgoing.errors import CallError
+from ..outgoing.kubeconfig import read_kubeconfig
+from ..outgoing.refusals import check_answer
+from ..outgoing.retrying import Backoff, with_backoff
+from .configurations import InvalidConfiguration, only, text
+
+#: Keys of audit annotations begin with it.
+_PREFIX: Final = "imagepolicywebhook.image-policy.k8s.io/"
+#: Annotations of pods with this in their key are told to the webhook.
+_TOLD: Final = ".image-policy.k8s.io/"
+_FAILED_OPEN: Final = "alpha.image-policy.k8s.io/failed-open"
+#: Reviews that are remembered.
+_REMEMBERED: Final = 1024
+#: Seconds that a call may take; client-go's webhooks have 30.
+_PATIENCE: Final = 30.0
+#: Bytes that an answer may have.
+_LARGEST: Final = 1 << 20
+
+
+@frozen
+class Durations:
+    """
+    How long things are, in seconds.
+
+    @ivar allow: How long it is remembered that a pod is allowed.
+    @ivar deny: How long, that it is not.
+    @ivar retry: How long to wait before the first try again.
+    """
+
+    allow: float = 300.0
+    deny: float = 30.0
+    retry: float = 0.5
+
+
+class Reviews:
+    """What the webhook said, as long as it holds."""
+
+    def __init__(self, seconds: Callable[[], float], durations: Durations) -> None:
+        self._seconds, self._durations = seconds, durations
+        self._known: OrderedDict[bytes, tuple[float, JSONObject]] = OrderedDict()
+
+    def get(self, spec: bytes) -> JSONObject | None:
+        """The status of a review; L{None} if it is not known any more."""
+        found = self._known.get(spec)
+        if found is None:
+            return None
+        until, status = found
+        if self._seconds() > until:
+            del self._known[spec]
+            return None
+        self._known.move_to_end(spec)
+        return status
+
+    def add(self, spec: bytes, status: JSONObject) -> None:
+        """Remember a status."""
+        seconds = self._durations.allow if status.get("allowed") else self._durations.deny
+        if seconds <= 0:
+            return
+        self._known[spec] = self._seconds() + seconds, status
+        self._known.move_to_end(spec)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+
+@implementer(IValidatingAdmission)
+@frozen
+class ImagePolicyWebhook:
+    """
+    See kubernetes, C{plugin/pkg/admission/imagepolicy/admission.go}.
+
+    @ivar post: Sends a review.
+    @ivar default_allow: Whether a pod may run if the webhook does not answer.
+    """
+
+    name: ClassVar[str] = "ImagePolicyWebhook"
+    resources: ClassVar[tuple[str, ...]] = ("pods", "pods/ephemeralcontainers")
+    # Each call has its own limit.
+    timeout: ClassVar[float | None] = None
+    post: Callable[[bytes], Awaitable[Answer]]
+    reactor: Any
+    reviews: Reviews
+    durations: Durations
+    default_allow: bool
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> ImagePolicyWebhook:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        said = only(configuration, ("imagePolicy", "podNodeSelectorPluginConfig"), "")
+        fields = ("kubeConfigFile", "allowTTL", "denyTTL", "retryBackoff", "defaultAllow")
+        policy = only(said.get("imagePolicy"), fields, "imagePolicy")
+        durations = Durations(
+            retry=_duration(policy, "retryBackoff", 1e-3, 1e-9, 300, 0.5),
+            allow=_duration(policy, "allowTTL", 1, 1, 1800, 300),
+            deny=_duration(policy, "denyTTL", 1, 1, 1800, 30),
+        )
+        path = text(policy.get("kubeConfigFile"), "imagePolicy.kubeConfigFile")
+        if not path:
+            raise InvalidConfiguration("imagePolicy.kubeConfigFile is required")
+        if not isinstance(policy.get("defaultAllow") or False, bool):
+            raise InvalidConfiguration("imagePolicy.defaultAllow: expected true or false")
+        client = server.outgoing.client(read_kubeconfig(path), limit=_LARGEST)
+
+        async def post(review: bytes) -> Answer:
+            found: Answer = await client.post(review, timeout=_PATIENCE)
+            return found
+
+        reviews = Reviews(server.reactor.seconds, durations)
+        return cls(post, server.reactor, reviews, durations, bool(policy.get("defaultAllow")))
+
+    def handles(self, operation: str) -> bool:
+        """Creating and updating."""
+        return operation in ("CREATE", "UPDATE")
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """See L{IValidatingAdmission.validate}."""
+        pod = attributes.object
+        assert pod is not None
+        spec = review_spec(attributes, pod)
+        key = orjson.dumps(spec)
+        status = self.reviews.get(key)
+        if status is None:
+            try:
+                status = await self._ask(spec)
+            except (CallError, APIStatusError, ValueError) as error:
+                self._unanswered(attributes, pod, error)
+                return
+            self.reviews.add(key, status)
+        for name, value in sorted((status.get("auditAnnotations") or {}).items()):
+            attributes.annotate(_PREFIX + name, value)
+        if not status.get("allowed"):
+            reason = status.get("reason")
+            why = "one or more images rejected by webhook backend"
+            if reason:
+                why = f"image policy webhook backend denied one or more images: {reason}"
+            raise attributes.forbidden(why)
+
+    async def _ask(self, spec: JSONObject) -> JSONObject:
+        """
+        The status that the webhook gives a review.
+
+        @raise CallError: It can not be reached.
+        @raise APIStatusError: It does not like the review.
+        @raise ValueError: It does not answer with one.
+        """
+        review = {
+            "kind": "ImageReview",
+            "apiVersion": "imagepolicy.k8s.io/v1alpha1",
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": False},
+        }
+        body = orjson.dumps(review)
+
+        async def once() -> Answer:
+            answer = await self.post(body)
+            check_answer(answer)
+            return answer
+
+        answer = await with_backoff(self.reactor, once, Backoff(initial=self.durations.retry))
+        return read_status(answer.body)
+
+    def _unanswered(self, attributes: AdmissionAttributes, pod: JSONObject, error: Exception) -> None:
+        """
+        Decide without the webhook.
+
+        @raise APIStatusError: It is refused.
+        """
+        if not self.default_allow:
+            if isinstance(error, APIStatusError):
+                raise attributes.forbidden(error.message) from error
+            raise attributes.forbidden(str(error)) from error
+        attributes.annotate(f"{_PREFIX}failed-open", "true")
+        meta = pod["metadata"]
+        meta["annotations"] = {**(meta.get("annotations") or {}), _FAILED_OPEN: "true"}
+
+
+def review_spec(attributes: AdmissionAttributes, pod: JSONObject) -> JSONObject:
+    """What the webhook is asked: all images, or those of ephemeral containers when they are written."""
+    spec = pod["spec"]
+    kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
+    images = [{"image": container.get("image") or ""} for kind in kinds for container in spec.get(kind) or ()]
+    annotations = {key: value for key, value in (pod["metadata"].get("annotations") or {}).items() if _TOLD in key}
+    asked: JSONObject = {"containers": images}
+    if annotations:
+        asked["annotations"] = dict(sorted(annotations.items()))
+    if attributes.namespace:
+        asked["namespace"] = attributes.namespace
+    return asked
+
+
+def read_status(body: bytes) -> JSONObject:
+    """
+    The status of an C{ImageReview}.
+
+    @raise ValueError: It is none.
+    """
+    review = orjson.loads(body)
+    if not isinstance(review, dict) or review.get("kind") != "ImageReview":
+        kind = review.get("kind") if isinstance(review, dict) else None
+        raise ValueError(f"expected an ImageReview, got {kind}")
+    status = review.get("status") or {}
+    annotations = status.get("auditAnnotations") if isinstance(status, dict) else None
+    if not isinstance(status, dict) or not isinstance(status.get("allowed", False), bool):
+        raise ValueError("the status of the ImageReview makes no sense")
+    if not isinstance(annotations or {}, dict) or not all(isinstance(one, str) for one in (annotations or {}).values()):
+        raise ValueError("the audit annotations of the ImageReview make no sense")
+    return status
+
+
+def _duration(policy: JSONObject, field: str, scale: float, least: float, most: float, default: float) -> float:
+    """
+    A duration in seconds: C{-1} is none at all, C{0} the usual one.
+
+    @raise InvalidConfiguration: It is out of bounds.
+    """
+    value = policy.get(field) or 0
+    if type(value) is not int:
+        raise InvalidConfiguration(f"imagePolicy.{field}: expected a whole number")
+    if value == -1:
+        return 0.0
+    if not value:
+        return default
+    if not least < value * scale <= most:
+        raise InvalidConfiguration(f"valid value is between {least:g}s and {most:g}s, got {value * scale:g}s")
+    return value * scale

@@ -1,0 +1,166 @@
+"""A server as admission plugins see it, made of a few objects; and writes to show them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import orjson
+from attrs import define, field
+
+from twisted.internet.task import Clock
+
+from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.frozen import frozen
+from kubetwist.api.resource import GroupResource, JSONObject, UserInfo
+
+ALICE = UserInfo("alice")
+
+
+@define
+class Rights:
+    """
+    An authorizer.
+
+    @ivar allowed: What is allowed: verb, resource with its subresource, and name.
+    @ivar asked: Every question.
+    """
+
+    allowed: set[tuple[str, str, str]] = field(factory=set)
+    reason: str = ""
+    asked: list[AuthorizerAttributes] = field(factory=list)
+    name: str = "Rights"
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """See L{kubetwist.interfaces.IAuthorizer.authorize}."""
+        self.asked.append(attributes)
+        resource = f"{attributes.resource}/{attributes.subresource}".rstrip("/")
+        known = (attributes.verb, resource, attributes.name) in self.allowed
+        return Verdict(Decision.ALLOW if known else Decision.NO_OPINION, self.reason)
+
+
+@define
+class Context:
+    """L{kubetwist.admission.attributes.AdmissionContext} of a few objects."""
+
+    objects: dict[tuple[str, str, str, str], JSONObject] = field(factory=dict)
+    kinds: dict[tuple[str, str, str], list[tuple[str, bool]]] = field(factory=dict)
+    reactor: Any = field(factory=Clock)
+    authorizer: Any = None
+    release: str = "1.36"
+    outgoing: Any = None
+    created: list[JSONObject] = field(factory=list)
+
+    def add(self, group: str, resource: str, obj: JSONObject) -> None:
+        """Have an object."""
+        meta = obj["metadata"]
+        self.objects[group, resource, meta.get("namespace", ""), meta["name"]] = obj
+
+    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See the interface."""
+        found = self.objects.get((group, resource, namespace, name))
+        return None if found is None else orjson.loads(orjson.dumps(found))
+
+    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See the interface."""
+        return [make() for make in self.loaders(group, resource, namespace)]
+
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """See the interface."""
+        found = self.objects.get((group, resource, namespace, name))
+        return None if found is None else frozen(found)
+
+    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """See the interface."""
+        return [frozen(one) for one in self.lookup_all(group, resource, namespace)]
+
+    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
+        """See the interface."""
+        return [
+            partial(orjson.loads, orjson.dumps(obj))
+            for (a_group, a_resource, a_namespace, _), obj in sorted(self.objects.items())
+            if (a_group, a_resource) == (group, resource) and namespace in ("", a_namespace)
+        ]
+
+    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+        """See the interface."""
+        return self.kinds.get((group, version, kind), [])
+
+    async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
+        """See the interface."""
+        name = obj["metadata"]["name"]
+        if (group, resource, namespace, name) in self.objects:
+            raise APIStatusError.already_exists(GroupResource(group, resource), name)
+        self.add(group, resource, obj)
+        self.created.append(obj)
+
+
+@define
+class Write:
+    """
+    One write, and what plugins told of it.
+
+    @ivar attributes: To give to a plugin.
+    """
+
+    attributes: AdmissionAttributes
+    warnings: list[str]
+    notes: dict[str, str]
+
+
+def write(
+    obj: JSONObject | None,
+    resource: str = "pods",
+    operation: str = "CREATE",
+    *,
+    old: JSONObject | None = None,
+    context: Context | None = None,
+    user: UserInfo = ALICE,
+    namespace: str = "ns",
+    kind: str = "",
+    dry_run: bool = False,
+    name: str | None = None,
+) -> Write:
+    """
+    A write.
+
+    @param resource: C{"pods"}, C{"pods/status"}, C{"deployments.apps"}, C{"deployments.apps/scale"}.
+    """
+    full, _, subresource = resource.partition("/")
+    plural, _, group = full.partition(".")
+    warnings: list[str] = []
+    notes: dict[str, str] = {}
+    found = (obj or {}).get("metadata", {}).get("name", "") if name is None else name
+    attributes = AdmissionAttributes(
+        operation,
+        group,
+        "v1",
+        plural,
+        subresource,
+        kind,
+        found if plural == "namespaces" else namespace,
+        found,
+        obj,
+        old,
+        user,
+        dry_run,
+        context or Context(),
+        warn=warnings.append,
+        annotate=lambda key, value, level: notes.__setitem__(key, value),
+    )
+    return Write(attributes, warnings, notes)
+
+
+def pod(name: str = "x", **spec: Any) -> JSONObject:
+    """A pod of one container."""
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+def every_container(**fields: Any) -> JSONObject:
+    """A pod with a container of every kind, all alike."""
+    kinds = (("initContainers", "i"), ("containers", "c"), ("ephemeralContainers", "e"))
+    spec = {kind: [{"name": name, "image": "i", **orjson.loads(orjson.dumps(fields))}] for kind, name in kinds}
+    return {"metadata": {"name": "x"}, "spec": spec}
