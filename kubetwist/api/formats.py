@@ -13,9 +13,9 @@ from datetime import date
 from email.utils import parseaddr
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
-from urllib.parse import urlsplit
 
 from .durations import parse_duration
+from .gourl import URLError, parse_request_uri
 
 Check = Callable[[str], bool]
 
@@ -119,20 +119,9 @@ _MAC: Final = re.compile(
 
 
 def _uri(text: str) -> bool:
-    if not text or any(one <= " " or one == "\x7f" for one in text):
-        return False
-    if re.search(r"%(?![0-9A-Fa-f]{2})", text):
-        return False
-    if text.startswith("/"):
-        return True
-    if text == "*":
-        return True
-    match = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text, re.ASCII)
-    if match is None:
-        return False
     try:
-        _ = urlsplit(text).port
-    except ValueError:
+        parse_request_uri(text)
+    except URLError:
         return False
     return True
 
