@@ -395,6 +395,18 @@ class IRuleResolver(Interface):
         """
 
 
+class IRuleExplainer(Interface):
+    """An authorizer that can say which of its rules allows something."""
+
+    def explain(attributes: Any) -> JSONObject | None:
+        """
+        What makes it allow what a L{kubetwist.api.authorization.AuthorizerAttributes} asks for.
+
+        @return: For people and programs to read: where the rule is written, what it says, about whom. L{None} when
+            it does not allow it.
+        """
+
+
 class IAuthorizerFactory(Interface):
     """A Twisted plugin that makes an authorizer."""
 
@@ -402,3 +414,43 @@ class IAuthorizerFactory(Interface):
 
     def make(options: Any, server: Any) -> IAuthorizer:
         """Build it."""
+
+
+# --- audit -------------------------------------------------------------------------------------------------------
+
+
+class IAuditOutput(Interface):
+    """Where events are written in the end: a log, a webhook."""
+
+    def start() -> None:
+        """Be ready to write."""
+
+    def send(events: Sequence[Any]) -> Deferred[bool]:
+        """
+        Write events (L{kubetwist.audit.event.Event}), after those that were sent before.
+
+        @return: Fires with whether all are written. It does not fail: what is lost is counted and logged by the output.
+        """
+
+    async def flush() -> None:
+        """The server stops: have done with what was sent, sooner rather than later."""
+
+    async def stop() -> None:
+        """Let go of everything; nothing is being sent."""
+
+
+class IAuditBackend(Interface):
+    """Takes the events of a server as they are made."""
+
+    def start() -> None:
+        """Be ready for them."""
+
+    def process(event: Any) -> Deferred[bool] | None:
+        """
+        Take one.
+
+        @return: What fires when it is written, with whether that worked; L{None} when nobody should wait.
+        """
+
+    async def stop() -> None:
+        """Write all that is held, and let go of everything. There are no more events."""

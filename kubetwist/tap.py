@@ -68,11 +68,13 @@ class Options(usage.Options):
             raise FlagError("--request-timeout must be greater than 0")
         if not self["etcd-prefix"].strip("/"):
             raise FlagError("--etcd-prefix must not be empty")
+        from .audit.flags import check_flags as check_audit_flags
         from .authentication.flags import check_flags
         from .server.version import check_kubernetes_version
 
         try:
             check_flags(self)
+            check_audit_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
         except ValueError as error:
             raise FlagError(str(error)) from None

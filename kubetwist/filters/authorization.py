@@ -52,6 +52,8 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
 
     def decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
         if verdict.decision is not _ALLOW:
+            if request.audit is not None:
+                request.audit.refused_by(verdict)
             if verdict.error:
                 _fail(request, attributes, verdict)
             else:
@@ -59,6 +61,8 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
         elif attributes.subresource in _STREAMS and attributes.verb != "create" and attributes.resource == "pods":
             ask(request, evolve(attributes, verb="create"))
         else:
+            if request.audit is not None:
+                request.audit.allowed_by(verdict)
             handler(request)
 
     return authorization

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..authentication.frontproxy import ProxyHeaders
 from ..interfaces import IAuthenticator, IAuthorizer
+from .audit import with_audit
 from .auditid import with_audit_id
 from .authentication import with_authentication
 from .authorization import with_authorization
@@ -21,6 +22,7 @@ from .panicrecovery import with_panic_recovery
 from .requestinfo import with_request_info
 
 if TYPE_CHECKING:
+    from ..audit.auditor import Auditor
     from ..server.site import Handler
 
 
@@ -33,6 +35,7 @@ def with_filters(
     request_timeout: float = 60.0,
     proxy_headers: ProxyHeaders | None = None,
     constrained_impersonation: bool = True,
+    auditor: Auditor | None = None,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
@@ -40,9 +43,12 @@ def with_filters(
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
     @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
+    @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
     handler = with_authorization(handler, authorizer)
     handler = with_impersonation(handler, authorizer, constrained_impersonation)
+    if auditor is not None:
+        handler = with_audit(handler, auditor)
     handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
     handler = with_deadline(handler, reactor, request_timeout)
     handler = with_cache_control(handler)

@@ -249,10 +249,11 @@ def add(app: Klein, method: str, path: str, handler: Callable[..., Any]) -> None
 
 
 def warned(handler: Callable[..., Any], warning: str) -> Callable[..., Any]:
-    """A handler whose every answer, also an error, comes with a warning."""
+    """A handler whose every answer, also an error, comes with a warning, and whose audit events say so."""
 
     def handle(request: Any, *arguments: str, **named: str) -> Any:
         request.warn(warning)
+        request.annotate("k8s.io/deprecated", "true", "Metadata")
         return handler(request, *arguments, **named)
 
     return handle

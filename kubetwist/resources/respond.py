@@ -43,6 +43,7 @@ def respond_error(request: KubeRequest, error: APIStatusError) -> None:
 
 def respond_status(request: KubeRequest, code: int, status: dict[str, Any]) -> None:
     """A Status, or another small object that the server made."""
+    request.tell_status(status)
     negotiated = error_media(request.getHeader(b"accept"))
     if negotiated.media == "yaml":
         request.respond(code, encode_yaml(status), YAML)
@@ -55,6 +56,8 @@ def respond_status(request: KubeRequest, code: int, status: dict[str, Any]) -> N
 
 def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
     """A list, compressed and paced where it is worth it."""
+    if request.audit is not None and request.audit.tells_responses:
+        request.audit.answered_object(body.joined(), yaml=content_type.startswith(YAML))
     if body.length >= GZIP_FROM and accepts_gzip(request):
         start_response(request, code, content_type, None)
         request.setHeader(b"content-encoding", b"gzip")

@@ -88,6 +88,7 @@ class HandlerResource(Resource):
             path=request.info.path,
             audit_id=request.audit_id,
         )
+        request.panicked(failure)
         if not request.startedWriting:
             respond_status(request, 500, APIStatusError.internal("the server met an unexpected condition").status())
         elif not request.finished:

@@ -22,9 +22,10 @@ from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..filters.authorization import attributes_of, forbidden
 from ..storage.record import Record
+from .auditing import tell_delete_options, tell_object
 from .bodies import decode_object, named_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint
-from .negotiation import PATCH_TYPES, patch_media
+from .negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from .patching import Patch, make_patch
 from .reads import Reads, check_name
 from .respond import respond_status
@@ -53,6 +54,8 @@ class Writes:
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
         obj = decode_object(request, endpoint, document, data, options.field_validation)
+        if request.audit is not None:
+            tell_object(request.audit, endpoint, obj)
         scope = endpoint.scope(request, namespace)
         for field in SET_BY_SERVER:
             obj["metadata"].pop(field, None)
@@ -68,6 +71,8 @@ class Writes:
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
         obj = decode_object(request, endpoint, document, data, options.field_validation)
+        if request.audit is not None:
+            tell_object(request.audit, endpoint, obj)
         scope = endpoint.scope(request, namespace)
         if endpoint.fields is not None:
             obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
@@ -86,6 +91,8 @@ class Writes:
         options = update_options(request.query)
         scope = endpoint.scope(request, namespace)
         decoded = decode_object(request, endpoint, document, data, options.field_validation)
+        if request.audit is not None:
+            tell_object(request.audit, endpoint, decoded)
         problem = named_otherwise(name, decoded["metadata"].get("name"))
         if problem is not None:
             raise APIStatusError.bad_request(problem)
@@ -130,6 +137,8 @@ class Writes:
         options = patch_options(request.query, media)
         scope = endpoint.scope(request, namespace)
         patch: Patch = await make_patch(media, request, endpoint, options)
+        if request.audit is not None:
+            request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)
         manager = manager_of(request, options)
 
         def change(stored: JSONObject | None) -> JSONObject:
@@ -198,7 +207,10 @@ class Writes:
         data = request.read_body()
         if not data:
             return delete_options_from_query(request.query)
-        return delete_options_from_body(await read_delete_body(request, self.endpoint, data))
+        body = await read_delete_body(request, self.endpoint, data)
+        if request.audit is not None:
+            tell_delete_options(request.audit, body)
+        return delete_options_from_body(body)
 
 
 def manager_of(request: KubeRequest, options: WriteOptions) -> str:

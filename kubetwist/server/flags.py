@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from textwrap import wrap
 from typing import Any
 
@@ -62,6 +63,16 @@ def _integer(text: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError("it must be a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise ValueError("it must be a number")
+    return value
 
 
 def _port(text: str) -> int:
@@ -180,6 +191,8 @@ def one_of(*choices: str) -> Kind:
 STRING = Kind(str, "string")
 BOOLEAN = Kind(_boolean, switch=True)
 PORT = Kind(_port, "int")
+INTEGER = Kind(_integer, "int")
+FLOAT = Kind(_number, "float")
 POSITIVE = Kind(_positive, "int")
 NATURAL = Kind(_natural, "int")
 ADDRESS = Kind(_address, "ip")

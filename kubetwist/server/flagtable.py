@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .auditflags import ROWS as AUDIT_ROWS
 from .flags import (
     ADDRESS,
     BOOLEAN,
@@ -120,6 +121,24 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             " go. Read again when it changes.",
         ),
         (
+            "authentication-token-webhook-config-file",
+            STRING,
+            "",
+            "A kubeconfig that says how to call the webhook that knows tokens. Read again when it changes.",
+        ),
+        (
+            "authentication-token-webhook-cache-ttl",
+            DURATION,
+            120.0,
+            "For how long what that webhook says of a token is remembered; 0 for not at all.",
+        ),
+        (
+            "authentication-token-webhook-version",
+            one_of("v1", "v1beta1"),
+            "v1beta1",
+            "The version of the TokenReviews that it is sent.",
+        ),
+        (
             "client-ca-file",
             STRING,
             "",
@@ -228,7 +247,14 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             (),
             "Who is asked whether a request is allowed, in this order. Members of system:masters may do everything.",
         ),
+        (
+            "authorization-policy-file",
+            STRING,
+            "",
+            "What the mode ABAC allows: a JSON object a line. Read again when it changes.",
+        ),
     ],
+    "Auditing": AUDIT_ROWS,
     "API enablement": [
         (
             "runtime-config",

@@ -150,6 +150,22 @@ def make_authenticator(options: Any, server: Any) -> IAuthenticator:
     return AuthenticatorUnion(made, last)
 
 
+def make_auditor(options: Any, server: Any) -> Any:
+    """
+    The L{kubetwist.audit.auditor.Auditor} that the options ask for; L{None} for none, which costs nothing.
+
+    @raise StartError: It can not be made.
+    """
+    if not (options["audit-policy-file"] or options["audit-log-path"] or options["audit-webhook-config-file"]):
+        return None
+    from ..audit.make import make_auditor
+
+    try:
+        return make_auditor(options, server)
+    except ValueError as error:
+        raise StartError(str(error)) from error
+
+
 def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None = None) -> IAuthorizer:
     """
     Those of --authorization-mode in their order, as one.
@@ -161,6 +177,8 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
 
     factories = named(getPlugins(IAuthorizerFactory) if installed is None else installed, "authorizer")
     modes = options["authorization-mode"] or ("Node", "RBAC")
+    if options.get("authorization-policy-file") and "ABAC" not in modes:
+        raise StartError("cannot specify --authorization-policy-file without mode ABAC")
     made: list[IAuthorizer] = [PrivilegedGroup()]
     for mode in modes:
         if modes.count(mode) > 1:

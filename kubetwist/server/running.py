@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from ..admission.configuration import BadAdmission
 from ..filters.stack import with_filters
 from ..storage.errors import KeyNotFound, StorageError
+from .auditedrequest import audited_request
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
@@ -27,7 +28,7 @@ from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 from .openid import serve_documents
-from .plugins import make_authenticator, make_authorizer, make_backend
+from .plugins import make_auditor, make_authenticator, make_authorizer, make_backend
 from .site import KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
@@ -60,6 +61,7 @@ class APIServer:
         self._server: GenericServer | None = None
         self._site: KubeSite | None = None
         self._port: Any = None
+        self._auditor: Any = None
         self._opened = False
         self._prepared = False
         self._started = False
@@ -96,6 +98,7 @@ class APIServer:
         config.authorizer = make_authorizer(options, config)
         authenticator = config.authenticator = make_authenticator(options, config)
         server = self._server = create_server_chain(config, self._install)
+        auditor = make_auditor(options, config)
         self._prepare_run(server, config)
         handler = with_filters(
             traverse(server.layer),
@@ -105,12 +108,17 @@ class APIServer:
             request_timeout=options["request-timeout"],
             proxy_headers=config.proxy_headers,
             constrained_impersonation=config.constrained_impersonation,
+            auditor=auditor,
         )
         await backend.open()
         self._opened = True
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
+        if auditor is not None:
+            auditor.start()
+            self._auditor = auditor
+            self._site.requestFactory = audited_request(auditor)
         self._listen(credentials)
         path = credentials.write_kubeconfig(self.url)
         self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
@@ -224,6 +232,9 @@ class APIServer:
         server, self._server = self._server, None
         if server is not None:
             await server.run_at_end()
+        auditor, self._auditor = self._auditor, None
+        if auditor is not None:
+            await auditor.stop()
         config, self._config = self._config, None
         if config is not None:
             await config.outgoing.close()

@@ -52,6 +52,7 @@ class KubeRequest(Request):
     @ivar impersonator: Who really sends it, when that is somebody else than C{user}.
     @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
         which allows to do everything.
+    @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.Trail}; L{None} when it is not told of.
     @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
     @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
@@ -63,6 +64,7 @@ class KubeRequest(Request):
     user: UserInfo | None = None  # type: ignore[assignment]
     impersonator: UserInfo | None = None
     impersonation_constraint = ""
+    audit: Any = None
     audit_id = ""
     deadline: float | None = None
     cache_control = b""
@@ -227,6 +229,12 @@ class KubeRequest(Request):
 
             self._warnings = Warnings()
         self._warnings.add(text, agent, code)
+
+    def tell_status(self, status: dict[str, Any]) -> None:
+        """What is answered is this Status: for the audit."""
+
+    def panicked(self, reason: Failure) -> None:
+        """A bug ends this request: for the audit."""
 
     def annotate(self, key: str, value: str, level: str) -> None:
         """Have the audit event of the request say something, at levels from C{level} on."""

@@ -1,0 +1,1 @@
+"""Who did what: which requests are told of, in which words, and to whom."""

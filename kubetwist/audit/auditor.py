@@ -1,0 +1,104 @@
+"""The audit of one server: its policy and where its events go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import time
+from typing import Any
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.logger import Logger
+
+from ..api.resource import UserInfo
+from ..interfaces import IAuditBackend
+from .event import About, Event, shown_peer
+from .failures import Counts
+from .policy import NONE, Policy
+from .trail import Trail
+
+_PEER = "audit peer"
+
+
+class Auditor:
+    """
+    Decides which requests are told of, and tells of them.
+
+    @ivar strict: Some backend fails requests whose first event it can not write.
+    @ivar counts: What became of events.
+    """
+
+    _log = Logger()
+
+    def __init__(self, policy: Policy, backends: Sequence[IAuditBackend], strict: bool, counts: Counts) -> None:
+        self._policy = policy
+        self._backends = backends
+        self._process = [backend.process for backend in backends]
+        self.strict = strict
+        self.counts = counts
+
+    def use(self, policy: Policy) -> None:
+        """Decide by another policy from the next request on."""
+        self._policy = policy
+
+    def start(self) -> None:
+        """Be ready to write."""
+        for backend in self._backends:
+            backend.start()
+
+    async def stop(self) -> None:
+        """Write all that was told; there must be no more requests."""
+        for backend in self._backends:
+            try:
+                await backend.stop()
+            except Exception:
+                self._log.failure("stopping the audit failed")
+
+    def trail(self, request: Any, user: UserInfo | None) -> Trail | None:
+        """
+        Begin to follow a request; L{None} if it is not told of.
+
+        @param request: A L{kubetwist.server.auditedrequest.AuditedRequest} whose C{info} is known.
+        """
+        info = request.info
+        ruling = self._policy.ruling(info, user)
+        if ruling.level == NONE:
+            return None
+        fields = request.fields
+        agent = fields.get(b"user-agent")
+        about = About(
+            ruling.level,
+            request.audit_id,
+            request.uri,
+            info.verb,
+            user,
+            (_first(fields.get(b"x-forwarded-for")), _first(fields.get(b"x-real-ip"))),
+            _peer(request),
+            b"" if agent is None else agent[0],
+            request.received or time(),
+        )
+        return Trail(about, info, ruling, self.emit)
+
+    def emit(self, event: Event) -> Deferred[bool] | None:
+        """
+        Hand an event to all backends.
+
+        @return: What fires, when those have written it that have to be waited for, with whether they could; L{None}
+            when nobody has to be waited for.
+        """
+        self.counts.events += 1
+        waiting = [one for one in (process(event) for process in self._process) if one is not None]
+        if len(waiting) < 2:
+            return waiting[0] if waiting else None
+        return gatherResults(waiting).addCallback(all)
+
+
+def _first(values: Sequence[bytes] | None) -> bytes | None:
+    return None if values is None else values[0]
+
+
+def _peer(request: Any) -> str:
+    remembered = request.channel.remembered
+    peer: str | None = remembered.get(_PEER)
+    if peer is None:
+        peer = remembered[_PEER] = shown_peer(getattr(request.client, "host", ""))
+    return peer

@@ -1,0 +1,304 @@
+"""
+One event: what is known of a request at one stage, and how it is written.
+
+An event is made on the reactor and never changed; it is encoded where that holds nobody up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from time import gmtime, strftime
+from typing import Any, Final
+
+import orjson
+from attrs import define, evolve, field
+
+from ..api.addresses import parse_ip, shown_ip
+from ..api.decoding import BodyError, decode_json, decode_yaml
+from ..api.goquote import quoted
+from ..api.resource import JSONObject, UserInfo
+from .policy import API_VERSION, LEVELS, REQUEST
+
+#: Longer ones are cut, in bytes.
+MAX_USER_AGENT: Final = 1024
+_CUT: Final = "...TRUNCATED"
+#: An annotation that says so, where objects were left out for their size.
+TRUNCATED: Final = "audit.k8s.io/truncated"
+
+
+class Payload:
+    """
+    An object as it was sent or answered.
+
+    @ivar data: JSON, or YAML.
+    @ivar without_managers: Managed fields are not told.
+    """
+
+    __slots__ = ("data", "without_managers", "yaml")
+
+    def __init__(self, data: bytes, without_managers: bool = False, yaml: bool = False) -> None:
+        self.data = data
+        self.without_managers = without_managers
+        self.yaml = yaml
+
+    def fragment(self) -> Any:
+        """What is put into the event; L{None} for what can not be told."""
+        try:
+            if self.yaml:
+                value = decode_yaml(self.data).value
+            elif self.without_managers or b"\n" in self.data or not _is_text(self.data):
+                value = decode_json(self.data).value
+            else:
+                return orjson.Fragment(self.data)
+        except BodyError:
+            return None
+        if self.without_managers:
+            _drop_managers(value)
+        return value
+
+
+@define(eq=False)
+class About:
+    """
+    What does not change while a request is served.
+
+    @ivar level: The place in L{LEVELS}.
+    @ivar uri: As sent.
+    @ivar user: Who sends it; L{None} when that could not be found out.
+    @ivar forwarded: The values of C{X-Forwarded-For} and C{X-Real-Ip}; L{None} for none.
+    @ivar peer: The address at the other end of the connection.
+    @ivar received: When the request came, a POSIX time.
+    """
+
+    level: int
+    audit_id: str
+    uri: bytes
+    verb: str
+    user: UserInfo | None
+    forwarded: tuple[bytes | None, bytes | None]
+    peer: str
+    user_agent: bytes
+    received: float
+
+
+@define(eq=False)
+class Event:
+    """
+    What is told of a request at one stage.
+
+    @ivar staged: When it came to this stage.
+    @ivar impersonated: As whom its sender acts.
+    @ivar constraint: The verb of constrained impersonation by which it may.
+    @ivar reference: What it is about, an C{ObjectReference} that may have empty fields; L{None} for no resource.
+    @ivar status: Of the answer, without C{metadata}; L{None} while there is none.
+    """
+
+    about: About
+    stage: str
+    staged: float
+    impersonated: UserInfo | None = None
+    constraint: str = ""
+    reference: JSONObject | None = None
+    status: JSONObject | None = None
+    request: Payload | None = None
+    response: Payload | None = None
+    annotations: Mapping[str, str] = field(factory=dict)
+    _encoded: bytes | None = field(default=None, init=False)
+
+    def json(self) -> bytes:
+        """As C{audit.k8s.io/v1} has it; made once."""
+        if self._encoded is None:
+            self._encoded = orjson.dumps(self._as_dict())
+        return self._encoded
+
+    def item(self) -> bytes:
+        """The same within a list, where kind and apiVersion are the list's."""
+        return b"{" + self.json()[len(_HEAD) :]
+
+    def without_objects(self) -> Event:
+        """The same event, which says that its objects were left out."""
+        annotations = {**self.annotations, TRUNCATED: "true"}
+        return evolve(self, request=None, response=None, annotations=annotations)
+
+    def _as_dict(self) -> JSONObject:
+        about = self.about
+        event: JSONObject = {
+            "kind": "Event",
+            "apiVersion": API_VERSION,
+            "level": LEVELS[about.level],
+            "auditID": about.audit_id,
+            "stage": self.stage,
+            "requestURI": request_uri(about.uri),
+            "verb": about.verb,
+            "user": _user(about.user),
+        }
+        if self.impersonated is not None:
+            event["impersonatedUser"] = _user(self.impersonated)
+            if self.constraint:
+                event["authenticationMetadata"] = {"impersonationConstraint": self.constraint}
+        sources = source_ips(*about.forwarded, about.peer)
+        if sources:
+            event["sourceIPs"] = sources
+        if about.user_agent:
+            event["userAgent"] = shown_user_agent(about.user_agent)
+        if self.reference is not None:
+            event["objectRef"] = {name: value for name, value in self.reference.items() if value}
+        if self.status is not None:
+            event["responseStatus"] = {"metadata": {}, **self.status}
+        if about.level >= REQUEST:
+            for name, payload in (("requestObject", self.request), ("responseObject", self.response)):
+                fragment = payload.fragment() if payload is not None else None
+                if fragment is not None:
+                    event[name] = fragment
+        event["requestReceivedTimestamp"] = micro_time(about.received)
+        event["stageTimestamp"] = micro_time(self.staged)
+        if self.annotations:
+            event["annotations"] = dict(sorted(self.annotations.items()))
+        return event
+
+    def line(self) -> str:
+        """
+        The legacy form.
+
+        @see: kubernetes/apiserver, C{pkg/audit/format.go}.
+        """
+        about = self.about
+        name, groups = "<none>", "<none>"
+        if about.user is not None and about.user.name:
+            name = about.user.name
+            if about.user.groups:
+                groups = _quoted_list(about.user.groups)
+        as_user, as_groups = "<self>", "<lookup>"
+        if self.impersonated is not None:
+            as_user = self.impersonated.name
+            if self.impersonated.groups:
+                as_groups = _quoted_list(self.impersonated.groups)
+        sources = source_ips(*about.forwarded, about.peer)
+        reference = self.reference or {}
+        shown = {
+            "id": about.audit_id,
+            "stage": self.stage,
+            "ip": sources[0] if sources else "<unknown>",
+            "method": about.verb,
+            "user": name,
+            "groups": groups,
+            "as": as_user,
+            "asgroups": as_groups,
+            "user-agent": shown_user_agent(about.user_agent),
+            "namespace": reference.get("namespace") or "<none>",
+            "uri": request_uri(about.uri),
+        }
+        code = "<deferred>" if self.status is None else str(self.status.get("code", 0))
+        told = " ".join(f"{key}={quoted(value)}" for key, value in shown.items())
+        return f'{_nano_time(about.received)} AUDIT: {told} response="{code}"'
+
+
+_HEAD: Final = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1",'
+
+
+def event_list(items: Iterable[bytes]) -> bytes:
+    """What webhooks are sent: C{items} are those of L{Event.item}."""
+    return b'{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[%b]}' % b",".join(items)
+
+
+def request_uri(uri: bytes) -> str:
+    """As sent, but for a token that somebody put there: that is no place for one, and a log none either."""
+    text = uri.decode("utf-8", "replace")
+    if "access_token=" not in text:
+        return text
+    path, _, query = text.partition("?")
+    shown = ("access_token=<masked>" if one.startswith("access_token=") else one for one in query.split("&"))
+    return f"{path}?{'&'.join(shown)}"
+
+
+def shown_user_agent(agent: bytes) -> str:
+    """As sent, but not all of a long one."""
+    if len(agent) <= MAX_USER_AGENT:
+        return agent.decode("utf-8", "replace")
+    return agent[:MAX_USER_AGENT].decode("utf-8", "replace") + _CUT
+
+
+def source_ips(forwarded: bytes | None, real: bytes | None, peer: str) -> list[str]:
+    """
+    Where a request came from: whom proxies say that they speak for, and who sent it to us.
+
+    @param forwarded: C{X-Forwarded-For}; C{real} is C{X-Real-Ip}.
+    """
+    if forwarded is None and real is None:
+        return [peer] if peer else []
+    found = []
+    for part in (forwarded or b"").split(b","):
+        address = _address(part.strip())
+        if address:
+            found.append(address)
+    address = _address(real or b"")
+    if address and address not in found:
+        found.append(address)
+    if peer and found[-1:] != [peer]:
+        found.append(peer)
+    return found
+
+
+def shown_peer(host: str) -> str:
+    """The address of a connection as it is told: IPv4 is not told as a part of IPv6."""
+    return _address(host.encode()) or host
+
+
+def micro_time(seconds: float) -> str:
+    """A C{MicroTime}."""
+    whole, micro = divmod(int(seconds * 1_000_000), 1_000_000)
+    return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(whole))}.{micro:06d}Z"
+
+
+def _nano_time(seconds: float) -> str:
+    """As Go's C{RFC3339Nano}, which leaves zeros at the end out."""
+    return micro_time(seconds)[:-1].rstrip("0").rstrip(".") + "Z"
+
+
+def _address(text: bytes) -> str:
+    address = parse_ip(text.decode("latin-1")) if len(text) <= 64 else None
+    return shown_ip(address) if address is not None else ""
+
+
+def _user(user: UserInfo | None) -> JSONObject:
+    if user is None:
+        return {}
+    shown: JSONObject = {}
+    if user.name:
+        shown["username"] = user.name
+    if user.uid:
+        shown["uid"] = user.uid
+    if user.groups:
+        shown["groups"] = user.groups
+    if user.extra:
+        shown["extra"] = dict(sorted(user.extra.items()))
+    return shown
+
+
+def _quoted_list(values: Iterable[str]) -> str:
+    return ",".join(map(quoted, values))
+
+
+def _is_text(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _drop_managers(value: Any) -> None:
+    """Take the managed fields out of an object, a list of them, or a Table of them."""
+    if not isinstance(value, dict):
+        return
+    objects = [value, *_dicts(value.get("items")), *(row.get("object") for row in _dicts(value.get("rows")))]
+    for obj in objects:
+        meta = obj.get("metadata") if isinstance(obj, dict) else None
+        if isinstance(meta, dict):
+            meta.pop("managedFields", None)
+
+
+def _dicts(value: Any) -> list[Any]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,55 @@
+"""Events that did not get where they should: counted, and logged without flooding the log."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from attrs import define, field
+
+from twisted.logger import Logger
+
+#: Seconds between two lines about the same trouble.
+EVERY: Final = 10.0
+
+
+@define(eq=False)
+class Counts:
+    """
+    What became of events.
+
+    @ivar events: That were made.
+    @ivar rejected: Requests that failed because their event could not be written.
+    @ivar errors: Events that were lost, by what lost them: C{log}, C{webhook}, C{buffered}, C{truncate}.
+    """
+
+    events: int = 0
+    rejected: int = 0
+    errors: dict[str, int] = field(factory=dict)
+
+
+class Failures:
+    """Lost events of one plugin; called in the reactor's thread."""
+
+    _log = Logger()
+
+    def __init__(self, plugin: str, counts: Counts, reactor: Any) -> None:
+        self._plugin = plugin
+        self._counts = counts
+        self._reactor = reactor
+        self._told = float("-inf")
+        self._untold = 0
+
+    def lost(self, number: int, why: object) -> None:
+        """So many events are lost."""
+        errors = self._counts.errors
+        errors[self._plugin] = errors.get(self._plugin, 0) + number
+        self._untold += number
+        now = self._reactor.seconds()
+        if now - self._told >= EVERY:
+            self._log.error(
+                "Error in audit plugin '{plugin}' affecting {number} audit events: {why}",
+                plugin=self._plugin,
+                number=self._untold,
+                why=str(why),
+            )
+            self._told, self._untold = now, 0

@@ -1,0 +1,152 @@
+"""The log: a line per event, written by a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ..interfaces import IAuditOutput
+from .event import Event
+from .failures import Failures
+from .logfile import LogFile, PartlyWritten, StandardOutput
+from .truncation import TOO_LARGE, Limits, fitted
+
+#: How many events are written at a time.
+TOGETHER: Final = 512
+
+_Job = tuple[Sequence[Event], "Deferred[bool]"]
+
+
+@implementer(IAuditOutput)
+class LogOutput:
+    """
+    Writes events to a file.
+
+    Everything that waits is encoded and written together, so that a busy server pays for one write and one message
+    between threads for many events.
+    """
+
+    def __init__(
+        self,
+        file: LogFile | StandardOutput,
+        reactor: Any,
+        failures: Failures,
+        truncated: Failures,
+        *,
+        legacy: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        self._file = file
+        self._reactor = reactor
+        self._failures = failures
+        self._truncated = truncated
+        self._encode: Callable[[Event], bytes] = legacy_line if legacy else json_line
+        self._limits = limits
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="audit log", daemon=True)
+
+    def start(self) -> None:
+        """@see: L{IAuditOutput.start}."""
+        self._thread.start()
+
+    def send(self, events: Sequence[Event]) -> Deferred[bool]:
+        """@see: L{IAuditOutput.send}."""
+        done: Deferred[bool] = Deferred()
+        self._jobs.put((events, done))
+        return done
+
+    async def flush(self) -> None:
+        """@see: L{IAuditOutput.flush}."""
+        if self._thread.is_alive():
+            await self.send(())
+
+    async def stop(self) -> None:
+        """@see: L{IAuditOutput.stop}."""
+        if self._thread.is_alive():
+            self._jobs.put(None)
+            self._thread.join()
+
+    # In the thread.
+
+    def _work(self) -> None:
+        get = self._jobs.get
+        while True:
+            jobs = [get()]
+            number = len(jobs[0][0]) if jobs[0] is not None else 0
+            try:
+                while number < TOGETHER and jobs[-1] is not None:
+                    jobs.append(self._jobs.get_nowait())
+                    number += len(jobs[-1][0]) if jobs[-1] is not None else 0
+            except Empty:
+                pass
+            found = [job for job in jobs if job is not None]
+            if found:
+                self._do(found)
+            if jobs[-1] is None:
+                self._file.close()
+                return
+
+    def _do(self, jobs: Sequence[_Job]) -> None:
+        """Write the events of some jobs, and tell the reactor what became of them."""
+        lines: list[bytes] = []
+        ends: list[int] = []
+        troubles: list[tuple[Failures, int, object]] = []
+        for events, _ in jobs:
+            for event in events:
+                try:
+                    fitting = fitted(event, self._limits)
+                    if fitting is not None:
+                        lines.append(self._encode(fitting))
+                    else:
+                        troubles.append((self._truncated, 1, TOO_LARGE))
+                except Exception as error:
+                    troubles.append((self._failures, 1, repr(error)))
+            ends.append(len(lines))
+        lost, why = self._write(lines)
+        if lost:
+            troubles.append((self._failures, len(lost), why))
+        begins = [0, *ends]
+        results = [
+            (done, lost.isdisjoint(range(begin, end)))
+            for (_, done), begin, end in zip(jobs, begins[:-1], ends, strict=True)
+        ]
+        self._reactor.callFromThread(self._done, results, troubles)
+
+    def _write(self, lines: Sequence[bytes]) -> tuple[set[int], object]:
+        """Write as many lines as possible; return which are lost, and why."""
+        lost: set[int] = set()
+        why: object = None
+        begin = 0
+        while begin < len(lines):
+            try:
+                self._file.write(lines[begin:])
+                break
+            except PartlyWritten as error:
+                why = error
+                begin += error.written
+                lost.update([begin] if error.alone else range(begin, len(lines)))
+                begin = begin + 1 if error.alone else len(lines)
+        return lost, why
+
+    def _done(
+        self, results: Sequence[tuple[Deferred[bool], bool]], troubles: Sequence[tuple[Failures, int, object]]
+    ) -> None:
+        for failures, number, why in troubles:
+            failures.lost(number, why)
+        for done, fine in results:
+            done.callback(fine)
+
+
+def json_line(event: Event) -> bytes:
+    """A line of JSON."""
+    return event.json() + b"\n"
+
+
+def legacy_line(event: Event) -> bytes:
+    """A line of text."""
+    return event.line().encode("utf-8", "replace") + b"\n"

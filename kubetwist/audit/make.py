@@ -1,0 +1,150 @@
+"""The audit that a command line asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+
+from ..interfaces import IAuditBackend, IAuditOutput
+from .auditor import Auditor
+from .batching import Batching, BatchSettings, Blocking
+from .failures import Counts, Failures
+from .flags import BATCH, BLOCKING_STRICT
+from .policy import BadPolicy, Policy, read_policy
+from .truncation import Limits
+
+_log = Logger()
+
+_MEGABYTE: Final = 1024 * 1024
+
+
+def make_auditor(options: Any, server: Any) -> Auditor | None:
+    """
+    Make it, with nothing started; L{None} when nothing is to be told, or nowhere.
+
+    @param options: The parsed command line, L{kubetwist.tap.Options}.
+    @param server: L{kubetwist.server.config.ServerConfig}.
+    @raise ValueError: A file that is named can not be used; says which, and why.
+    """
+    path, log, webhook = (
+        options[name] for name in ("audit-policy-file", "audit-log-path", "audit-webhook-config-file")
+    )
+    if not path or not (log or webhook):
+        for name in ("log", "webhook"):
+            if options["audit-log-path" if name == "log" else "audit-webhook-config-file"]:
+                _log.info("No audit policy file provided, no events will be recorded for {name} backend", name=name)
+        if path:
+            _policy(path, server, lambda policy: None)
+        return None
+    auditor: list[Auditor] = []
+    policy = _policy(path, server, lambda policy: auditor[0].use(policy))
+    counts = Counts()
+    backends = []
+    if log:
+        backends.append(_backend("log", _log_output(options, server, counts), options, server, counts))
+    if webhook:
+        backends.append(_backend("webhook", _webhook_output(options, server, counts), options, server, counts))
+    strict = any(isinstance(backend, Blocking) and backend.strict for backend in backends)
+    auditor.append(Auditor(policy, backends, strict, counts))
+    return auditor[0]
+
+
+def _policy(path: str, server: Any, use: Any) -> Policy:
+    """Read the policy, now and again when it changes."""
+
+    def load(contents: Sequence[bytes]) -> Policy:
+        try:
+            return read_policy(contents[0])
+        except BadPolicy as error:
+            raise ValueError(f"{error}: from file {path}") from None
+
+    try:
+        policy: Policy = server.files.watch([path], load, use, "--audit-policy-file")
+    except OSError as error:
+        why = f'failed to read file path "{path}": open {path}: {(error.strerror or str(error)).lower()}'
+        raise ValueError(f"loading audit policy file: {why}") from None
+    except ValueError as error:
+        raise ValueError(f"loading audit policy file: {error}") from None
+    return policy
+
+
+def _backend(name: str, output: IAuditOutput, options: Any, server: Any, counts: Counts) -> IAuditBackend:
+    mode = options[f"audit-{name}-mode"]
+    if mode != BATCH:
+        return Blocking(output, mode == BLOCKING_STRICT)
+    flag = f"audit-{name}-batch-"
+    throttled = options[f"{flag}throttle-enable"]
+    settings = BatchSettings(
+        options[f"{flag}buffer-size"],
+        options[f"{flag}max-size"],
+        options[f"{flag}max-wait"],
+        options[f"{flag}throttle-qps"] if throttled else 0.0,
+        options[f"{flag}throttle-burst"] if throttled else 1,
+    )
+    return Batching(output, settings, server.reactor, Failures("buffered", counts, server.reactor))
+
+
+def _limits(name: str, options: Any) -> Limits | None:
+    if not options[f"audit-{name}-truncate-enabled"]:
+        return None
+    flag = f"audit-{name}-truncate-max-"
+    return Limits(options[f"{flag}event-size"], options[f"{flag}batch-size"])
+
+
+def _log_output(options: Any, server: Any, counts: Counts) -> IAuditOutput:
+    from .log import LogOutput
+    from .logfile import LogFile, Rotation, StandardOutput
+
+    file: LogFile | StandardOutput = StandardOutput()
+    if options["audit-log-path"] != "-":
+        rotation = Rotation(
+            options["audit-log-maxsize"] * _MEGABYTE,
+            options["audit-log-maxage"],
+            options["audit-log-maxbackup"],
+            options["audit-log-compress"],
+        )
+        file = LogFile(Path(options["audit-log-path"]).absolute(), rotation)
+        try:
+            file.ensure()
+        except OSError as error:
+            raise ValueError(f"ensureLogFile: open {error.filename}: {(error.strerror or '').lower()}") from None
+    return LogOutput(
+        file,
+        server.reactor,
+        Failures("log", counts, server.reactor),
+        Failures("truncate", counts, server.reactor),
+        legacy=options["audit-log-format"] == "legacy",
+        limits=_limits("log", options),
+    )
+
+
+def _webhook_output(options: Any, server: Any, counts: Counts) -> IAuditOutput:
+    from ..outgoing.errors import BadSettings
+    from ..outgoing.kubeconfig import BadKubeconfig, read_kubeconfig
+    from .webhook import WebhookOutput
+
+    try:
+        client = server.outgoing.client(read_kubeconfig(Path(options["audit-webhook-config-file"])))
+    except (BadKubeconfig, BadSettings, OSError) as error:
+        raise ValueError(f"initializing audit webhook: {error}") from None
+    backoff = options["audit-webhook-initial-backoff"]
+    if "audit-webhook-initial-backoff" not in options.given:
+        backoff = options["audit-webhook-batch-initial-backoff"]
+    reactor = server.reactor
+
+    def in_thread(call: Any, *arguments: Any) -> Any:
+        return deferToThreadPool(reactor, reactor.getThreadPool(), call, *arguments)
+
+    return WebhookOutput(
+        client,
+        reactor,
+        in_thread,
+        Failures("webhook", counts, reactor),
+        Failures("truncate", counts, reactor),
+        initial_backoff=backoff,
+        limits=_limits("webhook", options),
+    )

@@ -1,0 +1,254 @@
+"""One request on its way through the server, as far as the audit is concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from ..api.durations import format_duration
+from ..api.resource import JSONObject, UserInfo
+from .event import About, Event, Payload
+from .policy import (
+    LEVELS,
+    PANIC,
+    REQUEST,
+    REQUEST_RECEIVED,
+    REQUEST_RESPONSE,
+    RESPONSE_COMPLETE,
+    RESPONSE_STARTED,
+    Ruling,
+)
+
+if TYPE_CHECKING:
+    from ..api.authorization import Verdict
+
+#: Of requests that take longer, in seconds, it is told where the time went.
+SLOW: Final = 0.5
+
+_DECISION: Final = "authorization.k8s.io/decision"
+_REASON: Final = "authorization.k8s.io/reason"
+_LATENCY: Final = "apiserver.latency.k8s.io/"
+#: The fields of a Status that are told of it.
+_STATUS_FIELDS: Final = ("status", "message", "reason", "details", "code")
+
+#: Takes an event; returns what fires with whether it was written, or L{None} when nobody need wait.
+Emit = Callable[[Event], "Deferred[bool] | None"]
+
+
+class Trail:
+    """
+    What is known so far of a request that is told of.
+
+    @ivar level: The place in L{LEVELS}.
+    @ivar started: An answer has begun.
+    @ivar over: The last event was made: there will be no more.
+    """
+
+    __slots__ = (
+        "_annotations",
+        "_emit",
+        "_reference",
+        "_request",
+        "_response",
+        "_ruling",
+        "_status",
+        "_unwritten",
+        "about",
+        "authenticated",
+        "constraint",
+        "impersonated",
+        "level",
+        "long_running",
+        "over",
+        "started",
+    )
+    _log = Logger()
+
+    def __init__(self, about: About, info: Any, ruling: Ruling, emit: Emit) -> None:
+        """
+        @param info: L{kubetwist.filters.requestinfo.RequestInfo}.
+        """
+        self.about = about
+        self.level = ruling.level
+        self.long_running = info.long_running
+        self.authenticated = time()
+        self.started = self.over = False
+        self.impersonated: UserInfo | None = None
+        self.constraint = ""
+        self._ruling = ruling
+        self._emit = emit
+        self._reference: JSONObject | None = None
+        if info.is_resource_request:
+            self._reference = {
+                "resource": info.resource,
+                "namespace": info.namespace,
+                "name": info.name,
+                "uid": "",
+                "apiGroup": info.group,
+                "apiVersion": info.version,
+                "resourceVersion": "",
+                "subresource": info.subresource,
+            }
+        self._status: JSONObject | None = None
+        self._request: Payload | None = None
+        self._response: Payload | None = None
+        self._annotations: dict[str, str] = {}
+        self._unwritten: Deferred[bool] | None = None
+
+    # What becomes known.
+
+    @property
+    def tells_requests(self) -> bool:
+        """Whether objects that are sent are told."""
+        return self.level >= REQUEST
+
+    @property
+    def tells_responses(self) -> bool:
+        """Whether objects that are answered are told."""
+        return self.level >= REQUEST_RESPONSE
+
+    def annotate(self, key: str, value: str, level: str = LEVELS[1]) -> None:
+        """Keep an annotation for levels from C{level} on; the first one of a key stays."""
+        if self.level < LEVELS.index(level):
+            return
+        known = self._annotations.setdefault(key, value)
+        if known != value:
+            self._log.warn(
+                "Failed to set annotations[{key!r}] to {value!r} for audit:{audit_id!r}, it has already been set to"
+                " {known!r}",
+                key=key,
+                value=value,
+                audit_id=self.about.audit_id,
+                known=known,
+            )
+
+    def allowed_by(self, verdict: Verdict) -> None:
+        """Authorization lets the request pass."""
+        self._decided("allow", verdict.reason)
+
+    def refused_by(self, verdict: Verdict) -> None:
+        """Authorization does not; or can not tell, which is no decision."""
+        if verdict.error:
+            self._decided("", "internal error")
+        else:
+            self._decided("forbid", verdict.reason)
+
+    def _decided(self, decision: str, reason: str) -> None:
+        if decision:
+            self._annotations.setdefault(_DECISION, decision)
+        self._annotations.setdefault(_REASON, reason)
+        if time() - self.about.received > SLOW:
+            self.spent("authorization", time() - self.authenticated)
+
+    def spent(self, where: str, seconds: float) -> None:
+        """So much of the request's time went into something."""
+        self._annotations.setdefault(f"{_LATENCY}{where}", _duration(seconds))
+
+    def sent(self, meta: JSONObject, encode: Callable[[], bytes]) -> None:
+        """
+        The request has an object.
+
+        @param meta: Its metadata.
+        @param encode: Makes JSON of it; called at once, if the object is told at all.
+        """
+        reference = self._reference
+        if reference is not None:
+            for name in ("namespace", "name", "uid", "resourceVersion"):
+                if not reference[name] and isinstance(meta.get(name), str):
+                    reference = {**reference, name: meta[name]}
+            self._reference = reference
+        if self.level >= REQUEST:
+            self._request = Payload(encode(), self._ruling.omit_managed_fields)
+
+    def sent_document(self, data: bytes, *, yaml: bool = False) -> None:
+        """The request has a document that is no object, such as a patch."""
+        if self.level >= REQUEST:
+            self._request = Payload(data, yaml=yaml)
+
+    def answered_status(self, status: JSONObject) -> None:
+        """The answer is a Status."""
+        self._status = {name: status[name] for name in _STATUS_FIELDS if status.get(name)}
+
+    def answered_object(self, data: bytes, *, yaml: bool = False) -> None:
+        """The answer is an object, a list or a Status; told if any is."""
+        if self.level >= REQUEST_RESPONSE:
+            self._response = Payload(data, self._ruling.omit_managed_fields, yaml)
+
+    # Its stages.
+
+    def received(self) -> Deferred[bool] | None:
+        """The request is about to be answered."""
+        waiting = self._unwritten = self._tell(REQUEST_RECEIVED, self.about.received)
+        return waiting
+
+    def begun(self, code: int) -> None:
+        """The head of the answer is written."""
+        if self.started:
+            return
+        self.started = True
+        self._status = {**(self._status or {}), "code": code}
+        if self.long_running:
+            self._tell(RESPONSE_STARTED, time())
+
+    def complete(self) -> Deferred[bool] | None:
+        """The answer is given, or nobody is there to be given one."""
+        if self.over:
+            return None
+        self.over = True
+        now = time()
+        if not self.started:
+            self._status = {"status": "Success", "message": "Connection closed early", "code": 200}
+            if self.long_running:
+                self._tell(RESPONSE_STARTED, now)
+        taken = now - self.about.received
+        if taken > SLOW:
+            self.spent("authentication", self.authenticated - self.about.received)
+            self.spent("total", taken)
+        if RESPONSE_COMPLETE in self._ruling.omitted:
+            return self._unwritten
+        return self._tell(RESPONSE_COMPLETE, now)
+
+    def refused(self, code: int) -> None:
+        """The request was answered before anybody knew whose it is: there is no other event."""
+        self.over = True
+        self._status = {**(self._status or {}), "code": code}
+        self._tell(RESPONSE_STARTED, time())
+
+    def panicked(self, why: str) -> None:
+        """A bug ended the request."""
+        if self.over:
+            return
+        self.over = True
+        self._status = {
+            "status": "Failure",
+            "message": f"APIServer panic'd: {why}",
+            "reason": "InternalError",
+            "code": 500,
+        }
+        self._tell(PANIC, time())
+
+    def _tell(self, stage: str, when: float) -> Deferred[bool] | None:
+        if stage in self._ruling.omitted:
+            return None
+        return self._emit(
+            Event(
+                self.about,
+                stage,
+                when,
+                self.impersonated,
+                self.constraint,
+                self._reference,
+                self._status,
+                self._request,
+                self._response,
+                self._annotations.copy(),
+            )
+        )
+
+
+def _duration(seconds: float) -> str:
+    return format_duration(round(seconds * 1_000_000) * 1000)

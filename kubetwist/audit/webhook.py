@@ -1,0 +1,133 @@
+"""Another server that is sent the events."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred, DeferredList
+from zope.interface import implementer
+
+from ..interfaces import IAuditOutput
+from ..outgoing.refusals import check_answer
+from ..outgoing.retrying import Backoff, with_backoff
+from .event import Event, event_list
+from .failures import Failures
+from .truncation import TOO_LARGE, Limits, fitted, parted
+
+#: Seconds that the other side may take.
+TIMEOUT: Final = 30.0
+#: Seconds that the end of the server waits for what is not sent yet.
+LAST: Final = 10.0
+#: Fewer events are encoded on the reactor.
+_FEW: Final = 8
+
+InThread = Callable[..., "Deferred[Any]"]
+
+
+@implementer(IAuditOutput)
+class WebhookOutput:
+    """Posts events as an C{EventList}, again after a failure whatever it was, but not for ever."""
+
+    def __init__(
+        self,
+        client: Any,
+        reactor: Any,
+        in_thread: InThread,
+        failures: Failures,
+        truncated: Failures,
+        *,
+        initial_backoff: float = 10.0,
+        limits: Limits | None = None,
+    ) -> None:
+        """
+        @param client: L{kubetwist.outgoing.client.WebhookClient}.
+        @param initial_backoff: Seconds between the first failure and the next try.
+        """
+        self._client = client
+        self._reactor = reactor
+        self._in_thread = in_thread
+        self._failures = failures
+        self._truncated = truncated
+        self._backoff = Backoff(initial=initial_backoff)
+        self._limits = limits
+        self._under_way: dict[Deferred[bool], Sequence[Event]] = {}
+        self._stopping = False
+
+    def start(self) -> None:
+        """@see: L{IAuditOutput.start}."""
+
+    def send(self, events: Sequence[Event]) -> Deferred[bool]:
+        """@see: L{IAuditOutput.send}."""
+        sending = Deferred.fromCoroutine(self._send(events))
+        if not sending.called:
+            self._under_way[sending] = events
+            sending.addBoth(self._sent, sending)
+        return sending
+
+    def _sent(self, result: Any, sending: Deferred[bool]) -> Any:
+        del self._under_way[sending]
+        return result
+
+    async def flush(self) -> None:
+        """
+        @see: L{IAuditOutput.flush}.
+
+        What waits to be tried again is given up: the other side had its chance.
+        """
+        self._stopping = True
+        waiting = list(self._under_way)
+        if not waiting:
+            return
+        timer = self._reactor.callLater(LAST, _cancel, waiting)
+        ends: list[Deferred[None]] = [Deferred() for _ in waiting]
+        for sending, end in zip(waiting, ends, strict=True):
+            sending.addBoth(_tell, end)
+        await DeferredList(ends)
+        if timer.active():
+            timer.cancel()
+
+    async def stop(self) -> None:
+        """@see: L{IAuditOutput.stop}."""
+        closing = self._client.close()
+        if closing is not None:
+            await closing
+
+    async def _send(self, events: Sequence[Event]) -> bool:
+        bodies, large = self._encode(events) if len(events) <= _FEW else await self._in_thread(self._encode, events)
+        if large:
+            self._truncated.lost(large, TOO_LARGE)
+        fine = True
+        for number, body in bodies:
+            try:
+                await with_backoff(self._reactor, self._call(body), self._backoff, self._try_again)
+            except Exception as error:
+                self._failures.lost(number, error)
+                fine = False
+        return fine
+
+    def _encode(self, events: Sequence[Event]) -> tuple[list[tuple[int, bytes]], int]:
+        """Bodies, with the number of events in each, and how many are too large for any."""
+        fitting = [one for one in (fitted(event, self._limits) for event in events) if one is not None]
+        parts = parted([event.item() for event in fitting], self._limits)
+        return [(len(part), event_list(part)) for part in parts], len(events) - len(fitting)
+
+    def _call(self, body: bytes) -> Callable[[], Awaitable[None]]:
+        async def call() -> None:
+            check_answer(await self._client.post(body, timeout=TIMEOUT))
+
+        return call
+
+    def _try_again(self, error: Exception) -> bool:
+        """Whatever went wrong may be mended, and an event that is not told is lost."""
+        return not self._stopping
+
+
+def _cancel(waiting: Sequence[Deferred[Any]]) -> None:
+    for one in waiting:
+        one.cancel()
+
+
+def _tell(result: Any, end: Deferred[None]) -> Any:
+    end.callback(None)
+    return result

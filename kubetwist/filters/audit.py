@@ -1,0 +1,48 @@
+"""What is told of requests to the audit; in front of everything that knows who sends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from .requestinfo import sanitized
+
+if TYPE_CHECKING:
+    from ..audit.auditor import Auditor
+    from ..server.auditedrequest import AuditedRequest
+    from ..server.site import Handler, KubeRequest
+
+
+def with_audit(handler: Handler, auditor: Auditor) -> Handler:
+    """
+    Have the requests that the policy means leave a trail; what is known later is added to it, see
+    L{kubetwist.server.auditedrequest}.
+
+    A request goes on once its first event is written, where somebody insists on that, and fails when it can not be.
+    """
+    strict = auditor.strict
+
+    def audit(request: KubeRequest) -> None:
+        audited = cast("AuditedRequest", request)
+        trail = audited.audit = auditor.trail(audited, request.user)
+        if trail is None:
+            handler(request)
+            return
+        waiting = trail.received()
+        if waiting is None or not (strict or trail.long_running):
+            handler(request)
+            return
+        waiting.addCallback(_written, audited).addErrback(request.crashed)
+
+    def _written(fine: bool, request: AuditedRequest) -> None:
+        if request.finished or request._disconnected:
+            return
+        if fine:
+            handler(request)
+        else:
+            auditor.counts.rejected += 1
+            request.audit = None
+            uri = request.uri.decode("utf-8", "replace")
+            text = f'Internal Server Error: "{uri}": failed to store audit event'
+            request.respond_text(500, f"{sanitized(text)}\n")
+
+    return audit
