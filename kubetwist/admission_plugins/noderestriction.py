@@ -310,7 +310,7 @@ def same(one: Any, other: Any) -> bool:
     return one == other or (one in _EMPTY and other in _EMPTY)
 
 
-_EMPTY: Final = (None, {}, [])
+_EMPTY: Final[tuple[Any, ...]] = (None, {}, [])
 
 
 def _object(attributes: AdmissionAttributes) -> JSONObject:

@@ -35,7 +35,7 @@ class InstalledTests(SynchronousTestCase):
                     "Anonymous",
                 },
             ),
-            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers", "Node", "RBAC"}),
+            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers", "Node", "RBAC", "ABAC"}),
             (IStorageBackendFactory, {"sqlite", "memory"}),
         ):
             factories = named(getPlugins(interface), "test")
@@ -86,3 +86,12 @@ class AuthorizationModeTests(SynchronousTestCase):
         """Modes that there are none of, and those that are named twice, are refused."""
         self.assertRaises(StartError, self.allows, ALICE, "Nobody")
         self.assertRaises(StartError, self.allows, ALICE, "AlwaysAllow", "AlwaysAllow")
+
+    def test_policy_file(self) -> None:
+        """A policy file goes with the mode ABAC, and that mode with a policy file."""
+        options: dict[str, Any] = {"authorization-mode": ("RBAC",), "authorization-policy-file": "/x"}
+        error = self.assertRaises(StartError, make_authorizer, options, None)
+        self.assertEqual(str(error), "cannot specify --authorization-policy-file without mode ABAC")
+        options = {"authorization-mode": ("ABAC",), "authorization-policy-file": ""}
+        error = self.assertRaises(StartError, make_authorizer, options, None)
+        self.assertEqual(str(error), "authorization-mode ABAC's authorization policy file not passed")

@@ -5,3 +5,4 @@ always_deny = AuthorizerFactory("AlwaysDeny", "kubetwist.authorizers.always:make
 authenticated_users = AuthorizerFactory("AuthenticatedUsers", "kubetwist.authorizers.authenticatedusers:make")
 rbac = AuthorizerFactory("RBAC", "kubetwist.authorizers.rbac:make")
 node = AuthorizerFactory("Node", "kubetwist.authorizers.node:make")
+abac = AuthorizerFactory("ABAC", "kubetwist.authorizers.abac:make")

@@ -1,0 +1,280 @@
+"""
+Attribute-based access control: each line of a file lets somebody do something.
+
+@see: kubernetes, C{pkg/auth/authorizer/abac/abac.go} and C{pkg/apis/abac}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import orjson
+from attrs import frozen
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api._documents import json_type
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.goquote import quoted
+from ..api.resource import JSONObject, UserInfo
+from ..api.users import AUTHENTICATED
+from ..interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
+
+#: Bytes of a line.
+LONGEST_LINE: Final = 64 * 1024
+
+_GROUP: Final = "abac.authorization.kubernetes.io"
+_READ_VERBS: Final = ("get", "list", "watch")
+_ALLOW: Final = Verdict(Decision.ALLOW)
+_NO_MATCH: Final = Verdict(Decision.NO_OPINION, "No policy matched.")
+
+_OLD_FIELDS: Final = ("user", "group", "resource", "namespace")
+_FIELDS: Final = ("user", "group", "apiGroup", "resource", "namespace", "nonResourcePath")
+
+_log = Logger()
+
+
+class BadPolicy(ValueError):
+    """A file, or a line of it, that makes no sense."""
+
+
+@frozen
+class Policy:
+    """
+    One line, in the sense of the newest version.
+
+    @ivar line: Its number in the file.
+    @ivar user: Whom it is about; when C{group} is there as well, both must be.
+    """
+
+    line: int
+    user: str = ""
+    group: str = ""
+    readonly: bool = False
+    api_group: str = ""
+    resource: str = ""
+    namespace: str = ""
+    path: str = ""
+
+    def is_about(self, user: UserInfo) -> bool:
+        """Whether a user is whom it is about."""
+        if self.user and self.user != user.name:
+            return False
+        if self.group:
+            return self.group in user.groups
+        return bool(self.user)
+
+    def matches(self, question: AuthorizerAttributes) -> bool:
+        """Whether it lets whom it is about do something."""
+        if self.readonly and question.verb not in _READ_VERBS:
+            return False
+        if question.is_resource_request:
+            return (
+                self.namespace in ("*", question.namespace)
+                and self.resource in ("*", question.resource)
+                and self.api_group in ("*", question.group)
+            )
+        path = self.path
+        return path in ("*", question.path) or (path.endswith("*") and question.path.startswith(path.rstrip("*")))
+
+    @property
+    def verbs(self) -> list[str]:
+        """What it lets them do, as rules have it."""
+        return list(_READ_VERBS) if self.readonly else ["*"]
+
+
+class Policies:
+    """
+    The lines of a file, found by whom they are about.
+
+    @ivar unversioned: How many of them are in the form without a version.
+    """
+
+    def __init__(self, policies: Iterable[Policy] = (), unversioned: int = 0) -> None:
+        self.all = list(policies)
+        self.unversioned = unversioned
+        self._of: dict[tuple[str, str], list[Policy]] = {}
+        for policy in self.all:
+            who = ("user", policy.user) if policy.user else ("group", policy.group)
+            self._of.setdefault(who, []).append(policy)
+
+    def of(self, user: UserInfo) -> Iterable[Policy]:
+        """Those that are about a user."""
+        find = self._of.get
+        for policy in find(("user", user.name), ()):
+            if policy.is_about(user):
+                yield policy
+        for group in user.groups:
+            if group:
+                yield from find(("group", group), ())
+
+
+def read_policies(path: str, content: bytes) -> Policies:
+    """
+    Read a file: an object a line, but for those that are blank or begin with C{#}.
+
+    @raise BadPolicy: One line is none; the text tells its number.
+    """
+    policies = []
+    unversioned = 0
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if len(line) > LONGEST_LINE:
+            raise BadPolicy(f"error reading policy file {path}: line {number} is longer than {LONGEST_LINE} bytes")
+        text = line.strip()
+        if not text or text.startswith(b"#"):
+            continue
+        try:
+            policy, versioned = _policy(text, number)
+        except ValueError as error:
+            shown = text.decode("utf-8", "replace")
+            raise BadPolicy(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
+        policies.append(policy)
+        unversioned += not versioned
+    return Policies(policies, unversioned)
+
+
+def _policy(text: bytes, number: int) -> tuple[Policy, bool]:
+    """
+    One line, and whether it tells its version.
+
+    @raise ValueError: It is none.
+    """
+    obj = orjson.loads(text)
+    if not isinstance(obj, dict):
+        raise ValueError(f"json: cannot unmarshal {json_type(obj)} into Go value of type v0.Policy")
+    version, kind = _text(obj, "apiVersion", "TypeMeta"), _text(obj, "kind", "TypeMeta")
+    if version == f"{_GROUP}/v1beta1" and kind == "Policy":
+        spec = obj.get("spec")
+        if spec is not None and not isinstance(spec, dict):
+            raise ValueError(
+                f"json: cannot unmarshal {json_type(spec)} into Go struct field Policy.spec of type v1beta1.PolicySpec"
+            )
+        return _newest(spec or {}, number), True
+    if version and (version, kind) != (f"{_GROUP}/v0", "Policy"):
+        raise ValueError(f"no kind {quoted(kind)} is registered for version {quoted(version)}")
+    return _oldest(obj, number), bool(version and kind)
+
+
+def _newest(spec: JSONObject, number: int) -> Policy:
+    texts = {name: _text(spec, name, "PolicySpec.spec") for name in _FIELDS}
+    user, group = texts["user"], texts["group"]
+    if "*" in (user, group):
+        user, group = "", AUTHENTICATED
+    return Policy(
+        number,
+        user,
+        group,
+        _switch(spec, "PolicySpec.spec"),
+        texts["apiGroup"],
+        texts["resource"],
+        texts["namespace"],
+        texts["nonResourcePath"],
+    )
+
+
+def _oldest(obj: JSONObject, number: int) -> Policy:
+    """What is left out stands for everything here, and there are no groups of the API yet."""
+    texts = {name: _text(obj, name, "Policy") for name in _OLD_FIELDS}
+    user, group = texts["user"], texts["group"]
+    if not (user or group) or "*" in (user, group):
+        user, group = "", AUTHENTICATED
+    namespace, resource = texts["namespace"], texts["resource"]
+    return Policy(
+        number,
+        user,
+        group,
+        _switch(obj, "Policy"),
+        "*",
+        resource or "*",
+        namespace or "*",
+        "" if namespace or resource else "*",
+    )
+
+
+def _text(obj: Mapping[str, Any], name: str, where: str) -> str:
+    value = obj.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(_mismatch(value, name, where, "string"))
+    return value
+
+
+def _switch(obj: Mapping[str, Any], where: str) -> bool:
+    value = obj.get("readonly")
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(_mismatch(value, "readonly", where, "bool"))
+    return bool(value)
+
+
+def _mismatch(value: Any, name: str, where: str, wanted: str) -> str:
+    return f"json: cannot unmarshal {json_type(value)} into Go struct field {where}.{name} of type {wanted}"
+
+
+@implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
+class ABAC:
+    """Allows what a line of a file allows; holds no opinion about the rest."""
+
+    name: ClassVar[str] = "ABAC"
+
+    def __init__(self, policies: Policies) -> None:
+        self.policies = policies
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict:
+        """See L{IAuthorizer.authorize}."""
+        for policy in self.policies.of(attributes.user):
+            if policy.matches(attributes):
+                return _ALLOW
+        return _NO_MATCH
+
+    def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
+        """See L{IRuleResolver.rules_for}."""
+        rules: list[JSONObject] = []
+        paths: list[JSONObject] = []
+        for policy in self.policies.all:
+            if not policy.is_about(user) or policy.namespace not in ("*", namespace):
+                continue
+            if policy.resource:
+                rules.append({"verbs": policy.verbs, "apiGroups": [policy.api_group], "resources": [policy.resource]})
+            if policy.path:
+                paths.append({"verbs": policy.verbs, "nonResourceURLs": [policy.path]})
+        return {"resourceRules": rules, "nonResourceRules": paths, "incomplete": False}
+
+    def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
+        """See L{IRuleExplainer.explain}: the line that allows."""
+        for policy in self.policies.of(attributes.user):
+            if policy.matches(attributes):
+                return {"policy": {"line": policy.line, "user": policy.user, "group": policy.group}}
+        return None
+
+
+def make(options: Any, server: Any) -> ABAC:
+    """
+    Over the file of C{--authorization-policy-file}, which is read again when it changes.
+
+    @raise ValueError: There is none, or it makes no sense.
+    """
+    path = options["authorization-policy-file"]
+    if not path:
+        raise ValueError("authorization-mode ABAC's authorization policy file not passed")
+    abac = ABAC(Policies())
+
+    def load(contents: Sequence[bytes]) -> Policies:
+        return read_policies(path, contents[0])
+
+    def use(policies: Policies) -> None:
+        abac.policies = policies
+        if policies.unversioned:
+            _log.warn(
+                "Policy file {path} contained unversioned rules."
+                " See docs/admin/authorization.md#abac-mode for ABAC file format details.",
+                path=path,
+            )
+
+    try:
+        use(server.files.watch([path], load, use, "--authorization-policy-file"))
+    except OSError as error:
+        raise ValueError(f"error reading policy file {path}: {error.strerror}") from error
+    return abac

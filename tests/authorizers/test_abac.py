@@ -1,0 +1,226 @@
+"""Tests for L{kubetwist.authorizers.abac}."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.defer import execute
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.authorization import AuthorizerAttributes, Decision
+from kubetwist.api.resource import UserInfo
+from kubetwist.authorizers.abac import ABAC, BadPolicy, make, read_policies
+from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
+from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
+
+ALICE = UserInfo("alice", groups=("developers", "system:authenticated"))
+EVE = UserInfo("system:anonymous", groups=("system:unauthenticated",))
+
+
+def line(**spec: Any) -> str:
+    """A line in the newest form."""
+    return json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec})
+
+
+def abac(*lines: str) -> ABAC:
+    """The authorizer for a file."""
+    return ABAC(read_policies("/policies", "\n".join(lines).encode()))
+
+
+def allows(authorizer: ABAC, user: UserInfo, verb: str, what: str) -> bool:
+    """Whether a user may do something with a resource, C{namespace/group/resource}, or with a path below C{/}."""
+    if what.startswith("/"):
+        question = AuthorizerAttributes(user, verb, path=what, is_resource_request=False)
+    else:
+        namespace, group, resource = what.split("/")
+        question = AuthorizerAttributes(user, verb, group=group, resource=resource, namespace=namespace)
+    verdict = authorizer.authorize(question)
+    assert verdict.decision is not Decision.DENY
+    if verdict.decision is Decision.NO_OPINION:
+        assert verdict.reason == "No policy matched."
+    return verdict.decision is Decision.ALLOW
+
+
+class MatchTests(SynchronousTestCase):
+    """What a line allows."""
+
+    def test_interfaces(self) -> None:
+        """It decides, can list what it goes by, and say which line allowed."""
+        for interface in (IAuthorizer, IRuleResolver, IRuleExplainer):
+            verifyObject(interface, abac())
+
+    def test_resources(self) -> None:
+        """A line allows a resource of a group in a namespace; a star stands for all, nothing for nothing."""
+        exact = abac(line(user="alice", namespace="ns", resource="pods"))
+        self.assertTrue(allows(exact, ALICE, "delete", "ns//pods"))
+        for other in ("other//pods", "ns//secrets", "ns/apps/pods"):
+            self.assertFalse(allows(exact, ALICE, "get", other), other)
+        stars = abac(line(user="alice", namespace="*", resource="*", apiGroup="*"))
+        self.assertTrue(allows(stars, ALICE, "delete", "any/apps/deployments"))
+        self.assertFalse(allows(stars, ALICE, "get", "/metrics"))
+        cluster = abac(line(user="alice", resource="nodes"))
+        self.assertFalse(allows(cluster, ALICE, "get", "ns//nodes"))
+        question = AuthorizerAttributes(ALICE, "get", resource="nodes")
+        self.assertIs(cluster.authorize(question).decision, Decision.ALLOW)
+
+    def test_paths(self) -> None:
+        """A path is allowed as it is, below one that ends in a star, or with a star, everywhere."""
+        for pattern, path, expected in (
+            ("/metrics", "/metrics", True),
+            ("/metrics", "/metrics/slis", False),
+            ("/logs/*", "/logs/a/b", True),
+            ("/logs/*", "/logs", False),
+            ("*", "/anything", True),
+            ("", "/anything", False),
+        ):
+            self.assertEqual(allows(abac(line(user="alice", nonResourcePath=pattern)), ALICE, "get", path), expected)
+        self.assertFalse(allows(abac(line(user="alice", nonResourcePath="*")), ALICE, "get", "ns//pods"))
+
+    def test_readonly(self) -> None:
+        """Such a line allows reading alone."""
+        authorizer = abac(line(user="alice", namespace="*", resource="*", apiGroup="*", readonly=True))
+        for verb, expected in (("get", True), ("list", True), ("watch", True), ("create", False), ("proxy", False)):
+            self.assertEqual(allows(authorizer, ALICE, verb, "ns//pods"), expected)
+
+    def test_subjects(self) -> None:
+        """A line is about a user, a group, or one who is both; a star stands for all who are authenticated."""
+        everything = {"namespace": "*", "resource": "*", "apiGroup": "*"}
+        for who, alice, eve in (
+            ({"user": "alice"}, True, False),
+            ({"user": "bob"}, False, False),
+            ({"group": "developers"}, True, False),
+            ({"user": "alice", "group": "developers"}, True, False),
+            ({"user": "alice", "group": "admins"}, False, False),
+            ({"user": "bob", "group": "developers"}, False, False),
+            ({"user": "*"}, True, False),
+            ({"group": "*"}, True, False),
+            ({"group": "system:unauthenticated"}, False, True),
+            ({}, False, False),
+        ):
+            authorizer = abac(line(**who, **everything))
+            self.assertEqual(allows(authorizer, ALICE, "get", "ns//pods"), alice, who)
+            self.assertEqual(allows(authorizer, EVE, "get", "ns//pods"), eve, who)
+
+    def test_old_form(self) -> None:
+        """In lines without a version, what is left out stands for everything."""
+        for policy, pods, secrets, path in (
+            ({}, True, True, True),
+            ({"user": "alice"}, True, True, True),
+            ({"user": "*", "namespace": "ns"}, True, True, False),
+            ({"group": "developers", "resource": "pods"}, True, False, False),
+            ({"user": "bob"}, False, False, False),
+        ):
+            authorizer = abac(json.dumps(policy))
+            self.assertEqual(authorizer.policies.unversioned, 1)
+            for what, expected in (("ns/apps/pods", pods), ("ns//secrets", secrets), ("/metrics", path)):
+                self.assertEqual(allows(authorizer, ALICE, "delete", what), expected, (policy, what))
+            self.assertFalse(allows(authorizer, EVE, "get", "ns//pods"))
+        named = {"apiVersion": "abac.authorization.kubernetes.io/v0", "kind": "Policy", "user": "alice"}
+        authorizer = abac(json.dumps(named))
+        self.assertTrue(allows(authorizer, ALICE, "get", "ns//pods"))
+        self.assertEqual(authorizer.policies.unversioned, 0)
+
+    def test_explained(self) -> None:
+        """It tells which line allowed."""
+        authorizer = abac(
+            "# nobody",
+            line(user="bob", namespace="ns", resource="pods"),
+            "",
+            line(group="developers", namespace="*", resource="pods"),
+        )
+        question = AuthorizerAttributes(ALICE, "get", resource="pods", namespace="ns")
+        self.assertEqual(authorizer.explain(question), {"policy": {"line": 4, "user": "", "group": "developers"}})
+        self.assertIsNone(authorizer.explain(AuthorizerAttributes(EVE, "get", resource="pods", namespace="ns")))
+
+    def test_rules(self) -> None:
+        """The rules of a user in a namespace can be listed."""
+        authorizer = abac(
+            line(user="alice", namespace="ns", resource="pods", readonly=True),
+            line(user="alice", namespace="other", resource="secrets"),
+            line(group="developers", namespace="*", resource="*", apiGroup="apps", nonResourcePath="/logs/*"),
+            line(user="bob", namespace="*", resource="*"),
+        )
+        self.assertEqual(
+            authorizer.rules_for(ALICE, "ns"),
+            {
+                "resourceRules": [
+                    {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["pods"]},
+                    {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*"]},
+                ],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["/logs/*"]}],
+                "incomplete": False,
+            },
+        )
+
+
+class FileTests(SynchronousTestCase):
+    """Reading files."""
+
+    def test_bad_lines(self) -> None:
+        """A line that makes no sense is told with its number and what is wrong."""
+        for text, why in (
+            ("{", "unexpected end"),
+            ("[]", "json: cannot unmarshal array into Go value"),
+            ('{"user": 5}', "json: cannot unmarshal number into Go struct field Policy.user of type string"),
+            (
+                line(readonly="yes"),
+                "json: cannot unmarshal string into Go struct field PolicySpec.spec.readonly of type bool",
+            ),
+            ('{"apiVersion": "x/v1", "kind": "Policy"}', 'no kind "Policy" is registered for version "x/v1"'),
+            (
+                '{"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": []}',
+                "json: cannot unmarshal array into Go struct field Policy.spec",
+            ),
+        ):
+            content = f"# a comment\n\n{text}\n".encode()
+            error = self.assertRaises(BadPolicy, read_policies, "/policies", content)
+            self.assertIn(f"error reading policy file /policies, line 3: {text}: ", str(error))
+            self.assertIn(why, str(error))
+
+    def test_long_line(self) -> None:
+        """Lines have an end."""
+        error = self.assertRaises(BadPolicy, read_policies, "/p", b"{}\n" + b" " * 70_000)
+        self.assertEqual(str(error), "error reading policy file /p: line 2 is longer than 65536 bytes")
+
+    @given(st.binary(max_size=200))
+    def test_anything(self, content: bytes) -> None:
+        """Whatever a file says, it is read or refused."""
+        with suppress(BadPolicy):
+            read_policies("/p", content)
+
+    def test_made(self) -> None:
+        """The file is read at the start, and again when it changes; a bad one changes nothing."""
+        path = Path(self.mktemp())
+        clock = Clock()
+
+        class Config:
+            files = WatchedFiles(clock, in_thread=execute)
+
+        options = {"authorization-policy-file": str(path)}
+        error = self.assertRaises(ValueError, make, options, Config)
+        self.assertEqual(str(error), f"error reading policy file {path}: No such file or directory")
+        path.write_text(line(user="alice", namespace="*", resource="pods"))
+        authorizer = make(options, Config)
+        Config.files.start()
+        self.addCleanup(Config.files.stop)
+        self.assertTrue(allows(authorizer, ALICE, "get", "ns//pods"))
+        path.write_text(line(user="alice", namespace="*", resource="secrets") + "\n")
+        clock.advance(INTERVAL)
+        self.assertFalse(allows(authorizer, ALICE, "get", "ns//pods"))
+        self.assertTrue(allows(authorizer, ALICE, "get", "ns//secrets"))
+        path.write_text("nonsense, and longer than before " * 10)
+        clock.advance(INTERVAL)
+        self.assertTrue(allows(authorizer, ALICE, "get", "ns//secrets"))
+
+    def test_no_file(self) -> None:
+        """The mode needs a file."""
+        error = self.assertRaises(ValueError, make, {"authorization-policy-file": ""}, None)
+        self.assertEqual(str(error), "authorization-mode ABAC's authorization policy file not passed")
