@@ -18,6 +18,8 @@ from .settings import CallSettings
 _MOST: Final = 1024 * 1024
 #: What of a user we can not do, and what would be left out silently otherwise.
 _UNKNOWN: Final = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
+#: Fields that name other files.
+_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 class BadKubeconfig(BadSettings):
@@ -34,6 +36,29 @@ def read_kubeconfig(path: str | Path) -> CallSettings:
     return parse_kubeconfig(_read(path), path.parent, str(path))
 
 
+def read_users(path: str | Path) -> tuple[dict[str, CallSettings], str]:
+    """
+    Read what the users of a kubeconfig are known by; whom to call is not in these settings. Blocks.
+
+    @return: By the users' names; and the name of the current context's user, C{""} without one.
+    @raise BadKubeconfig: It can not be read, or not be used.
+    """
+    path = Path(path)
+    config = _decoded(_read(path), str(path))
+    users: dict[str, CallSettings] = {}
+    try:
+        listed = config.get("users")
+        for entry in listed if isinstance(listed, list) else ():
+            name = _text(entry, "name") if isinstance(entry, dict) else ""
+            user = _entry(config, "users", "user", name)
+            if user is not None:
+                users[name] = CallSettings(url="", **_shown_of(user, name, path.parent))
+        context = _entry(config, "contexts", "context", _text(config, "current-context")) or {}
+        return users, _text(context, "user")
+    except BadSettings as error:
+        raise BadKubeconfig(f"{path}: {error}") from None
+
+
 def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
     """
     Make sense of a kubeconfig. Reads the files that it names, and so blocks.
@@ -42,6 +67,14 @@ def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
     @param name: What errors call it.
     @raise BadKubeconfig: It can not be used.
     """
+    config = _decoded(content, name)
+    try:
+        return _settings(config, folder)
+    except BadSettings as error:
+        raise BadKubeconfig(f"{name}: {error}") from None
+
+
+def _decoded(content: bytes, name: str) -> dict[str, Any]:
     from ..api.decoding import BodyError, decode_yaml
 
     try:
@@ -50,10 +83,7 @@ def parse_kubeconfig(content: bytes, folder: Path, name: str) -> CallSettings:
         raise BadKubeconfig(f'error loading config file "{name}": {error}') from None
     if not isinstance(config, dict):
         raise BadKubeconfig(f'error loading config file "{name}": it is no kubeconfig')
-    try:
-        return _settings(config, folder)
-    except BadSettings as error:
-        raise BadKubeconfig(f"{name}: {error}") from None
+    return config
 
 
 def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
@@ -71,9 +101,7 @@ def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
     user = _entry(config, "users", "user", user_name) if user_name else {}
     if user is None:
         raise BadKubeconfig(f"invalid configuration: user {quoted(user_name)} does not exist")
-    for field in _UNKNOWN:
-        if user.get(field):
-            raise BadKubeconfig(f"{field} of user {quoted(user_name)} is not supported here")
+    shown = _shown_of(user, user_name, folder)
     if _text(cluster, "proxy-url"):
         raise BadKubeconfig(f"proxy-url of cluster {quoted(cluster_name)} is not supported here")
     server = _text(cluster, "server")
@@ -88,13 +116,23 @@ def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
     return CallSettings(
         url=server,
         ca=ca,
-        certificate=_data(user, "client-certificate", folder),
-        key=_data(user, "client-key", folder),
-        token=_token(user, folder),
-        basic=_basic(user),
         server_name=_text(cluster, "tls-server-name"),
         insecure=insecure,
+        **shown,
     )
+
+
+def _shown_of(user: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
+    """What is shown by a user to those who are called, as fields of L{CallSettings}."""
+    for field in _UNKNOWN:
+        if user.get(field):
+            raise BadKubeconfig(f"{field} of user {quoted(name)} is not supported here")
+    return {
+        "certificate": _data(user, "client-certificate", folder),
+        "key": _data(user, "client-key", folder),
+        "token": _token(user, folder),
+        "basic": _basic(user),
+    }
 
 
 def _entry(config: dict[str, Any], listed: str, field: str, name: str) -> dict[str, Any] | None:
@@ -151,3 +189,18 @@ def _read(path: Path) -> bytes:
     if len(content) > _MOST:
         raise BadKubeconfig(f"{path} is longer than {_MOST} bytes")
     return content
+
+
+def named_files(content: bytes, folder: Path) -> list[Path]:
+    """The files that a kubeconfig names, which must be one that can be read."""
+    config = _decoded(content, "")
+    found: list[Path] = []
+    for listed, field in (("clusters", "cluster"), ("users", "user")):
+        entries = config.get(listed)
+        for entry in entries if isinstance(entries, list) else ():
+            fields = entry.get(field) if isinstance(entry, dict) else None
+            for name in _FILES:
+                path = fields.get(name) if isinstance(fields, dict) else None
+                if isinstance(path, str) and path:
+                    found.append(folder / path)
+    return found

@@ -34,9 +34,12 @@ from .store import Store
 from .strategies import strategy_for
 from .strategy import Strategy
 from .updates import UpdateRules
+from .versions import FindCustom, Versions
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
+
+    from ..outgoing.outgoing import Outgoing
 
     from ..schema.definitions import Definitions
 
@@ -119,6 +122,13 @@ class Stores:
         #: The types of the release, by which ownership of the server's own objects is noted; L{None} leaves it out.
         self.definitions: Definitions | None = None
         self._fields: dict[tuple[GroupResource, str], FieldManager] = {}
+        #: Every resource that is built in, also those without objects.
+        self.infos: dict[tuple[str, str], ResourceInfo] = {}
+        #: Finds a custom resource by the name of its definition; L{None} where there are none.
+        self.find_custom: FindCustom | None = None
+        self.versions = Versions(self)
+        #: How plugins call others; L{None} where nobody is called.
+        self.outgoing: Outgoing | None = None
         self._caches: dict[str, WatchCache] = {}
         #: By place: the store whose rules say how what is there is decoded.
         self._owners: dict[str, Store] = {}
@@ -127,6 +137,7 @@ class Stores:
     def add(self, infos: Iterable[ResourceInfo]) -> None:
         """Make a store for each resource that has objects."""
         for info in infos:
+            self.infos[info.group, info.resource] = info
             if info.stored:
                 self._stores[info.group, info.resource] = self._make(info)
 

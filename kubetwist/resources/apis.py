@@ -12,13 +12,14 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..admission.configuration import read_configurations
 from ..admission.selection import build_chain
-from ..api.resource import GroupVersion
+from ..api.resource import GroupVersion, JSONObject
 from ..controllers.customresources import DefinitionController
 from ..controllers.registration import Registration
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
 from ..registry.aggregation import Aggregation
 from ..registry.codec import Codec
+from ..registry.customresources.definition import converts_elsewhere
 from ..registry.fieldmanager import BuiltInVersions, FieldManager
 from ..registry.grants import GROUP as RBAC
 from ..registry.ipaddresses import IPAddressStore
@@ -39,6 +40,8 @@ from .watching import Flusher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..registry.customresources.conversion import Conversion
 
 #: The groups that are not kube-apiserver's own: they belong to the servers around it.
 AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
@@ -95,6 +98,7 @@ class APIs:
         self._custom: CustomResources | None = None
         self._definition_controller: DefinitionController | None = None
         self._registration: Registration | None = None
+        self._conversions: Callable[[JSONObject], Conversion | None] | None = None
 
     def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = (), configuration: str = "") -> None:
         """
@@ -145,8 +149,10 @@ class APIs:
             self.definitions,
             self.reactor,
             self.flusher,
+            conversion_of=self._conversion,
             min_request_timeout=self._min_request_timeout,
         )
+        self.stores.find_custom = self._custom.served
         services = self.stores.find(AGGREGATOR_GROUP, "apiservices")
         if services is not None:
             installed = self._installers[extensions.name].installed
@@ -160,6 +166,17 @@ class APIs:
             allowed=allowed_fields(store.info, "status"),
         )
         self._definition_controller = DefinitionController(store, self._custom, self.reactor, fields)
+
+    def _conversion(self, crd: JSONObject) -> Conversion | None:
+        """Who converts between the versions of a definition; imported for those that say so."""
+        if not converts_elsewhere(crd):
+            return None
+        if self._conversions is None:
+            assert self.stores.outgoing is not None, "set before anything is installed"
+            from ..registry.customresources.conversion import Conversions
+
+            self._conversions = Conversions(self.stores.outgoing, self.reactor)
+        return self._conversions(crd)
 
     def built_in(self, group_version: GroupVersion) -> bool:
         """Whether a group-version is the server's own, and does not come from a definition."""
@@ -210,6 +227,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     Privileges.allowed = options["allow-privileged"]
     config.stores = apis.stores
     apis.stores.authorizer = config.authorizer
+    apis.stores.outgoing = config.outgoing
     apis.use_admission(
         options["enable-admission-plugins"],
         options["disable-admission-plugins"],

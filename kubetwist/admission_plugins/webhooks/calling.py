@@ -1,0 +1,89 @@
+"""The call of one webhook."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import orjson
+
+from twisted.logger import Logger
+
+from ...admission.attributes import AdmissionAttributes
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...outgoing.errors import BadSettings, CallError
+from ...outgoing.refusals import check_answer
+from ...registry.versions import Form
+from .compiled import Webhook
+from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
+
+_log = Logger()
+
+
+class CallFailed(Exception):
+    """A webhook did not say anything that can be used; its failure policy decides. The text is the reference's."""
+
+    def __init__(self, webhook: Webhook, why: object) -> None:
+        super().__init__(f"failed calling webhook {quoted(webhook.name)}: {why}")
+
+
+async def ask(
+    webhook: Webhook,
+    attributes: AdmissionAttributes,
+    form: Form,
+    obj: orjson.Fragment,
+    old: orjson.Fragment,
+    *,
+    mutating: bool,
+) -> Response:
+    """
+    Ask a webhook; what it has to say to the client and to the audit is passed on.
+
+    @param obj: The object in the form's version, as JSON.
+    @return: What it wants changed.
+    @raise APIStatusError: It refuses the request, or can not be asked in a dry run.
+    @raise CallFailed: It did not answer.
+    """
+    if attributes.dry_run and not webhook.dry:
+        raise APIStatusError.bad_request(f"admission webhook {quoted(webhook.name)} does not support dry run")
+    version = next((one for one in webhook.review_versions if one in VERSIONS), None)
+    if version is None:
+        why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+        raise CallFailed(webhook, f"could not create admission objects: {why}")
+    uid = str(uuid.uuid4())
+    body = encode_review(version, uid, attributes, form, obj, old)
+    try:
+        client = webhook.client()
+    except BadSettings as error:
+        raise CallFailed(webhook, f"could not get REST client: {error}") from None
+    try:
+        answer = await client.post(body, timeout=webhook.timeout)
+        check_answer(answer)
+        response = decode_response(answer.body, version, uid, mutating)
+    except (CallError, ValueError) as error:
+        raise CallFailed(webhook, f"failed to call webhook: {error}") from None
+    except APIStatusError as error:
+        raise CallFailed(webhook, f"failed to call webhook: {error.message}") from None
+    except BadReview as error:
+        raise CallFailed(webhook, f"received invalid webhook response: {error}") from None
+    for key, value in response.annotations.items():
+        note(attributes, f"{webhook.name}/{key}", value)
+    for text in response.warnings:
+        attributes.warn(text)
+    if not response.allowed:
+        raise denial(webhook.name, response.status)
+    return response
+
+
+def note(attributes: AdmissionAttributes, key: str, value: str, level: str = "Metadata") -> None:
+    """Annotate the audit event with what a webhook says, if that is possible."""
+    try:
+        attributes.annotate(key, value, level)
+    except ValueError as error:
+        _log.warn("audit annotation {key} of a webhook is left out: {error}", key=key, error=error)
+
+
+def encoded(obj: Any) -> orjson.Fragment:
+    """An object within a body that is yet to be written."""
+    return orjson.Fragment(orjson.dumps(obj))

@@ -1,0 +1,91 @@
+"""
+What webhooks are shown of who calls: the users of the kubeconfig that a C{WebhookAdmissionConfiguration} names.
+
+@see: kubernetes/apiserver, C{pkg/util/webhook/authentication.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from ...admission.configuration import check_kind
+from ...api.goquote import quoted
+from ...outgoing.kubeconfig import read_users
+from ...outgoing.settings import CallSettings
+
+_VERSIONS: Final = ("apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1")
+_SCHEME: Final = "pkg/runtime/scheme.go:110"
+_FIELDS: Final = ("kind", "apiVersion", "kubeConfigFile")
+
+
+@frozen
+class Credentials:
+    """
+    By the name of a user, what is shown to those servers that the name stands for.
+
+    A name is a host and port, C{*.} and the end of one, or C{*}; the port 443 can be left out.
+
+    @ivar default: The user of the current context.
+    """
+
+    users: Mapping[str, CallSettings]
+    default: str = ""
+
+    def added_to(self, settings: CallSettings, target: str) -> CallSettings:
+        """
+        Settings of calls, with what is shown to whom is called.
+
+        @param target: Its host and port.
+        """
+        for name in _names(target):
+            user = self.users.get(name)
+            if user is not None:
+                break
+        else:
+            user = self.users.get("*") or self.users.get(self.default)
+        if user is None:
+            return settings
+        return evolve(settings, certificate=user.certificate, key=user.key, token=user.token, basic=user.basic)
+
+
+def _names(target: str) -> Iterator[str]:
+    host, _, port = target.rpartition(":")
+    for name in (target, host.strip("[]")) if port == "443" else (target,):
+        yield name
+        steps = name.split(".")
+        for start in range(1, len(steps)):
+            yield f"*.{'.'.join(steps[start:])}"
+
+
+def read_credentials(configuration: Any) -> Credentials:
+    """
+    Read the kubeconfig that a plugin's configuration names. Blocks.
+
+    @param configuration: A C{WebhookAdmissionConfiguration}; L{None} for none.
+    @raise ValueError: It is none, or names what can not be used.
+    """
+    if configuration is None:
+        return Credentials({})
+    kind = "WebhookAdmission" if _is_old(configuration) else "WebhookAdmissionConfiguration"
+    check_kind(configuration, b"", kind, _VERSIONS, _SCHEME)
+    unknown = [
+        f'unknown field "{name}"' for name in configuration if name not in ("kind", "apiVersion", "kubeConfigFile")
+    ]
+    if unknown:
+        raise ValueError(f"strict decoding error: {', '.join(unknown)}")
+    path = configuration.get("kubeConfigFile") or ""
+    if not isinstance(path, str):
+        raise ValueError("kubeConfigFile must be a string")
+    if not path:
+        return Credentials({})
+    if not Path(path).is_absolute():
+        raise ValueError(f"kubeConfigFile: Invalid value: {quoted(path)}: must be an absolute file path")
+    return Credentials(*read_users(path))
+
+
+def _is_old(configuration: Any) -> bool:
+    return isinstance(configuration, dict) and configuration.get("apiVersion") == _VERSIONS[1]

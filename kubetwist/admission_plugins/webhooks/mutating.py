@@ -1,0 +1,190 @@
+"""Webhooks that change objects: one after the other, each sees what those before have made of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import orjson
+from attrs import define, field
+
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ...admission.attributes import AdmissionAttributes, Reinvocation
+from ...api.decoding import BodyError, decode_json
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.jsonpatch import PatchError, apply_json_patch
+from ...api.resource import JSONObject
+from ...interfaces import IMutatingAdmission
+from ...registry.versions import Form
+from ...storage.errors import StorageUnavailable
+from .calling import CallFailed, ask, encoded, note
+from .compiled import Configurations, Webhook
+from .credentials import read_credentials
+from .review import JSON_PATCH, NULL, Response
+from .rules import exempt
+
+PREFIX: Final = "mutation.webhook.admission.k8s.io/"
+_PATCHES: Final = "patch.webhook.admission.k8s.io/"
+
+
+@define
+class _Rounds:
+    """
+    What is remembered of the first round.
+
+    @ivar last: The object as it was left.
+    @ivar called: Webhooks that want to see later changes.
+    @ivar due: Those of them after whom there were some.
+    """
+
+    last: bytes = b""
+    called: set[str] = field(factory=set)
+    due: set[str] = field(factory=set)
+
+    def changed(self) -> None:
+        """The object is another than those saw who were called."""
+        self.due |= self.called
+        self.called = set()
+
+
+@implementer(IMutatingAdmission)
+class MutatingAdmissionWebhook:
+    """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/mutating/dispatcher.go}."""
+
+    name: ClassVar[str] = "MutatingAdmissionWebhook"
+    #: Each webhook has its own.
+    timeout: ClassVar[None] = None
+    _log = Logger()
+
+    def __init__(self, stores: Any, configurations: Configurations) -> None:
+        self._stores = stores
+        self._configurations = configurations
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> MutatingAdmissionWebhook:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(server, Configurations(server, "mutatingwebhookconfigurations", read_credentials(configuration)))
+
+    def handles(self, operation: str) -> bool:
+        """Everything: rules decide."""
+        return True
+
+    def admit(self, attributes: AdmissionAttributes) -> Any:
+        """See L{IMutatingAdmission.admit}."""
+        try:
+            meant = self._configurations.meant_for(attributes)
+        except StorageUnavailable as error:
+            raise attributes.forbidden(str(error)) from None
+        return self._call_all(meant, attributes) if meant and not exempt(attributes) else None
+
+    async def _call_all(self, meant: Sequence[tuple[Webhook, Form]], attributes: AdmissionAttributes) -> None:
+        reinvocation = attributes.reinvocation or Reinvocation()
+        rounds = reinvocation.notes.setdefault(self.name, _Rounds())
+        if reinvocation.second and rounds.last != _dumped(attributes.object):
+            rounds.changed()
+        # The index is that among all webhooks, whether they are meant or not.
+        places = {webhook.uid: place for place, webhook in enumerate(self._configurations.webhooks)}
+        for webhook, form in meant:
+            if not webhook.selection.selects(attributes):
+                continue
+            if webhook.conditions is not None and not await webhook.conditions.hold(webhook, attributes, form):
+                continue
+            if reinvocation.second and webhook.uid not in rounds.due:
+                continue
+            place = f"round_{int(reinvocation.second)}_index_{places.get(webhook.uid, 0)}"
+            if await self._call(webhook, form, attributes, place):
+                rounds.changed()
+                reinvocation.request()
+            if webhook.again:
+                rounds.called.add(webhook.uid)
+        rounds.last = _dumped(attributes.object)
+
+    async def _call(self, webhook: Webhook, form: Form, attributes: AdmissionAttributes, place: str) -> bool:
+        """Call one; whether it changed the object."""
+        changed = False
+        try:
+            changed = await self._changed(webhook, form, attributes, place)
+        except CallFailed as error:
+            if not webhook.ignores:
+                raise APIStatusError.internal(str(error)) from None
+            self._log.warn("failing open: {error}", error=error)
+            note(attributes, f"failed-open.{PREFIX}{place}", webhook.name)
+        finally:
+            said = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed}
+            note(attributes, f"{PREFIX}{place}", orjson.dumps(said).decode())
+        return changed
+
+    async def _changed(self, webhook: Webhook, form: Form, attributes: AdmissionAttributes, place: str) -> bool:
+        versions = self._stores.versions
+        names = attributes.group, attributes.resource
+        shown, old = attributes.object, attributes.old_object
+        if shown is not None:
+            shown = await versions.shown(*names, shown, attributes.object_kind, form.kind)
+        if old is not None:
+            old = await versions.shown(*names, old, attributes.object_kind, form.kind)
+        response = await ask(
+            webhook,
+            attributes,
+            form,
+            NULL if shown is None else encoded(shown),
+            NULL if old is None else encoded(old),
+            mutating=True,
+        )
+        operations = _operations(webhook, response)
+        if not operations:
+            return False
+        if shown is None or attributes.object is None:
+            why = f"admission webhook {quoted(webhook.name)} attempted to modify the object"
+            raise APIStatusError.internal(f"{why}, which is not supported for this operation")
+        if response.patch_type != JSON_PATCH:
+            raise CallFailed(webhook, f"unsupported patch type {quoted(response.patch_type)}")
+        before = _dumped(shown)
+        try:
+            patched = apply_json_patch(shown, operations)
+            obj = await versions.taken(*names, patched, form.kind, attributes.object_kind)
+        except PatchError as error:
+            raise APIStatusError.internal(str(error.__cause__ or error.message)) from None
+        except ValueError as error:
+            raise APIStatusError.internal(str(error)) from None
+        said = {
+            "configuration": webhook.configuration,
+            "webhook": webhook.name,
+            "patch": operations,
+            "patchType": JSON_PATCH,
+        }
+        note(attributes, f"{_PATCHES}{place}", orjson.dumps(said).decode(), "Request")
+        replace(attributes.object, obj)
+        return before != _dumped(patched)
+
+
+def _operations(webhook: Webhook, response: Response) -> Any:
+    """The decoded patch; empty for none."""
+    if not response.patch:
+        return None
+    try:
+        operations = decode_json(response.patch).value
+    except BodyError as error:
+        raise CallFailed(webhook, f"received undecodable patch in webhook response: {error}") from None
+    if operations is not None and not isinstance(operations, list):
+        why = "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+        raise CallFailed(webhook, f"received undecodable patch in webhook response: {why}")
+    return operations
+
+
+def _dumped(obj: JSONObject | None) -> bytes:
+    """An object, to compare it with: what it says, whatever the order of its keys."""
+    return b"" if obj is None else orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+
+
+def replace(obj: JSONObject, new: JSONObject) -> None:
+    """Make an object another, in place: the store holds on to it, and to its metadata."""
+    meta, fresh = obj.get("metadata"), new.get("metadata")
+    obj.clear()
+    obj.update(new)
+    if isinstance(meta, dict) and isinstance(fresh, dict) and meta is not fresh:
+        meta.clear()
+        meta.update(fresh)
+        obj["metadata"] = meta

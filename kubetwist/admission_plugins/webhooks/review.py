@@ -1,0 +1,238 @@
+"""C{AdmissionReview}s: what webhooks are asked, and what their answers say. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from attrs import field, frozen
+
+from ...admission.attributes import AdmissionAttributes
+from ...api.decoding import BodyError, decode_json, json_type
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.resource import GroupVersionKind, GroupVersionResource, JSONObject, UserInfo
+from ...registry.versions import Form
+
+GROUP: Final = "admission.k8s.io"
+#: The versions that can be spoken, whichever a webhook names first.
+VERSIONS: Final = ("v1", "v1beta1")
+JSON_PATCH: Final = "JSONPatch"
+NULL: Final = orjson.Fragment(b"null")
+
+
+class BadReview(Exception):
+    """An answer that is none; the text is the reference's."""
+
+
+def _kind(kind: GroupVersionKind) -> JSONObject:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(resource: GroupVersionResource) -> JSONObject:
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
+
+
+def user_info(user: UserInfo) -> JSONObject:
+    """A user as webhooks and policies see it."""
+    shown: JSONObject = {"username": user.name}
+    if user.uid:
+        shown["uid"] = user.uid
+    if user.groups:
+        shown["groups"] = list(user.groups)
+    if user.extra:
+        shown["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return shown
+
+
+def request_object(attributes: AdmissionAttributes, form: Form) -> JSONObject:
+    """
+    All of an C{AdmissionRequest} but its uid and the objects.
+
+    @param form: In which the objects are shown.
+    """
+    request: JSONObject = {"kind": _kind(form.kind), "resource": _resource(form.resource)}
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+    request["requestKind"] = _kind(attributes.request_kind)
+    request["requestResource"] = _resource(attributes.request_resource)
+    if attributes.subresource:
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["operation"] = attributes.operation
+    request["userInfo"] = user_info(attributes.user)
+    return request
+
+
+def encode_review(
+    version: str,
+    uid: str,
+    attributes: AdmissionAttributes,
+    form: Form,
+    obj: orjson.Fragment,
+    old: orjson.Fragment,
+) -> bytes:
+    """The body of a call; C{obj} and C{old} are the objects as JSON, or L{NULL}."""
+    request = {
+        "uid": uid,
+        **request_object(attributes, form),
+        "object": obj,
+        "oldObject": old,
+        "dryRun": attributes.dry_run,
+        "options": attributes.options,
+    }
+    review = {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
+    return orjson.dumps(review)
+
+
+@frozen
+class Response:
+    """
+    What a webhook says.
+
+    @ivar patch: As sent, encoded; C{b""} for none.
+    @ivar status: Why not, a C{Status} as far as it goes.
+    """
+
+    allowed: bool
+    patch: bytes = b""
+    patch_type: str = JSON_PATCH
+    status: JSONObject | None = None
+    warnings: Sequence[str] = ()
+    annotations: Mapping[str, str] = field(factory=dict)
+
+
+def decode_response(body: bytes, version: str, uid: str, mutating: bool) -> Response:
+    """
+    Read the answer of a webhook.
+
+    @param version: Of the review that it was sent.
+    @raise ValueError: It is no review at all.
+    @raise BadReview: It does not answer the question.
+    """
+    review = _review(body, version)
+    response = _typed(review, "response", dict, "AdmissionReview")
+    if response is None:
+        raise BadReview("webhook response was absent")
+    fields = {
+        name: _typed(response, name, kind, "AdmissionResponse.response")
+        for name, kind in (
+            ("uid", str),
+            ("allowed", bool),
+            ("status", dict),
+            ("patch", str),
+            ("patchType", str),
+            ("auditAnnotations", dict),
+            ("warnings", list),
+        )
+    }
+    try:
+        patch = base64.b64decode(fields["patch"] or "", validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("illegal base64 data in response.patch") from None
+    patch_type = fields["patchType"]
+    if version == "v1":
+        _check_v1(review, fields["uid"] or "", uid, patch, patch_type, mutating)
+    if not mutating:
+        patch = b""
+    annotations = fields["auditAnnotations"] or {}
+    warnings = fields["warnings"] or []
+    for value in (*annotations.values(), *warnings):
+        if not isinstance(value, str):
+            where = "Go struct field AdmissionResponse.response"
+            raise ValueError(f"json: cannot unmarshal {json_type(value)} into {where} of type string")
+    # The older version did not look at the type, as there was only one.
+    if version != "v1" or not patch_type:
+        patch_type = JSON_PATCH
+    return Response(bool(fields["allowed"]), patch, patch_type, fields["status"], warnings, annotations)
+
+
+def _review(body: bytes, version: str) -> JSONObject:
+    try:
+        review = decode_json(body).value
+    except BodyError as error:
+        raise ValueError(error.as_body_of_object()) from None
+    if not isinstance(review, dict):
+        raise ValueError(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(review)} into Go value of "
+            'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+            'Kind string "json:\\"kind,omitempty\\"" }'
+        )
+    for name in ("apiVersion", "kind"):
+        if not isinstance(review.get(name) or "", str):
+            raise ValueError(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal "
+                f"{json_type(review[name])} into Go struct field .{name} of type string"
+            )
+    kind, api_version = review.get("kind") or "AdmissionReview", review.get("apiVersion") or f"{GROUP}/{version}"
+    group, _, said = api_version.rpartition("/")
+    if kind != "AdmissionReview" or group != GROUP or said not in VERSIONS:
+        raise ValueError(
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:110"'
+        )
+    if said != version:
+        raise ValueError(f"converting ({said}.AdmissionReview) to ({version}.AdmissionReview): unknown conversion")
+    return review
+
+
+def _check_v1(review: JSONObject, said: str, uid: str, patch: bytes, patch_type: str | None, mutating: bool) -> None:
+    if said != uid:
+        raise BadReview(f"expected response.uid={quoted(uid)}, got {quoted(said)}")
+    api_version, kind = review.get("apiVersion") or "", review.get("kind") or ""
+    if not api_version or not kind:
+        group, _, version = api_version.rpartition("/")
+        raise BadReview(
+            f"expected webhook response of {GROUP}/v1, Kind=AdmissionReview, got {group}/{version}, Kind={kind}"
+        )
+    if not mutating:
+        if patch:
+            raise BadReview("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise BadReview("validating webhook may not return response.patchType")
+        return
+    if patch and patch_type is None:
+        raise BadReview("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise BadReview("webhook returned response.patchType but not response.patch")
+    if patch_type == "":
+        raise BadReview('webhook returned invalid response.patchType of ""')
+
+
+def _typed(value: JSONObject, name: str, kind: type, where: str) -> Any:
+    found = value.get(name)
+    if found is not None and not isinstance(found, kind):
+        go_type = {str: "string", bool: "bool", dict: "map[string]string", list: "[]string"}[kind]
+        raise ValueError(
+            f"json: cannot unmarshal {json_type(found)} into Go struct field {where}.{name} of type {go_type}"
+        )
+    return found
+
+
+def denial(webhook: str, status: JSONObject | None) -> APIStatusError:
+    """The refusal of a request that a webhook does not allow."""
+    status = status or {}
+    code, message, reason = status.get("code"), status.get("message"), status.get("reason")
+    details = status.get("details")
+    code = code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else 400
+    reason = reason if isinstance(reason, str) else ""
+    text = f"admission webhook {quoted(webhook)} denied the request"
+    if isinstance(message, str) and message:
+        text += f": {message}"
+    elif reason:
+        text += f": {reason}"
+    else:
+        text += " without explanation"
+    retry = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    return APIStatusError(
+        code,
+        reason,
+        text,
+        details if isinstance(details, dict) else None,
+        retry if isinstance(retry, int) and retry > 0 else None,
+    )

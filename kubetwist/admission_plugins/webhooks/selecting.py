@@ -1,0 +1,121 @@
+"""What a webhook or policy says of the requests it is for: rules, versions, namespaces and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import define
+
+from ...admission.attributes import CREATE, UPDATE, AdmissionAttributes
+from ...api.errors import APIStatusError
+from ...api.resource import GroupResource, GroupVersionResource, JSONObject
+from ...api.selectors import LabelSelector, SelectorError, label_selector_from_object
+from ...registry.versions import Form
+from .rules import Rule
+
+
+@define(frozen=True)
+class Selection:
+    """
+    The compiled form of C{rules}, C{matchPolicy}, C{namespaceSelector} and C{objectSelector}.
+
+    @ivar equivalent: Whether requests for the same objects by another name are meant, too.
+    @ivar namespaces: What is wrong with it, if it makes no sense: it passed the validation of another server, and
+        nobody gets past it.
+    @ivar objects: Likewise.
+    """
+
+    rules: tuple[Rule, ...]
+    equivalent: bool
+    namespaces: LabelSelector | str
+    objects: LabelSelector | str
+
+    @classmethod
+    def make(cls, webhook: JSONObject) -> Selection:
+        """Compile what a webhook says."""
+        return cls(
+            tuple(Rule.make(rule) for rule in webhook.get("rules") or ()),
+            webhook.get("matchPolicy") == "Equivalent",
+            _selector(webhook.get("namespaceSelector")),
+            _selector(webhook.get("objectSelector")),
+        )
+
+    def form(self, attributes: AdmissionAttributes, forms: Sequence[Form]) -> Form | None:
+        """
+        The form in which a request is to be shown; L{None} when the rules do not mean it.
+
+        This depends on nothing of the object, and so can be remembered for a kind of requests.
+
+        @param forms: All that the request could have.
+        """
+        operation, subresource = attributes.operation, attributes.subresource
+        namespaced = bool(attributes.namespace)
+        asked = attributes.request_resource
+
+        def meant(rule: Rule, resource: GroupVersionResource) -> bool:
+            return rule.matches(operation, resource, subresource, namespaced)
+
+        if any(meant(rule, asked) for rule in self.rules):
+            return Form(asked, attributes.request_kind)
+        if self.equivalent:
+            for rule in self.rules:
+                for form in forms:
+                    if form.resource != asked and meant(rule, form.resource):
+                        return form
+        return None
+
+    def selects(self, attributes: AdmissionAttributes) -> bool:
+        """
+        Whether the namespace and the labels of the object are those that are meant.
+
+        @raise APIStatusError: The namespace is not there (404), or a selector makes no sense (500).
+        """
+        for selector in (self.namespaces, self.objects):
+            if isinstance(selector, str):
+                raise APIStatusError.internal(selector)
+        namespaces, objects = self.namespaces, self.objects
+        assert isinstance(namespaces, LabelSelector) and isinstance(objects, LabelSelector)
+        if not objects.empty:
+            matches = objects.matches
+            if not any(
+                matches(labels)
+                for labels in (_labels(attributes.object), _labels(attributes.old_object))
+                if labels is not None
+            ):
+                return False
+        if namespaces.empty or (not attributes.namespace and attributes.resource != "namespaces"):
+            return True
+        return namespaces.matches(namespace_labels(attributes))
+
+
+def _selector(selector: JSONObject | None) -> LabelSelector | str:
+    try:
+        return label_selector_from_object(selector or {})
+    except SelectorError as error:
+        return str(error)
+
+
+def _labels(obj: JSONObject | None) -> Any:
+    """The labels of an object; L{None} for what can have none."""
+    meta = obj.get("metadata") if obj is not None else None
+    return None if meta is None else meta.get("labels") or {}
+
+
+def namespace_labels(attributes: AdmissionAttributes) -> Any:
+    """
+    The labels of the namespace of a request; those that it will have, if the request is about it.
+
+    @raise APIStatusError: It is not there (404).
+    """
+    if (
+        attributes.resource == "namespaces"
+        and not attributes.subresource
+        and attributes.operation in (CREATE, UPDATE)
+        and attributes.object is not None
+    ):
+        return attributes.object["metadata"].get("labels") or {}
+    namespace = attributes.context.view("", "namespaces", "", attributes.namespace)
+    if namespace is None:
+        raise APIStatusError.not_found(GroupResource("", "namespaces"), attributes.namespace)
+    return namespace["metadata"].get("labels") or {}

@@ -1,0 +1,145 @@
+"""
+Objects on their way to those who want another version of them than the server keeps: webhooks and policies.
+
+What a plugin in the server sees is in the version that is stored, or, for custom resources, in that of the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
+from .codec import Codec
+from .conversion import convert
+from .strategies import strategy_for
+
+if TYPE_CHECKING:
+    from .customresources.served import ServedResource
+    from .kinds import ResourceInfo
+    from .stores import Stores
+
+
+@frozen
+class Form:
+    """One of the names by which a resource can be asked for, and the kind that it has there."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+
+
+class Versions:
+    """All versions of everything that is served."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._codecs: dict[tuple[GroupVersionKind, GroupVersionKind], Codec] = {}
+        self._forms: dict[tuple[str, str, str, GroupVersionKind], tuple[Form, ...]] = {}
+
+    def forms(self, group: str, resource: str, subresource: str, kind: GroupVersionKind) -> tuple[Form, ...]:
+        """
+        Every form that a request for a resource can have: in all versions, and in other groups that share its objects.
+
+        @param kind: What the request has; subresources with a kind of their own have it in all versions.
+        """
+        custom = self._custom(group, resource)
+        if custom is not None:
+            definition = custom.definition
+            return tuple(
+                Form(
+                    GroupVersionResource(group, one.name, resource),
+                    one.gvk if kind.kind == definition.kind and kind.group == group else kind,
+                )
+                for one in definition.served
+            )
+        key = (group, resource, subresource, kind)
+        forms = self._forms.get(key)
+        if forms is None:
+            forms = self._forms[key] = tuple(self._built_in_forms(group, resource, kind))
+        return forms
+
+    def _built_in_forms(self, group: str, resource: str, kind: GroupVersionKind) -> list[Form]:
+        mine = self._stores.infos.get((group, resource))
+        if mine is None:
+            return []
+        own = kind.kind == mine.kind and kind.group == mine.group
+        return [
+            Form(GroupVersionResource(info.group, version, info.resource), info.gvk(version) if own else kind)
+            for info in self._stores.infos.values()
+            if info is mine or (mine.stored and info.stored and info.key_prefix == mine.key_prefix)
+            for version in info.versions
+        ]
+
+    def _custom(self, group: str, resource: str) -> ServedResource | None:
+        find = self._stores.find_custom
+        return find(f"{resource}.{group}") if find is not None and (group, resource) not in self._stores.infos else None
+
+    async def shown(
+        self, group: str, resource: str, obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind
+    ) -> JSONObject:
+        """
+        An object as clients of a version see it, with C{kind} and C{apiVersion} first. C{obj} stays as it is.
+
+        @param source: What it is.
+        @raise APIStatusError: Somebody else converts, and does not.
+        """
+        obj = {**obj, "kind": source.kind, "apiVersion": source.api_version}
+        if source != target:
+            obj = await self._converted(group, resource, obj, source, target)
+        rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
+        return {"kind": target.kind, "apiVersion": target.api_version, **rest}
+
+    async def _converted(
+        self, group: str, resource: str, obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind
+    ) -> JSONObject:
+        custom = self._custom(group, resource)
+        if custom is None:
+            return convert(obj, source, target)
+        codec = custom.store(custom.definition.version(target.version)).codec
+        conversion = getattr(codec, "conversion", None)
+        if conversion is not None:
+            [obj] = await conversion.convert([obj], target)
+        return codec.pruned(obj)
+
+    async def taken(
+        self, group: str, resource: str, value: Any, source: GroupVersionKind, target: GroupVersionKind
+    ) -> JSONObject:
+        """
+        What somebody else made of an object, as the server keeps it: decoded, converted and with defaults.
+
+        @param source: What it should be.
+        @param target: What it shall be.
+        @raise ValueError: It is none of that kind any more.
+        @raise APIStatusError: It can not be converted.
+        """
+        custom = self._custom(group, resource)
+        if custom is not None and source.kind == custom.definition.kind:
+            store = custom.store(custom.definition.version(source.version))
+            obj = store.codec.redecode(value, [])
+            if source != target:
+                obj = await self._converted(group, resource, obj, source, target)
+                store = custom.store(custom.definition.version(target.version))
+            store.strategy.default(obj)
+            return obj
+        definitions = self._stores.definitions
+        if definitions is None or not definitions.knows(source):
+            if not isinstance(value, dict):
+                raise ValueError("it is no object any more")
+            return value
+        codec = self._codecs.get((source, target))
+        if codec is None:
+            codec = self._codecs[source, target] = Codec(definitions, source, target)
+        obj = codec.to_storage(codec.redecode(value, []))
+        info = self._stores.infos.get((group, resource))
+        owner = (
+            (info.group, info.kind) if info is not None and info.kind == source.kind else (source.group, source.kind)
+        )
+        strategy_for(*owner).default(obj)
+        return obj
+
+
+#: Finds a custom resource by the name of its definition.
+FindCustom = Callable[[str], "ServedResource | None"]
+Infos = dict[tuple[str, str], "ResourceInfo"]

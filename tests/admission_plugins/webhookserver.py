@@ -1,0 +1,140 @@
+"""A server of resources with the webhook plugins on, and somebody at the other end who is no more than a function."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.webhooks.mutating import MutatingAdmissionWebhook
+from kubetwist.admission_plugins.webhooks.validating import ValidatingAdmissionWebhook
+from kubetwist.outgoing.client import Answer
+from kubetwist.outgoing.services import Services
+from tests.resources.server import Server, definitions
+
+
+class Outgoing:
+    """
+    Stands for all other servers.
+
+    @ivar answer: Gives for the URL and the review what to answer: a response, an L{Answer}, an exception to raise, or
+        something to wait for.
+    @ivar calls: The URLs and reviews, in order.
+    """
+
+    def __init__(self) -> None:
+        self.answer: Callable[[str, dict[str, Any]], Any] = lambda url, review: {"allowed": True}
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.settings: list[Any] = []
+        self.services = Services(lambda namespace, name: None)
+
+    def client(self, settings: Any) -> Client:
+        """What calls one of them."""
+        self.settings.append(settings)
+        return Client(self, settings.url)
+
+
+class Client:
+    """What calls it."""
+
+    def __init__(self, outgoing: Outgoing, url: str) -> None:
+        self._outgoing = outgoing
+        self._url = url
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """Call."""
+        review = orjson.loads(body)
+        self._outgoing.calls.append((self._url, review))
+        said = self._outgoing.answer(self._url, review)
+        if isinstance(said, BaseException):
+            raise said
+        if not isinstance(said, dict | Answer):
+            said = await said
+        if isinstance(said, Answer):
+            return said
+        answer = {
+            "kind": "AdmissionReview",
+            "apiVersion": review["apiVersion"],
+            "response": {"uid": review["request"]["uid"], **said},
+        }
+        return Answer(200, {"content-type": "application/json"}, orjson.dumps(answer))
+
+
+def patch(*operations: tuple[str, str, Any]) -> dict[str, Any]:
+    """A response that changes the object."""
+    encoded = orjson.dumps([{"op": op, "path": path, "value": value} for op, path, value in operations])
+    return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(encoded).decode()}
+
+
+def webhook(name: str = "a.example.org", **more: Any) -> dict[str, Any]:
+    """One webhook, for the creation of everything unless said otherwise."""
+    rule = {"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+    return {
+        "name": name,
+        "clientConfig": {"url": f"https://hooks.example.org/{name}"},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **more,
+    }
+
+
+class WebhookTestCase(SynchronousTestCase):
+    """A test of webhooks over HTTP in memory."""
+
+    resources: tuple[str, ...] = (
+        "configmaps",
+        "pods",
+        "namespaces",
+        "deployments",
+        "events",
+        "horizontalpodautoscalers",
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+        "serviceaccounts",
+        "subjectaccessreviews",
+    )
+
+    def setUp(self) -> None:
+        """A server with both plugins."""
+        self.server = Server(*self.resources)
+        self.outgoing = Outgoing()
+        stores = self.server.stores
+        stores.definitions = definitions()
+        stores.outgoing = self.outgoing  # type: ignore[assignment]
+        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)]
+        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.client = self.server.client()
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default", "labels": {"team": "a"}}})
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """What is answered to a request that succeeds."""
+        code, answer = self.client.ask(method, path, body, **headers)
+        self.assertLess(code, 300, answer)
+        return answer
+
+    def refused(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+        """The code and message of one that fails."""
+        code, answer = self.client.ask(method, path, body, **headers)
+        self.assertGreaterEqual(code, 400, answer)
+        return code, answer["message"]
+
+    def configure(self, *webhooks: dict[str, Any], mutating: bool = False, name: str = "hooks") -> None:
+        """Make a configuration of webhooks."""
+        resource = "mutatingwebhookconfigurations" if mutating else "validatingwebhookconfigurations"
+        body = {"metadata": {"name": name}, "webhooks": list(webhooks)}
+        self.ask("POST", f"/apis/admissionregistration.k8s.io/v1/{resource}", body)
+
+    def config_map(self, name: str = "m", **more: Any) -> Any:
+        """Create one."""
+        return self.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name, **more}})
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """What was asked, in order."""
+        return [review["request"] for _, review in self.outgoing.calls]
