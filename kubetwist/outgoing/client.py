@@ -86,6 +86,7 @@ class WebhookClient:
         self._target: tuple[str, int] | None = None
         self._under_way: set[Deferred[Any]] = set()
         self._closed = False
+        self._retired = False
         self._fields = self._own_fields()
         self._tls: Any = None
         if self._secure:
@@ -171,6 +172,8 @@ class WebhookClient:
             raise CallError(method, url, str(broken), retriable=broken.retriable) from None
         finally:
             self._under_way.discard(waiting)
+            if self._retired and not self._under_way:
+                self.close()
             if timer.active():
                 timer.cancel()
 
@@ -221,6 +224,12 @@ class WebhookClient:
         self._connections = WatchedEndpoint(endpoint, self._limit)
         self._agent = Agent.usingEndpointFactory(self._reactor, _Always(self._connections), pool)
         return self._agent
+
+    def retire(self) -> None:
+        """Close when the last call that is under way is answered: others have come to be called instead."""
+        self._retired = True
+        if not self._under_way:
+            self.close()
 
     def close(self) -> Deferred[None]:
         """End calls that are under way, and all connections; fires when they are gone. Idempotent."""

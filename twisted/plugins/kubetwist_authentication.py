@@ -5,5 +5,6 @@ client_certificates = AuthenticatorFactory("ClientCertificates", 100, "kubetwist
 token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.tokenfile:make")
 service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")
 bootstrap_tokens = AuthenticatorFactory("BootstrapTokens", 400, "kubetwist.authentication.bootstraptokens:make")
+webhook_tokens = AuthenticatorFactory("WebhookTokens", 600, "kubetwist.authentication.webhook:make")
 unclaimed_tokens = AuthenticatorFactory("UnclaimedTokens", 900, "kubetwist.authentication.bearer:make_unclaimed")
 anonymous = AuthenticatorFactory("Anonymous", 1000, "kubetwist.authentication.anonymous:make")

@@ -1,0 +1,249 @@
+"""
+Tokens that somebody else knows: a webhook is asked with a C{TokenReview}, and what it says is remembered for a while.
+
+@see: kubernetes/apiserver, C{plugin/pkg/authenticator/token/webhook} and C{pkg/authentication/token/cache}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from os import urandom
+from typing import Any, Final, Protocol
+
+import orjson
+from attrs import frozen
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.resource import JSONObject, UserInfo
+from ..interfaces import IAuthenticator
+from ..outgoing.client import Answer
+from ..outgoing.refusals import check_answer
+from ..outgoing.remembered import ExpiringCache, SharedCalls
+from ..outgoing.retrying import Backoff, with_backoff
+from .bearer import bearer_token
+from .errors import AuthenticationFailed
+from .union import TokenAlone, authenticated
+
+#: Tokens that are remembered, good ones and bad ones.
+REMEMBERED: Final = 32768
+#: Seconds that one try may take, and all of them together.
+TIMEOUT: Final = 30.0
+
+
+class Posting(Protocol):
+    """What a webhook is called by."""
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """@see: L{kubetwist.outgoing.client.WebhookClient.post}."""
+
+
+@frozen
+class _Found:
+    """
+    What the webhook says of a token.
+
+    @ivar user: L{None} for nobody.
+    @ivar audiences: Of those that were asked for, those that it is meant for; L{None} when none were asked for.
+    @ivar error: Why it is nobody's.
+    """
+
+    user: UserInfo | None = None
+    audiences: tuple[str, ...] | None = None
+    error: str = ""
+
+
+_NOBODY: Final = _Found()
+
+
+@implementer(IAuthenticator)
+class WebhookTokens:
+    """Knows the tokens that a webhook knows."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        reactor: Any,
+        client: Posting,
+        audiences: Sequence[str],
+        *,
+        version: str = "v1",
+        seconds: float = 120.0,
+        backoff: Backoff = Backoff(),  # noqa: B008
+    ) -> None:
+        """
+        @param audiences: Who this server is: tokens are for one of these, unless the webhook says nothing about it.
+        @param version: Of C{authentication.k8s.io}: C{"v1"} or C{"v1beta1"}.
+        @param seconds: For how long answers are remembered; 0 for not at all.
+        """
+        self._reactor = reactor
+        self._client = client
+        self._audiences = tuple(audiences)
+        self._api_version = f"authentication.k8s.io/{version}"
+        self._seconds = seconds
+        self._backoff = backoff
+        self._known: ExpiringCache[bytes, _Found] = ExpiringCache(REMEMBERED, reactor.seconds)
+        self._calls: SharedCalls[bytes, _Found] = SharedCalls()
+        # Who sends tokens can not know which of them have something in common here.
+        self._secret = urandom(32)
+
+    def authenticate(self, request: Any) -> Any:
+        """@see: L{IAuthenticator.authenticate}."""
+        token = bearer_token(request)
+        if token is None:
+            return None
+        wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
+        key = self._key(token, wanted)
+        found = self._known.get(key)
+        if found is not None:
+            return self._told(found, request)
+        asking = self._calls.ask(key, lambda: self._ask(key, token, wanted))
+        return asking.addCallback(self._told, request)
+
+    def _key(self, token: bytes, audiences: Sequence[str]) -> bytes:
+        digest = blake2b(digest_size=32, key=self._secret)
+        for part in (token, *(audience.encode("utf-8", "surrogatepass") for audience in audiences)):
+            # With its length: where one ends and the next begins counts as well.
+            digest.update(b"%d:%b" % (len(part), part))
+        return digest.digest()
+
+    def _told(self, found: _Found, request: Any) -> UserInfo | None:
+        if found.error:
+            raise AuthenticationFailed(found.error)
+        if found.user is not None and isinstance(request, TokenAlone):
+            request.granted = found.audiences
+        return found.user
+
+    async def _ask(self, key: bytes, token: bytes, wanted: Sequence[str]) -> _Found:
+        spec: JSONObject = {"token": token.decode("utf-8", "replace")}
+        if wanted:
+            spec["audiences"] = list(wanted)
+        review = {
+            "kind": "TokenReview",
+            "apiVersion": self._api_version,
+            "metadata": {},
+            "spec": spec,
+            "status": {"user": {}},
+        }
+        body = orjson.dumps(review)
+        working: Deferred[JSONObject] = Deferred.fromCoroutine(
+            with_backoff(self._reactor, lambda: self._review(body), self._backoff)
+        )
+        timer = self._reactor.callLater(TIMEOUT, working.cancel)
+        try:
+            status = await working
+            found = self._found(status, wanted)
+        except AuthenticationFailed:
+            raise
+        except Exception as error:
+            why = "context deadline exceeded" if not timer.active() else str(error)
+            self._log.error("Failed to make webhook authenticator request: {why}", why=why)
+            raise AuthenticationFailed(why) from None
+        finally:
+            if timer.active():
+                timer.cancel()
+        if not found.error:
+            self._known.put(key, found, self._seconds)
+        return found
+
+    async def _review(self, body: bytes) -> JSONObject:
+        answer = await self._client.post(body, timeout=TIMEOUT)
+        check_answer(answer)
+        return review_status(answer, "TokenReview", self._api_version)
+
+    def _found(self, status: JSONObject, wanted: Sequence[str]) -> _Found:
+        audiences = None
+        if wanted:
+            theirs = _strings(status.get("audiences"), "audiences") or self._audiences
+            audiences = tuple(audience for audience in wanted if audience in theirs)
+            if not audiences:
+                return _NOBODY
+        if status.get("authenticated") is not True:
+            error = status.get("error")
+            return _Found(error=error) if isinstance(error, str) else _NOBODY
+        return _Found(_user(status.get("user")), audiences)
+
+
+def review_status(answer: Answer, kind: str, api_version: str) -> JSONObject:
+    """
+    The status in a review that a webhook has answered.
+
+    @raise ValueError: It is none.
+    """
+    if not answer.body:
+        content_type = answer.headers.get("content-type", "")
+        raise ValueError(f"0-length response with status code: {answer.code} and content type: {content_type}")
+    try:
+        review = orjson.loads(answer.body)
+    except ValueError:
+        raise ValueError(f"the answer of the webhook is no {kind}: it is no JSON") from None
+    if not isinstance(review, dict):
+        raise ValueError(f"the answer of the webhook is no {kind}")
+    found = review.get("kind", kind), review.get("apiVersion", api_version)
+    if found != (kind, api_version):
+        raise ValueError(f"the answer of the webhook should be {kind} in {api_version}, not {found[0]} in {found[1]}")
+    status = review.get("status")
+    if status is None:
+        return {}
+    if not isinstance(status, dict):
+        raise ValueError(f"the answer of the webhook is no {kind}: its status is no object")
+    return status
+
+
+def _user(value: Any) -> UserInfo:
+    user = {} if value is None else value
+    if not isinstance(user, Mapping):
+        raise ValueError("the user in the TokenReview is no object")
+    extra = user.get("extra")
+    extra = {} if extra is None else extra
+    if not isinstance(extra, Mapping):
+        raise ValueError("extra in the TokenReview is no object")
+    return authenticated(
+        UserInfo(
+            _string(user.get("username"), "username"),
+            _string(user.get("uid"), "uid"),
+            _strings(user.get("groups"), "groups"),
+            {str(name): _strings(values, "extra") for name, values in extra.items()},
+        )
+    )
+
+
+def _string(value: Any, what: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"{what} in the TokenReview is no string")
+    return value
+
+
+def _strings(value: Any, what: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"{what} in the TokenReview is no list of strings")
+    return tuple(value)
+
+
+def make(options: Any, server: Any) -> WebhookTokens | None:
+    """
+    As C{--authentication-token-webhook-config-file} has it.
+
+    @raise BadSettings: The file can not be used.
+    """
+    path = options["authentication-token-webhook-config-file"]
+    if not path:
+        return None
+    from ..outgoing.fileclient import FileClient
+
+    client = FileClient(server.outgoing, server.files, path, "--authentication-token-webhook-config-file")
+    return WebhookTokens(
+        server.reactor,
+        client,
+        options["api-audiences"] or options["service-account-issuer"],
+        version=options["authentication-token-webhook-version"],
+        seconds=options["authentication-token-webhook-cache-ttl"],
+    )

@@ -1,0 +1,49 @@
+"""Clients whose settings stand in a kubeconfig, and change with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .client import Answer, WebhookClient
+from .errors import BadSettings
+from .kubeconfig import named_files, parse_kubeconfig
+from .outgoing import Outgoing
+from .settings import CallSettings
+
+
+class FileClient:
+    """Calls what a kubeconfig names at the time of the call."""
+
+    def __init__(self, outgoing: Outgoing, files: Any, path: str | Path, what: str) -> None:
+        """
+        Read the file, and watch it from then on.
+
+        @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        @param what: What the log calls the file: a flag.
+        @raise BadSettings: It can not be read, or not be used.
+        """
+        self._outgoing = outgoing
+        self._path = Path(path)
+        try:
+            settings, _ = files.watch([path], self._load, self._use, what, also=lambda loaded: loaded[1])
+        except OSError as error:
+            raise BadSettings(f"can not read {error.filename}: {error.strerror}") from error
+        self._client: WebhookClient = outgoing.client(settings)
+
+    def _load(self, contents: Sequence[bytes]) -> tuple[CallSettings, list[Path]]:
+        folder = self._path.parent
+        return parse_kubeconfig(contents[0], folder, str(self._path)), named_files(contents[0], folder)
+
+    def _use(self, loaded: tuple[CallSettings, list[Path]]) -> None:
+        before, self._client = self._client, self._outgoing.client(loaded[0])
+        before.retire()
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """@see: L{WebhookClient.post}."""
+        return await self._client.post(body, timeout=timeout)
+
+    def retire(self) -> None:
+        """@see: L{WebhookClient.retire}."""
+        self._client.retire()
