@@ -9,9 +9,12 @@ from typing import Any
 import orjson
 from attrs import define, field
 
+from twisted.internet.defer import ensureDeferred
 from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.admission.chain import AdmissionChain
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
@@ -164,3 +167,38 @@ def every_container(**fields: Any) -> JSONObject:
     kinds = (("initContainers", "i"), ("containers", "c"), ("ephemeralContainers", "e"))
     spec = {kind: [{"name": name, "image": "i", **orjson.loads(orjson.dumps(fields))}] for kind, name in kinds}
     return {"metadata": {"name": "x"}, "spec": spec}
+
+
+class PluginTestCase(SynchronousTestCase):
+    """A test of plugins, asked as the server asks them."""
+
+    def admit(self, plugin: Any, made: Write) -> JSONObject:
+        """Let a plugin change an object, which is returned."""
+        self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).admit(made.attributes)))
+        assert made.attributes.object is not None
+        return made.attributes.object
+
+    def admit_twice(self, plugin: Any, made: Write) -> JSONObject:
+        """The same; and what a plugin has changed once, it does not change again."""
+        once = orjson.dumps(self.admit(plugin, made))
+        again = self.admit(plugin, made)
+        self.assertEqual(orjson.dumps(again), once)
+        return again
+
+    def validate(self, plugin: Any, made: Write) -> None:
+        """Have a plugin look at an object, against which it has nothing."""
+        self.successResultOf(ensureDeferred(AdmissionChain([plugin], Clock()).validate(made.attributes)))
+
+    def refusal(self, plugin: Any, made: Write, *, admitting: bool = False) -> APIStatusError:
+        """The error with which a plugin refuses."""
+        chain = AdmissionChain([plugin], Clock())
+        asked = chain.admit(made.attributes) if admitting else chain.validate(made.attributes)
+        error = self.failureResultOf(ensureDeferred(asked), APIStatusError).value
+        assert isinstance(error, APIStatusError)
+        return error
+
+    def why(self, plugin: Any, made: Write, *, admitting: bool = False) -> str:
+        """Why a plugin refuses: what comes after C{is forbidden}."""
+        error = self.refusal(plugin, made, admitting=admitting)
+        self.assertEqual((error.code, error.reason), (403, "Forbidden"))
+        return error.message.partition("is forbidden: ")[2]

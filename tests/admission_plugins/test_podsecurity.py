@@ -1,0 +1,395 @@
+"""Tests for L{kubetwist.admission_plugins.podsecurity}: the plugin, labels, configuration and existing pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import ensureDeferred
+from twisted.internet.task import Clock
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.podsecurity.existing import MOST_PODS
+from kubetwist.admission_plugins.podsecurity.judgement import IGNORED, is_significant
+from kubetwist.admission_plugins.podsecurity.plugin import PodSecurity
+from kubetwist.api.podspecs import TEMPLATES
+from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.interfaces import IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, Write, every_container, pod, write
+
+BASELINE = "host namespaces (hostNetwork=true)"
+ENFORCED = "pod-security.kubernetes.io/enforce-policy"
+VIOLATIONS = "pod-security.kubernetes.io/audit-violations"
+EXEMPT = "pod-security.kubernetes.io/exempt"
+ERROR = "pod-security.kubernetes.io/error"
+KIND = {"kind": "PodSecurityConfiguration", "apiVersion": "pod-security.admission.config.k8s.io/v1"}
+
+
+class Turns(Clock):
+    """
+    A clock that counts who steps back to let others have a turn.
+
+    @ivar turns: How often that was.
+    """
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        """
+        @param seconds: How long the others take each time.
+        """
+        super().__init__()
+        self.turns = 0
+        self._seconds = seconds
+
+    def callLater(self, delay: float, *arguments: Any, **named: Any) -> Any:
+        """Note who waits for no time at all."""
+        if not delay:
+            self.turns += 1
+            self.rightNow += self._seconds
+        return super().callLater(delay, *arguments, **named)
+
+
+def labelled(**modes: str) -> JSONObject:
+    """Labels: C{enforce}, C{enforce_version} and so on."""
+    return {f"pod-security.kubernetes.io/{mode.replace('_', '-')}": value for mode, value in modes.items()}
+
+
+class PodSecurityTestCase(PluginTestCase):
+    """A test of the plugin in a namespace with labels."""
+
+    def setUp(self) -> None:
+        """A server without anything."""
+        self.context = Context()
+
+    def plugin(self, configuration: JSONObject | None = None) -> PodSecurity:
+        """The plugin."""
+        said = None if configuration is None else {**KIND, **configuration}
+        plugin = PodSecurity.configured(self.context, said)
+        verifyObject(IValidatingAdmission, plugin)
+        return plugin
+
+    def labels(self, **modes: str) -> None:
+        """Give the namespace labels."""
+        self.context.add("", "namespaces", {"metadata": {"name": "ns", "labels": labelled(**modes)}})
+
+    def write(self, obj: JSONObject | None, resource: str = "pods", operation: str = "CREATE", **more: Any) -> Write:
+        """A write in the namespace."""
+        return write(obj, resource, operation, context=self.context, **more)
+
+
+class PodTests(PodSecurityTestCase):
+    """Pods are refused, warned of, and noted."""
+
+    def test_enforced(self) -> None:
+        """A pod that violates what is enforced is refused, and the audit log told by what."""
+        self.labels(enforce="baseline", enforce_version="v1.30")
+        made = self.write(pod(hostNetwork=True))
+        self.assertEqual(self.why(self.plugin(), made), f'violates PodSecurity "baseline:v1.30": {BASELINE}')
+        self.assertEqual(made.notes, {ENFORCED: "baseline:v1.30"})
+        self.assertEqual(made.warnings, [])
+
+    def test_warned(self) -> None:
+        """A pod that violates what is only warned of and audited may be."""
+        self.labels(warn="baseline", audit="baseline", audit_version="v1.2")
+        made = self.write(pod(hostNetwork=True))
+        self.validate(self.plugin(), made)
+        self.assertEqual(made.warnings, [f'would violate PodSecurity "baseline:latest": {BASELINE}'])
+        self.assertEqual(
+            made.notes,
+            {ENFORCED: "privileged:latest", VIOLATIONS: f'would violate PodSecurity "baseline:v1.2": {BASELINE}'},
+        )
+
+    def test_no_labels(self) -> None:
+        """Without labels everything is allowed."""
+        self.labels()
+        made = self.write(pod(hostNetwork=True))
+        self.validate(self.plugin(), made)
+        self.assertEqual((made.warnings, made.notes), ([], {ENFORCED: "privileged:latest"}))
+
+    def test_defaults(self) -> None:
+        """What holds without labels is in the configuration; labels say otherwise."""
+        plugin = self.plugin({"defaults": {"enforce": "baseline", "enforce-version": "v1.20", "warn": "restricted"}})
+        self.labels()
+        self.assertIn('"baseline:v1.20"', self.why(plugin, self.write(pod(hostNetwork=True))))
+        self.labels(enforce="privileged", warn="privileged")
+        self.validate(plugin, self.write(pod(hostNetwork=True)))
+
+    def test_exempt(self) -> None:
+        """Users, namespaces and runtime classes can be exempt, and the audit log is told why a pod was not judged."""
+        self.labels(enforce="restricted")
+        for exemptions, why, obj, user in (
+            ({"namespaces": ["ns"]}, "namespace", pod(), "alice"),
+            ({"usernames": ["root"]}, "user", pod(), "root"),
+            ({"runtimeClasses": ["vm"]}, "runtimeClass", pod(runtimeClassName="vm"), "alice"),
+        ):
+            plugin = self.plugin({"exemptions": exemptions})
+            made = self.write(obj, user=UserInfo(user))
+            self.validate(plugin, made)
+            self.assertEqual((made.notes, made.warnings), ({EXEMPT: why}, []))
+        plugin = self.plugin({"exemptions": {"namespaces": ["other"], "usernames": ["b"], "runtimeClasses": ["c"]}})
+        self.assertIn("violates PodSecurity", self.why(plugin, self.write(pod())))
+
+    def test_updates(self) -> None:
+        """An update is judged if it changes an image or adds a container, of any kind."""
+        self.labels(enforce="restricted")
+        plugin = self.plugin()
+        same = every_container()
+        same["metadata"]["labels"] = {"a": "b"}
+        self.validate(plugin, self.write(same, operation="UPDATE", old=every_container()))
+        for kind in ("initContainers", "containers", "ephemeralContainers"):
+            changed = every_container()
+            changed["spec"][kind][0]["image"] = "other"
+            why = self.why(plugin, self.write(changed, operation="UPDATE", old=every_container()))
+            self.assertIn('violates PodSecurity "restricted:latest"', why)
+            more = every_container()
+            more["spec"][kind].append({"name": "new", "image": "i"})
+            self.assertTrue(is_significant(more, every_container()))
+
+    def test_subresources(self) -> None:
+        """Ephemeral containers are judged, as is whatever is not known to be harmless."""
+        self.labels(enforce="baseline")
+        plugin, old, new = self.plugin(), pod(), pod()
+        new["spec"]["ephemeralContainers"] = [{"name": "e", "image": "i", "securityContext": {"privileged": True}}]
+        for subresource in ("ephemeralcontainers", "resize", "unheardof"):
+            why = self.why(plugin, self.write(new, f"pods/{subresource}", "UPDATE", old=old))
+            self.assertIn('privileged (container "e" must not', why)
+        for subresource in sorted(IGNORED):
+            self.validate(plugin, self.write(new, f"pods/{subresource}", "UPDATE", old=old))
+
+    def test_bad_labels(self) -> None:
+        """Labels that make no sense enforce the strictest there is, and the audit log is told of them."""
+        self.labels(enforce="strict", warn="often")
+        made = self.write(pod())
+        self.assertIn('violates PodSecurity "restricted:latest"', self.why(self.plugin(), made))
+        problem = "must be one of privileged, baseline, restricted"
+        path = "metadata.labels[pod-security.kubernetes.io/"
+        self.assertEqual(
+            made.notes[ERROR],
+            f'Failed to parse policy: [{path}enforce]: Invalid value: "strict": {problem}, '
+            f'{path}warn]: Invalid value: "often": {problem}]',
+        )
+        self.labels(audit_version="1.2")
+        made = self.write(pod(hostNetwork=True))
+        self.validate(self.plugin(), made)
+        self.assertIn('must be "latest" or "v1.x"', made.notes[ERROR])
+
+    def test_no_namespace(self) -> None:
+        """A pod whose namespace can not be found is an error of the server."""
+        error = self.refusal(self.plugin(), self.write(pod()))
+        self.assertEqual((error.code, error.message), (500, 'Internal error occurred: failed to lookup namespace "ns"'))
+
+    def test_enforced_is_warned_of(self) -> None:
+        """Who only enforces is warned of templates at the same level; who says what to warn of gets that."""
+        for modes, warned in (
+            ({"enforce": "baseline", "enforce_version": "v1.9"}, "baseline:v1.9"),
+            ({"enforce": "baseline", "warn_version": "v1.7"}, "baseline:v1.7"),
+            ({"enforce": "baseline", "warn": "privileged"}, ""),
+        ):
+            self.context = Context()
+            self.labels(**modes)
+            made = self.write({"metadata": {}, "spec": {"template": pod(hostNetwork=True)}}, "deployments.apps")
+            self.validate(self.plugin(), made)
+            wanted = [f'would violate PodSecurity "{warned}": {BASELINE}'] if warned else []
+            self.assertEqual(made.warnings, wanted)
+
+
+class TemplateTests(PodSecurityTestCase):
+    """Templates of pods are never refused, but warned of."""
+
+    def test_all_kinds(self) -> None:
+        """A template is warned of and noted whatever it is in."""
+        self.labels(enforce="restricted", warn="baseline", audit="baseline")
+        for (group, resource), way in TEMPLATES.items():
+            if not way:
+                continue
+            obj: JSONObject = pod(hostNetwork=True)
+            for field in reversed(way):
+                obj = {field: obj}
+            made = self.write({"metadata": {"name": "w"}, **obj}, f"{resource}.{group}".rstrip("."))
+            self.validate(self.plugin(), made)
+            self.assertEqual(made.warnings, [f'would violate PodSecurity "baseline:latest": {BASELINE}'], resource)
+            self.assertEqual(list(made.notes), [VIOLATIONS])
+
+    def test_not_judged(self) -> None:
+        """Subresources of workloads, and a controller without a template, have nothing to judge."""
+        self.labels(warn="restricted")
+        for obj, resource in (
+            ({"metadata": {}, "spec": {"replicas": 1}}, "deployments.apps/scale"),
+            ({"metadata": {}, "spec": {}}, "replicationcontrollers"),
+        ):
+            made = self.write(obj, resource)
+            self.validate(self.plugin(), made)
+            self.assertEqual((made.warnings, made.notes), ([], {}))
+
+    def test_no_namespace(self) -> None:
+        """A workload passes even if its namespace can not be found."""
+        made = self.write({"metadata": {}, "spec": {"template": pod()}}, "deployments.apps")
+        self.validate(self.plugin(), made)
+        self.assertIn("failed to lookup namespace", made.notes[ERROR])
+
+
+class NamespaceTests(PodSecurityTestCase):
+    """Labels are checked when they are written, and pods that are there looked at."""
+
+    def namespace(self, old: JSONObject | None = None, **modes: str) -> Write:
+        """A write of the namespace."""
+        obj = {"metadata": {"name": "ns", "labels": labelled(**modes)}}
+        before = None if old is None else {"metadata": {"name": "ns", "labels": old}}
+        return self.write(obj, "namespaces", "CREATE" if old is None else "UPDATE", old=before)
+
+    def add(self, name: str, controller: str = "", **spec: Any) -> None:
+        """Have a pod."""
+        obj = pod(name, **spec)
+        obj["metadata"]["namespace"] = "ns"
+        if controller:
+            obj["metadata"]["ownerReferences"] = [{"uid": "x"}, {"uid": controller, "controller": True}]
+        self.context.add("", "pods", obj)
+
+    def test_invalid(self) -> None:
+        """Labels that make no sense are refused; those that are there already do not keep others from changing."""
+        error = self.refusal(self.plugin(), self.namespace(enforce="no", audit_version="v2"))
+        self.assertEqual((error.code, error.reason), (422, "Invalid"))
+        assert error.details is not None
+        self.assertEqual(
+            [(cause["field"], cause["message"]) for cause in error.details["causes"]],
+            [
+                (
+                    "metadata.labels[pod-security.kubernetes.io/enforce]",
+                    'Invalid value: "no": must be one of privileged, baseline, restricted',
+                ),
+                (
+                    "metadata.labels[pod-security.kubernetes.io/audit-version]",
+                    'Invalid value: "v2": must be "latest" or "v1.x"',
+                ),
+            ],
+        )
+        old = labelled(enforce="no")
+        self.validate(self.plugin(), self.namespace({**old, "a": "b"}, enforce="no"))
+        self.assertEqual(self.refusal(self.plugin(), self.namespace(old, enforce="never")).code, 422)
+
+    def test_versions(self) -> None:
+        """A version is C{latest} or C{v1.} and a number without leading zeros."""
+        for version in ("latest", "v1.0", "v1.36", "v1.999"):
+            self.validate(self.plugin(), self.namespace(enforce_version=version))
+        for version in ("", "1.2", "v1.02", "v1", "v1.x", "v1.1 ", "v1.\u0661", "v1.99999999999999999999"):
+            self.assertEqual(self.refusal(self.plugin(), self.namespace(enforce_version=version)).code, 422, version)
+
+    def test_existing_pods(self) -> None:
+        """A stricter level warns of the pods that would not be let in now, alike ones together."""
+        self.add("b", hostNetwork=True)
+        self.add("a", hostNetwork=True)
+        self.add("c", hostNetwork=True)
+        self.add("y", hostPID=True, hostNetwork=True)
+        self.add("z", hostPID=True, volumes=[{"name": "v", "hostPath": {}}])
+        self.add("x", hostPID=True, volumes=[{"name": "v", "hostPath": {}}])
+        self.add("fine")
+        made = self.namespace({}, enforce="baseline")
+        self.validate(self.plugin(), made)
+        self.assertEqual(
+            made.warnings,
+            [
+                'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"',
+                "a (and 3 other pods): host namespaces",
+                "x (and 1 other pod): host namespaces, hostPath volumes",
+            ],
+        )
+
+    def test_no_look(self) -> None:
+        """Where nothing becomes stricter, no pod is looked at."""
+        self.add("a", hostNetwork=True)
+        for old, new in (
+            ({"enforce": "baseline"}, {"enforce": "baseline", "warn": "restricted"}),
+            ({"enforce": "restricted"}, {"enforce": "baseline"}),
+            ({"enforce": "restricted"}, {"enforce": "privileged"}),
+        ):
+            made = self.namespace(labelled(**old), **new)
+            self.validate(self.plugin(), made)
+            self.assertEqual(made.warnings, [])
+        made = self.namespace(labelled(enforce="baseline"), enforce="baseline", enforce_version="v1.20")
+        self.validate(self.plugin(), made)
+        self.assertEqual(len(made.warnings), 2)
+
+    def test_many_pods(self) -> None:
+        """So many pods are looked at and no more, one of each controller first, while others get their turns."""
+        for number in range(MOST_PODS + 20):
+            self.add(f"p{number:04}", controller="same")
+        self.add("zz", controller="other", hostNetwork=True)
+        self.add("exempt", hostNetwork=True, runtimeClassName="vm")
+        plugin = self.plugin({"exemptions": {"runtimeClasses": ["vm"]}})
+        made = self.namespace({}, enforce="baseline")
+        clock = self.context.reactor = Turns()
+        done = ensureDeferred(AdmissionChain([plugin], clock).validate(made.attributes))
+        clock.advance(0)
+        self.successResultOf(done)
+        self.assertGreaterEqual(clock.turns, 2 * (MOST_PODS // 50 - 1))
+        self.assertEqual(
+            made.warnings,
+            [
+                f"new PodSecurity enforce level only checked against the first {MOST_PODS} of {MOST_PODS + 21} "
+                "existing pods",
+                'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"',
+                "zz: host namespaces",
+            ],
+        )
+
+    def test_long(self) -> None:
+        """Looking ends after a second."""
+        for number in range(200):
+            self.add(f"p{number:03}")
+        made = self.namespace({}, enforce="baseline")
+        clock = self.context.reactor = Turns(0.3)
+        done = ensureDeferred(AdmissionChain([self.plugin()], clock).validate(made.attributes))
+        clock.advance(0)
+        self.successResultOf(done)
+        self.assertEqual(
+            made.warnings, ["new PodSecurity enforce level only checked against the first 100 of 200 existing pods"]
+        )
+
+    def test_exempt(self) -> None:
+        """Labels of an exempt namespace do nothing, and whoever sets them is told so."""
+        plugin = self.plugin({"exemptions": {"namespaces": ["ns"]}})
+        text = 'namespace "ns" is exempt from Pod Security, and the policy ({}) will be ignored'
+        for old in (None, {}):
+            made = self.namespace(old, enforce="baseline", warn="restricted", warn_version="v1.20")
+            self.validate(plugin, made)
+            self.assertEqual(made.warnings, [text.format("enforce=baseline:latest, warn=restricted:v1.20")])
+        made = self.namespace(enforce="privileged")
+        self.validate(plugin, made)
+        self.assertEqual(made.warnings, [])
+
+
+class ConfigurationTests(PodSecurityTestCase):
+    """The configuration is checked when the server starts."""
+
+    def test_invalid(self) -> None:
+        """What makes no sense is told with its path."""
+        for configuration, text in (
+            ({"defaults": {"enforce": "x"}}, 'defaults.enforce: Invalid value: "x": must be one of privileged'),
+            ({"defaults": {"warn-version": "x"}}, 'defaults.warn-version: Invalid value: "x": must be "latest"'),
+            ({"exemptions": {"usernames": [""]}}, 'exemptions.usernames[0]: Invalid value: "": username must not be'),
+            ({"exemptions": {"namespaces": ["a", "a"]}}, 'exemptions.namespaces[1]: Duplicate value: "a"'),
+            ({"exemptions": {"namespaces": ["A"]}}, 'exemptions.namespaces[0]: Invalid value: "A"'),
+            ({"exemptions": {"runtimeClasses": ["_"]}}, 'exemptions.runtimeClasses[0]: Invalid value: "_"'),
+            ({"exemptions": {"users": []}}, 'unknown field "exemptions.users"'),
+            ({"defaults": {"enforce": 1}}, "defaults.enforce: expected a string"),
+            ({"exemptions": {"usernames": "a"}}, "exemptions.usernames: expected a list"),
+            ({"kind": "Other"}, 'no kind "Other" is registered'),
+        ):
+            with self.assertRaises(InvalidConfiguration) as raised:
+                self.plugin(configuration)
+            self.assertIn(text, str(raised.exception))
+
+    def test_versions(self) -> None:
+        """Configurations of before it was v1 are read, too."""
+        for version in ("v1alpha1", "v1beta1", "v1"):
+            self.plugin({"apiVersion": f"pod-security.admission.config.k8s.io/{version}"})
+
+    def test_release(self) -> None:
+        """The latest version is that of the release that the server stands for."""
+        self.context.release = "1.33"
+        self.labels(enforce="baseline")
+        probed = pod()
+        probed["spec"]["containers"][0]["livenessProbe"] = {"tcpSocket": {"host": "h", "port": 1}}
+        self.validate(self.plugin(), self.write(probed))
+        self.context.release = "1.34"
+        self.assertIn("probe or lifecycle host", self.why(self.plugin(), self.write(probed)))
