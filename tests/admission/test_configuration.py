@@ -1,0 +1,86 @@
+"""Tests for L{kubetwist.admission.configuration}."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.configuration import BadAdmission, read_configurations
+
+HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"
+
+
+class ConfigurationTests(SynchronousTestCase):
+    """--admission-control-config-file."""
+
+    def setUp(self) -> None:
+        """A directory."""
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+
+    def file(self, name: str, text: str) -> str:
+        """A file in it."""
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def read(self, text: str) -> dict[str, Any]:
+        """What is in a configuration."""
+        return read_configurations(self.file("admission.yaml", text))
+
+    def problem(self, text: str) -> str:
+        """What is wrong with one."""
+        with self.assertRaises(BadAdmission) as caught:
+            self.read(text)
+        self.assertNotIn("\n", str(caught.exception))
+        return str(caught.exception).removeprefix("failed to read plugin config: ")
+
+    def test_none(self) -> None:
+        """Without a file nothing is configured; nor with an empty list."""
+        self.assertEqual(read_configurations(""), {})
+        self.assertEqual(self.read(HEAD), {})
+        self.assertEqual(self.read(HEAD + "plugins: []"), {})
+
+    def test_inline_and_path(self) -> None:
+        """A plugin's configuration is in the file, or in another one beside it; of two for one, the first counts."""
+        self.file("other.yaml", "limit: 5")
+        found = self.read(
+            HEAD
+            + "plugins:\n- {name: A, configuration: {kind: X, m: 1}}\n- {name: B, path: other.yaml}\n"
+            + f"- {{name: C, path: {self.folder.resolve()}/other.yaml}}\n"
+            + "- {name: A, configuration: {}}\n- name: D\n"
+        )
+        self.assertEqual(found, {"A": {"kind": "X", "m": 1}, "B": {"limit": 5}, "C": {"limit": 5}, "D": None})
+
+    def test_legacy(self) -> None:
+        """What two plugins had before there was a kind for it is taken for their configuration."""
+        value = {"podNodeSelectorPluginConfig": {"default": "a=b"}}
+        found = self.read("podNodeSelectorPluginConfig:\n  default: a=b\n")
+        self.assertEqual(found["PodNodeSelector"], value)
+
+    def test_missing(self) -> None:
+        """A file that can not be read is named, with the reason."""
+        path = str(self.folder / "absent.yaml")
+        with self.assertRaises(BadAdmission) as caught:
+            read_configurations(path)
+        self.assertEqual(
+            str(caught.exception),
+            f'failed to read plugin config: unable to read admission control configuration from "{path}" '
+            f"[open {path}: no such file or directory]",
+        )
+        text = self.problem(HEAD + "plugins: [{name: A, path: absent.yaml}]")
+        self.assertIn(f"open {path}: no such file or directory", text)
+
+    def test_nonsense(self) -> None:
+        """What is no such configuration is refused in one line."""
+        self.assertIn("Object 'Kind' is missing in 'a: b'", self.problem("a: b"))
+        self.assertIn(
+            'no kind "Foo" is registered for version "apiserver.config.k8s.io/v1" in scheme',
+            self.problem("apiVersion: apiserver.config.k8s.io/v1\nkind: Foo"),
+        )
+        strict = 'strict decoding error: unknown field "more", unknown field "plugins[0].extra"'
+        self.assertEqual(self.problem(HEAD + "more: 1\nplugins: [{name: A, extra: 1}]"), strict)
+        for text in ("[", "- a", "3", HEAD + "plugins: 5", HEAD + "plugins: [a]", HEAD + "plugins: [{name: 3}]"):
+            self.assertTrue(self.problem(text), text)

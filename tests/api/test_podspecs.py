@@ -1,0 +1,75 @@
+"""Tests for L{kubetwist.api.podspecs}."""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.podspecs import TEMPLATES, containers, pod_template
+from kubetwist.registry.kinds import kinds_for
+from kubetwist.schema.definitions import Definitions
+
+
+class PodSpecTests(SynchronousTestCase):
+    """Pods in objects, and containers in pods."""
+
+    def test_containers(self) -> None:
+        """All kinds of containers are found, with their paths."""
+        spec = {
+            "containers": [{"name": "a"}],
+            "initContainers": [{"name": "b"}],
+            "ephemeralContainers": [{"name": "c"}],
+        }
+        found = [(container["name"], path, kind) for container, path, kind in containers(spec)]
+        self.assertEqual(
+            found,
+            [
+                ("b", "spec.initContainers[0]", "init container"),
+                ("a", "spec.containers[0]", "container"),
+                ("c", "spec.ephemeralContainers[0]", "ephemeral container"),
+            ],
+        )
+        self.assertEqual([path for _, path, _ in containers(spec, "x")][1], "x.containers[0]")
+        self.assertEqual(list(containers({"initContainers": None})), [])
+
+    def test_templates(self) -> None:
+        """Every kind that makes pods is known, and where its template is."""
+        pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+        for group, resource, obj, path in (
+            ("", "pods", pod, ""),
+            ("", "podtemplates", {"template": pod}, "template"),
+            ("apps", "deployments", {"spec": {"template": pod}}, "spec.template"),
+            (
+                "batch",
+                "cronjobs",
+                {"spec": {"jobTemplate": {"spec": {"template": pod}}}},
+                "spec.jobTemplate.spec.template",
+            ),
+        ):
+            found = pod_template(group, resource, obj)
+            assert found is not None
+            self.assertEqual((found.metadata, found.spec, found.path), (pod["metadata"], pod["spec"], path))
+        self.assertIsNone(pod_template("", "configmaps", pod))
+        self.assertIsNone(pod_template("", "replicationcontrollers", {"spec": {}}))
+        self.assertIsNone(pod_template("", "pods", None))
+
+    def test_complete(self) -> None:
+        """No built-in kind that has, or makes, pods is missing, and nothing else is there."""
+        definitions = Definitions.load("1.36")
+        schemas = {name: orjson.loads(text) for name, text in definitions._encoded.items()}
+
+        def leads(name: str, seen: set[str]) -> bool:
+            if name.endswith(".PodSpec"):
+                return True
+            if name in seen:
+                return False
+            seen.add(name)
+            found = re.findall(r"#/\$defs/([\w.-]+)", orjson.dumps(schemas[name]).decode())
+            return any(leads(one, seen) for one in found)
+
+        kinds = [info for info in kinds_for(definitions.gvks(), 36) if info.stored]
+        have = {(one.group, one.resource) for one in kinds if leads(definitions.definition_of(one.storage_kind), set())}
+        self.assertEqual(have, set(TEMPLATES))
