@@ -41,6 +41,10 @@ class Interrupted(Cancelled):
         super().__init__("operation interrupted")
 
 
+class ConstantError(Exception):
+    """A constant part of an expression has no value."""
+
+
 class EvaluationError(Exception):
     """
     An expression has no result.
@@ -83,6 +87,14 @@ class CompileErrors(Exception):
     def __init__(self, issues: Sequence[Issue], text: str) -> None:
         super().__init__(text)
         self.issues = tuple(issues)
+
+
+class ProgramError(CompileErrors):
+    """
+    An expression is right by its types, but a constant part of it has no value: C{int('x')}.
+
+    There are no issues; the reference finds this later than those, and says it differently.
+    """
 
 
 def no_such_overload() -> CelError:

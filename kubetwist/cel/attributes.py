@@ -1,0 +1,277 @@
+"""
+Names and what is selected and indexed from them.
+
+The reference evaluates C{a.b[c].d} as one thing, an attribute: a name or another expression, and a list of qualifiers.
+Each qualifier costs 1 and so does the whole, unless it is a part of a larger one or a branch of a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from kubetwist.cel.ast import Call, Expr, Ident, Literal, Select
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.standard.operators import lookup, select
+from kubetwist.cel.types import is_optional
+from kubetwist.cel.values import MISSING, NONE, Optional, Value
+
+if TYPE_CHECKING:
+    from kubetwist.cel.compiler import Compiler
+
+_INDICES: Final = frozenset({"_[_]", "_[?_]"})
+
+
+@frozen
+class Qualifier:
+    """
+    One step from a value into it.
+
+    @ivar key: Of a constant step.
+    @ivar step: What computes the key otherwise.
+    @ivar optional: Whether there may be nothing.
+    @ivar test: Whether it is only asked if there is something.
+    """
+
+    key: Value
+    step: Step | None
+    optional: bool = False
+    test: bool = False
+
+
+def is_attribute(compiler: Compiler, expr: Expr) -> bool:
+    """Whether an expression is an attribute; constants are none."""
+    if compiler.constant(expr) is not MISSING:
+        return False
+    if isinstance(expr, (Ident, Select)):
+        return True
+    return isinstance(expr, Call) and expr.function in (*_INDICES, "_?._", "_?_:_")
+
+
+def attribute(compiler: Compiler, expr: Expr, whole: bool) -> Step:
+    """
+    Compile an attribute that is no condition.
+
+    @param whole: Whether it is evaluated for itself, which costs.
+    """
+    qualifiers: list[Qualifier] = []
+    base = expr
+    while (operand := _operand(compiler, base)) is not None:
+        qualifiers.append(_qualifier(compiler, base))
+        base = operand
+    qualifiers.reverse()
+    own = 0
+    if whole:
+        conditional = isinstance(base, Call) and base.function == "_?_:_" and is_attribute(compiler, base)
+        own = (0 if conditional else 1) - (1 if qualifiers and qualifiers[-1].test else 0)
+    if isinstance(base, Ident) or compiler.is_name(base):
+        slot = compiler.local(compiler.name(base))
+        if slot is not None and compiler.is_lazy_local(slot):
+            return _general(compiler.lazy_local(slot), qualifiers, own)
+        return _named(compiler.name(base), slot, qualifiers, own, is_optional(compiler.type(base)))
+    root = compiler.branch(base) if is_attribute(compiler, base) else compiler.step(base)
+    return _general(root, qualifiers, own)
+
+
+def _operand(compiler: Compiler, expr: Expr) -> Expr | None:
+    """What a qualifier is applied to; C{None} if the expression does not end in one."""
+    if compiler.is_name(expr) or compiler.constant(expr) is not MISSING:
+        return None
+    if isinstance(expr, Select):
+        return expr.operand
+    if isinstance(expr, Call) and (expr.function in _INDICES or expr.function == "_?._"):
+        return expr.args[0]
+    return None
+
+
+def _qualifier(compiler: Compiler, expr: Expr) -> Qualifier:
+    if isinstance(expr, Select):
+        return Qualifier(expr.field, None, test=expr.test_only)
+    assert isinstance(expr, Call)
+    index = expr.args[1]
+    if expr.function == "_?._":
+        assert isinstance(index, Literal)
+        return Qualifier(index.value, None, optional=True)
+    optional = expr.function == "_[?_]"
+    known = compiler.constant(index)
+    if known is not MISSING:
+        return Qualifier(known, None, optional)
+    step = compiler.branch(index) if is_attribute(compiler, index) else compiler.step(index)
+    return Qualifier(None, step, optional)
+
+
+def _named(name: str, slot: int | None, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Step:
+    """An attribute that begins with a variable."""
+    if slot is not None:
+        return _of_local(slot, qualifiers, own, optional)
+
+    def root(frame: Frame) -> Value:
+        try:
+            return frame.vars[name]
+        except KeyError:
+            raise CelError(f"no such attribute(s): {name}") from None
+
+    if optional or not _are_plain(qualifiers):
+        return _general(root, qualifiers, own)
+    keys = tuple(qualifier.key for qualifier in qualifiers)
+    cost = own + len(keys)
+    slow = _general(root, qualifiers, own)
+    if qualifiers and qualifiers[-1].test:
+        return _tested(root, keys, cost, slow)
+    if not keys:
+        return _variable(name, root, cost)
+    if len(keys) == 1:
+        [key] = keys
+
+        def one(frame: Frame) -> Value:
+            try:
+                value = frame.vars[name][key]
+            except (KeyError, TypeError):
+                return slow(frame)
+            frame.cost += cost
+            return value
+
+        return one
+
+    def many(frame: Frame) -> Value:
+        try:
+            value = frame.vars[name]
+            for key in keys:
+                value = value[key]
+        except (KeyError, TypeError):
+            return slow(frame)
+        frame.cost += cost
+        return value
+
+    return many
+
+
+def _variable(name: str, root: Step, cost: int) -> Step:
+    def variable(frame: Frame) -> Value:
+        frame.cost += cost
+        try:
+            return frame.vars[name]
+        except KeyError:
+            return root(frame)
+
+    return variable
+
+
+def _tested(root: Step, keys: tuple[Any, ...], cost: int, slow: Step) -> Step:
+    """C{has(a.b.c)}."""
+    *inner, last = keys
+
+    def tested(frame: Frame) -> Value:
+        try:
+            value = root(frame)
+            for key in inner:
+                value = value[key]
+        except (KeyError, TypeError):
+            return slow(frame)
+        if type(value) is not dict:
+            return slow(frame)
+        frame.cost += cost
+        return last in value
+
+    return tested
+
+
+def _of_local(slot: int, qualifiers: Sequence[Qualifier], own: int, optional: bool) -> Step:
+    """An attribute that begins with a variable of a comprehension."""
+    if not qualifiers:
+
+        def local(frame: Frame) -> Value:
+            frame.cost += own
+            return frame.locals[slot]
+
+        return local
+
+    def root(frame: Frame) -> Value:
+        return frame.locals[slot]
+
+    slow = _general(root, qualifiers, own)
+    if optional or not _are_plain(qualifiers):
+        return slow
+    keys = tuple(qualifier.key for qualifier in qualifiers)
+    cost = own + len(keys)
+    if qualifiers[-1].test:
+        return _tested(root, keys, cost, slow)
+
+    def path(frame: Frame) -> Value:
+        value = frame.locals[slot]
+        try:
+            for key in keys:
+                value = value[key]
+        except (KeyError, TypeError):
+            return slow(frame)
+        frame.cost += cost
+        return value
+
+    return path
+
+
+def _are_plain(qualifiers: Sequence[Qualifier]) -> bool:
+    """Whether Python's own subscription does for all qualifiers, as long as it succeeds."""
+    return all(type(qualifier.key) is str and not qualifier.optional for qualifier in qualifiers)
+
+
+def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
+    """An attribute with all that may be special about it."""
+    if len(qualifiers) == 1 and not qualifiers[0].optional and not qualifiers[0].test:
+        return _single(root, qualifiers[0], own)
+
+    def walk(frame: Frame) -> Value:
+        value = root(frame)
+        frame.cost += own
+        wrapped = type(value) is Optional
+        if wrapped:
+            if not value.present:
+                return False if qualifiers and qualifiers[-1].test else value
+            if not qualifiers:
+                return value
+            value = value.value
+        for qualifier in qualifiers:
+            wrapped = wrapped or qualifier.optional
+            key = qualifier.key if qualifier.step is None else qualifier.step(frame)
+            if not wrapped:
+                frame.cost += 1
+                if qualifier.test:
+                    return lookup(value, key) is not MISSING
+                value = select(value, key)
+                continue
+            value = lookup(value, key)
+            if qualifier.test:
+                frame.cost += 1
+                return value is not MISSING
+            if value is MISSING:
+                return NONE
+            frame.cost += 1
+        return Optional(value) if wrapped else value
+
+    return walk
+
+
+def _single(root: Step, qualifier: Qualifier, own: int) -> Step:
+    """C{x[i]} and the like."""
+    cost = own + 1
+    key_of, constant = qualifier.step, qualifier.key
+
+    def single(frame: Frame) -> Value:
+        value = root(frame)
+        if type(value) is Optional:
+            if not value.present:
+                frame.cost += own
+                return value
+            found = lookup(value.value, constant if key_of is None else key_of(frame))
+            frame.cost += own + (found is not MISSING)
+            return NONE if found is MISSING else Optional(found)
+        key = constant if key_of is None else key_of(frame)
+        frame.cost += cost
+        if type(value) is list and type(key) is int and 0 <= key < len(value):
+            return value[key]
+        return select(value, key)
+
+    return single

@@ -1,0 +1,216 @@
+"""
+Expressions on the claims of a token, and on the user that they make: C{AuthenticationConfiguration}.
+
+See kubernetes/apiserver, C{pkg/authentication/cel}, and C{plugin/pkg/authenticator/token/oidc}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from kubetwist.api.errors import Cause, invalid
+from kubetwist.api.resource import UserInfo
+
+if TYPE_CHECKING:
+    from kubetwist.cel.environment import Environment, Program
+
+_CLAIMS: Final = "claims"
+_USER: Final = "user"
+
+#: Values that C{claims} and C{user} have in evaluations; made by L{claims_value} and L{user_value}.
+Claims = Any
+UserValue = Any
+
+
+class CauseError(ValueError):
+    """An expression that a configuration may not have."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class ExpressionError(Exception):
+    """An expression has no value; the text is the reference's."""
+
+
+@cache
+def _environment(variable: str) -> Environment:
+    from kubetwist.cel.library.environments import kubernetes_environment
+    from kubetwist.cel.types import DYN, STRING, ObjectType, list_of, map_of
+
+    if variable == _CLAIMS:
+        return kubernetes_environment().extend(variables={_CLAIMS: map_of(STRING, DYN)})
+    texts = list_of(STRING)
+    fields = {"username": STRING, "uid": STRING, "groups": texts, "extra": map_of(STRING, texts)}
+    return kubernetes_environment().extend(variables={_USER: ObjectType("kubernetes.UserInfo", fields)})
+
+
+def _evaluate(expression: str, program: Program, variable: str, value: Any) -> Any:
+    from kubetwist.cel.environment import PER_CALL_LIMIT
+    from kubetwist.cel.errors import EvaluationError
+
+    try:
+        return program.evaluate({variable: value}, cost_limit=PER_CALL_LIMIT)[0]
+    except EvaluationError as error:
+        raise ExpressionError(f"expression '{expression}' resulted in error: {error.message}") from None
+
+
+@frozen
+class ClaimsExpression:
+    """
+    An expression on C{claims}.
+
+    @ivar uses_email: Whether it selects C{claims.email}, which is worth nothing where nobody looks at the next.
+    @ivar uses_email_verified: Whether it selects C{claims.email_verified}.
+    """
+
+    expression: str
+    uses_email: bool
+    uses_email_verified: bool
+    _program: Program
+
+    def evaluate(self, claims: Claims) -> Any:
+        """
+        Its value for the claims of a token.
+
+        @raise ExpressionError: It has none.
+        """
+        return _evaluate(self.expression, self._program, _CLAIMS, claims)
+
+
+@frozen
+class UserExpression:
+    """A condition on C{user}."""
+
+    expression: str
+    _program: Program
+
+    def evaluate(self, user: UserValue) -> Any:
+        """
+        Its value for a user.
+
+        @raise ExpressionError: It has none.
+        """
+        return _evaluate(self.expression, self._program, _USER, user)
+
+
+def compile_claims_expression(expression: str, path: str, boolean: bool = False) -> ClaimsExpression:
+    """
+    Compile an expression on the claims of tokens.
+
+    @param path: The field that it is in.
+    @param boolean: It has to be true or false, as rules for validation are.
+    @raise CauseError: It is wrong.
+    """
+    from kubetwist.cel.inspection import selects
+
+    program = _compile(_CLAIMS, expression, path, boolean)
+    root = program.checked.root
+    return ClaimsExpression(
+        expression, selects(root, _CLAIMS, "email"), selects(root, _CLAIMS, "email_verified"), program
+    )
+
+
+def compile_user_expression(expression: str, path: str) -> UserExpression:
+    """
+    Compile a rule for users.
+
+    @param path: The field that it is in.
+    @raise CauseError: It is wrong.
+    """
+    return UserExpression(expression, _compile(_USER, expression, path, boolean=True))
+
+
+def _compile(variable: str, expression: str, path: str, boolean: bool) -> Program:
+    from kubetwist.cel.errors import CompileErrors
+    from kubetwist.cel.types import BOOL
+
+    try:
+        program = _environment(variable).compile(expression)
+    except CompileErrors as errors:
+        raise CauseError(invalid(path, expression, f"compilation failed: {errors}")) from None
+    if boolean and program.output_type != BOOL:
+        raise CauseError(invalid(path, expression, "must evaluate to bool"))
+    return program
+
+
+def claims_value(claims: Mapping[str, Any]) -> Claims:
+    """What expressions see of a token's claims: all numbers are doubles, and names of fields may be escaped."""
+    return _wrapped(claims, top=True)
+
+
+def user_value(user: UserInfo) -> UserValue:
+    """What expressions see of a user."""
+    extra = {key: list(values) for key, values in user.extra.items()}
+    value = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    return _wrapped(value, top=True)
+
+
+def _wrapped(value: Any, top: bool = False) -> Any:
+    if isinstance(value, Mapping):
+        return _escaped_map()({key: _wrapped(one) for key, one in value.items()}, top)
+    if isinstance(value, (list, tuple)):
+        return [_wrapped(one) for one in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+@cache
+def _escaped_map() -> Any:
+    from kubetwist.cel.escaping import unescape
+    from kubetwist.cel.values import MapValue
+
+    class EscapedMap(MapValue):
+        """A map whose keys are looked up by their names in expressions: C{a__dot__b} finds C{a.b}."""
+
+        __slots__ = ("_fields", "_strict")
+
+        def __init__(self, fields: Mapping[str, Any], strict: bool) -> None:
+            self._fields = fields
+            self._strict = strict
+
+        def __getitem__(self, name: Any) -> Any:
+            if isinstance(name, str) and "__" in name:
+                plain = unescape(name)
+                if plain is None and self._strict:
+                    raise KeyError(name)
+                name = name if plain is None else plain
+            return self._fields[name]
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(self._fields)
+
+        def __len__(self) -> int:
+            return len(self._fields)
+
+        def items(self) -> Any:
+            return self._fields.items()
+
+    return EscapedMap
+
+
+def string_value(value: Any) -> str | None:
+    """A text; L{None} for all that is none."""
+    return value if isinstance(value, str) else None
+
+
+def string_list(value: Any) -> list[str]:
+    """
+    A text or a list of them, as a list; null and empty texts are left out.
+
+    @raise ValueError: It is something else.
+    """
+    from kubetwist.cel.values import LISTS
+
+    if value is None:
+        return []
+    values = [value] if isinstance(value, str) else list(value) if isinstance(value, LISTS) else [None]
+    if not all(isinstance(one, str) for one in values):
+        raise ValueError("expression must return a string or a list of strings")
+    return [one for one in values if one]

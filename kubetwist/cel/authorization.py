@@ -1,0 +1,185 @@
+"""
+Conditions on what a webhook is asked to authorize: C{matchConditions} of C{AuthorizationConfiguration}.
+
+See kubernetes/apiserver, C{pkg/authorization/cel}. They see C{request}, the specification of a SubjectAccessReview.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from kubetwist.api.errors import Cause, duplicate, invalid, required, too_many
+
+if TYPE_CHECKING:
+    from kubetwist.cel.environment import Environment, Program
+
+#: The most conditions that a webhook may have.
+_MOST: Final = 64
+
+_FIELD_SELECTOR: Final = "fieldSelector"
+_LABEL_SELECTOR: Final = "labelSelector"
+_ATTRIBUTES: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+
+
+class MatchConditionError(Exception):
+    """Conditions could not be evaluated, and none of the others said no."""
+
+
+@cache
+def _environment() -> Environment:
+    from kubetwist.cel.library.environments import kubernetes_environment
+    from kubetwist.cel.types import STRING, ObjectType, list_of, map_of
+
+    texts = list_of(STRING)
+    requirement = ObjectType("kubernetes.SelectorRequirement", {"key": STRING, "operator": STRING, "values": texts})
+    selector = {"rawSelector": STRING, "requirements": list_of(requirement)}
+    resource = ObjectType(
+        "kubernetes.ResourceAttributes",
+        {
+            **dict.fromkeys(_ATTRIBUTES, STRING),
+            _FIELD_SELECTOR: ObjectType("kubernetes.FieldSelectorAttributes", selector),
+            _LABEL_SELECTOR: ObjectType("kubernetes.LabelSelectorAttributes", selector),
+        },
+    )
+    path = ObjectType("kubernetes.NonResourceAttributes", {"path": STRING, "verb": STRING})
+    request = ObjectType(
+        "kubernetes.SubjectAccessReviewSpec",
+        {
+            "resourceAttributes": resource,
+            "nonResourceAttributes": path,
+            "user": STRING,
+            "groups": texts,
+            "extra": map_of(STRING, texts),
+            "uid": STRING,
+        },
+    )
+    return kubernetes_environment().extend(variables={"request": request})
+
+
+class MatchConditions:
+    """
+    The conditions of one webhook, compiled.
+
+    @ivar uses_field_selector: Whether any looks at field selectors; they may be left out otherwise.
+    @ivar uses_label_selector: Likewise.
+    """
+
+    def __init__(self, programs: Sequence[tuple[str, Program]]) -> None:
+        from kubetwist.cel.inspection import selected_fields
+
+        self._programs = tuple(programs)
+        fields = set().union(*(selected_fields(program.checked.root) for _, program in self._programs))
+        self.uses_field_selector = _FIELD_SELECTOR in fields
+        self.uses_label_selector = _LABEL_SELECTOR in fields
+
+    def matches(self, spec: Mapping[str, Any]) -> bool:
+        """
+        Whether all conditions hold for a request.
+
+        @param spec: The specification of the SubjectAccessReview that the webhook would be sent.
+        @raise MatchConditionError: Some can not be told, and the others hold.
+        """
+        from kubetwist.cel.environment import PER_CALL_LIMIT
+        from kubetwist.cel.errors import EvaluationError
+
+        variables = {"request": _request(spec, self.uses_field_selector, self.uses_label_selector)}
+        problems: list[str] = []
+        for expression, program in self._programs:
+            try:
+                value, _ = program.evaluate(variables, cost_limit=PER_CALL_LIMIT)
+            except EvaluationError as error:
+                problems.append(f"cel evaluation error: expression '{expression}' resulted in error: {error.message}")
+                continue
+            if value is False:
+                return False
+        if problems:
+            problems = list(dict.fromkeys(problems))
+            raise MatchConditionError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+        return True
+
+
+def compile_match_conditions(
+    conditions: Sequence[Mapping[str, Any]], path: str = ""
+) -> tuple[MatchConditions | None, list[Cause]]:
+    """
+    Compile the conditions of a webhook.
+
+    @param conditions: C{{expression}} each.
+    @param path: The field that the conditions are in.
+    @return: The conditions, L{None} when there are none that are right; and what is wrong with the others.
+    """
+    field = f"{path}.matchConditions" if path else "matchConditions"
+    if len(conditions) > _MOST:
+        return None, [too_many(field, len(conditions), _MOST)]
+    programs: list[tuple[str, Program]] = []
+    causes: list[Cause] = []
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        where = f"{field}[{index}].expression"
+        expression = condition.get("expression") or ""
+        if not expression.strip():
+            causes.append(required(where))
+            continue
+        if expression in seen:
+            causes.append(duplicate(where, expression))
+            continue
+        seen.add(expression)
+        program, problem = _compile(expression)
+        if program is None:
+            causes.append(invalid(where, expression, problem))
+        else:
+            programs.append((expression, program))
+    return (MatchConditions(programs) if programs else None), causes
+
+
+def _compile(expression: str) -> tuple[Program | None, str]:
+    from kubetwist.cel.errors import CompileErrors
+    from kubetwist.cel.types import BOOL
+
+    try:
+        program = _environment().compile(expression)
+    except CompileErrors as errors:
+        return None, f"compilation failed: {errors}"
+    if program.output_type != BOOL:
+        return None, f"must evaluate to bool but got {program.output_type}"
+    return program, ""
+
+
+def _request(spec: Mapping[str, Any], field_selector: bool, label_selector: bool) -> dict[str, Any]:
+    """The variable: every text is there, also when it is empty."""
+    request: dict[str, Any] = {
+        "user": spec.get("user") or "",
+        "groups": list(spec.get("groups") or ()),
+        "uid": spec.get("uid") or "",
+        "extra": {key: list(values) for key, values in (spec.get("extra") or {}).items()},
+    }
+    attributes = spec.get("resourceAttributes")
+    if attributes is not None:
+        resource: dict[str, Any] = {name: attributes.get(name) or "" for name in _ATTRIBUTES}
+        for name, wanted in ((_FIELD_SELECTOR, field_selector), (_LABEL_SELECTOR, label_selector)):
+            selector = _selector(attributes.get(name)) if wanted else None
+            if selector is not None:
+                resource[name] = selector
+        request["resourceAttributes"] = resource
+    attributes = spec.get("nonResourceAttributes")
+    if attributes is not None:
+        request["nonResourceAttributes"] = {name: attributes.get(name) or "" for name in ("verb", "path")}
+    return request
+
+
+def _selector(selector: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not selector:
+        return None
+    if selector.get("rawSelector"):
+        return {"rawSelector": selector["rawSelector"]}
+    requirements = [
+        {
+            "key": one.get("key") or "",
+            "operator": one.get("operator") or "",
+            "values": list(one.get("values") or ()),
+        }
+        for one in selector.get("requirements") or ()
+    ]
+    return {"requirements": requirements} if requirements else None

@@ -1,0 +1,225 @@
+"""Where expressions are compiled: what they may name, and what comes of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from kubetwist.cel.ast import Macro
+from kubetwist.cel.checker import Checked, Checker, Declarations
+from kubetwist.cel.compiler import Compiler
+from kubetwist.cel.cost import SizeOf, estimate
+from kubetwist.cel.errors import Cancelled, CelError, ConstantError, EvaluationError, Interrupted, Issue, ProgramError
+from kubetwist.cel.estimates import CostModel, Estimate
+from kubetwist.cel.frame import Frame, Step
+from kubetwist.cel.functions import Library, Overload
+from kubetwist.cel.parser import MacroKey, Parser, macro_table
+from kubetwist.cel.source import Source
+from kubetwist.cel.standard import STANDARD
+from kubetwist.cel.types import Type
+from kubetwist.cel.validators import VALIDATORS, Validator
+from kubetwist.cel.values import Value
+
+#: What one evaluation may cost in Kubernetes, C{PerCallLimit}.
+PER_CALL_LIMIT: Final = 1_000_000
+#: How long one evaluation may take, in seconds; no cost limit that is in use allows that much by itself.
+MAX_SECONDS: Final = 2.0
+
+#: From what depth on the trees of an expression are walked with a higher limit of recursion.
+_DEEP: Final = 30
+_RECURSION: Final = 20_000
+
+
+@contextmanager
+def _room(depth: int) -> Iterator[None]:
+    """Let functions call each other as deeply as an expression of the deepest nesting that is allowed needs."""
+    limit = sys.getrecursionlimit()
+    if depth < _DEEP or limit >= _RECURSION:
+        yield
+        return
+    sys.setrecursionlimit(_RECURSION)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _nesting(text: str) -> int:
+    """How deep an expression may be nested, at most, from its brackets and operators."""
+    return sum(map(text.count, "([{?-!.")) + text.count("+") + text.count("*")
+
+
+class Program:
+    """A compiled expression; it may be evaluated any number of times."""
+
+    def __init__(self, checked: Checked, run: Step, slots: int, model: CostModel | None, depth: int) -> None:
+        self._checked = checked
+        self._run = run
+        self._slots = slots
+        self._model = model
+        self._depth = depth
+        self.output_type: Type = checked.types[checked.root.id]
+
+    @property
+    def checked(self) -> Checked:
+        """The expression with its types."""
+        return self._checked
+
+    def estimated_cost(self, size_of: SizeOf | None = None) -> Estimate:
+        """
+        What an evaluation may cost, at least and at most.
+
+        @param size_of: Tells the sizes of what variables hold, as far as a schema does.
+        """
+        with _room(self._depth):
+            return estimate(self._checked, self._model, size_of)
+
+    def evaluate(
+        self, activation: Mapping[str, Value], cost_limit: int = PER_CALL_LIMIT, seconds: float = MAX_SECONDS
+    ) -> tuple[Value, int]:
+        """
+        Evaluate the expression.
+
+        @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} may hold lazy ones.
+        @param cost_limit: What it may cost.
+        @param seconds: How long it may take; looked at in loops only.
+        @return: The value and what it cost.
+        @raise EvaluationError: It has no value.
+        """
+        frame = Frame(activation, self._slots, cost_limit, seconds)
+        try:
+            if self._depth < _DEEP:
+                value = self._run(frame)
+            else:
+                with _room(self._depth):
+                    value = self._run(frame)
+        except CelError as error:
+            self._check_cost(frame)
+            raise EvaluationError(error.message, frame.cost) from None
+        except Cancelled as error:
+            interrupted = isinstance(error, Interrupted)
+            raise EvaluationError(error.message, frame.cost, not interrupted, interrupted) from None
+        except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError):
+            # A value was not of the type that its declaration says.
+            self._check_cost(frame)
+            raise EvaluationError("no such overload", frame.cost) from None
+        except RecursionError:
+            raise EvaluationError("max recursion depth exceeded", frame.cost) from None
+        self._check_cost(frame)
+        return value, frame.cost
+
+    @staticmethod
+    def _check_cost(frame: Frame) -> None:
+        if frame.cost > frame.limit:
+            message = "operation cancelled: actual cost limit exceeded"
+            raise EvaluationError(message, frame.cost, cost_exceeded=True) from None
+
+
+def _no_types(name: str) -> Type | None:
+    return None
+
+
+class Environment:
+    """What expressions may refer to. It is made once and extended with variables where they differ."""
+
+    def __init__(
+        self,
+        variables: Mapping[str, Type] | None = None,
+        libraries: Sequence[Library] = (),
+        costs: CostModel | None = None,
+        container: str = "",
+        find_type: Callable[[str], Type | None] = _no_types,
+        validators: Sequence[Validator] = (),
+    ) -> None:
+        """
+        Declare what there is.
+
+        @param variables: Types of variables.
+        @param libraries: What there is besides the standard library.
+        @param costs: Prices of functions.
+        @param container: A namespace in which names are looked for first.
+        @param find_type: Finds types by name that no library lists, as C{Object.spec}.
+        @param validators: Further checks of expressions whose types are right.
+        """
+        functions: dict[str, list[Overload]] = {}
+        macros: list[Macro] = []
+        types: dict[str, Type] = {}
+        constants: dict[str, tuple[Type, Any]] = {}
+        for library in (STANDARD, *libraries):
+            macros += library.macros
+            types.update(library.types)
+            constants.update(library.constants)
+            for function in library.functions:
+                known = functions.setdefault(function.name, [])
+                ids = {overload.id for overload in known}
+                known += (overload for overload in function.overloads if overload.id not in ids)
+        self._macros: dict[MacroKey, Macro] = macro_table(macros)
+        self._costs = costs
+        self._validators = (*VALIDATORS, *validators)
+        self._declared = Declarations(variables or {}, constants, types, functions, container, find_type)
+
+    def extend(
+        self,
+        variables: Mapping[str, Type],
+        find_type: Callable[[str], Type | None] | None = None,
+        container: str | None = None,
+    ) -> Environment:
+        """An environment with more variables, which shares everything else."""
+        extended = object.__new__(Environment)
+        declared = self._declared
+        extended._macros, extended._costs, extended._validators = self._macros, self._costs, self._validators
+        extended._declared = Declarations(
+            {**declared.variables, **variables},
+            declared.constants,
+            declared.types,
+            declared.functions,
+            declared.container if container is None else container,
+            declared.find_type if find_type is None else find_type,
+            declared.signatures,
+        )
+        return extended
+
+    def check(self, text: str) -> Checked:
+        """
+        Parse an expression and find its types.
+
+        @raise CompileErrors: It is wrong.
+        """
+        with _room(_nesting(text)):
+            return self._check(text)
+
+    def _check(self, text: str) -> Checked:
+        source = Source(text)
+        parser = Parser(source, self._macros)
+        parsed = parser.parse()
+        if parsed is None:
+            raise source.errors(parser.issues)
+        checker = Checker(parsed, source, self._declared)
+        checked = checker.check()
+        if checked is None:
+            raise source.errors(checker.issues)
+        issues = [
+            Issue(message, *source.position(parsed.offsets.get(expr.id, -1)))
+            for validator in self._validators
+            for expr, message in validator(checked)
+        ]
+        if issues:
+            raise source.errors(issues)
+        return checked
+
+    def compile(self, text: str) -> Program:
+        """
+        Compile an expression.
+
+        @raise CompileErrors: It is wrong.
+        """
+        with _room(depth := _nesting(text)):
+            checked = self._check(text)
+            compiler = Compiler(checked, self._costs, self._declared.functions)
+            try:
+                run = compiler.compile()
+            except ConstantError as error:
+                raise ProgramError((), str(error)) from None
+        return Program(checked, run, compiler.slots, self._costs, depth)

@@ -1,0 +1,113 @@
+"""What one evaluation works on: its variables, what it has spent and what it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter
+from typing import Any, Final
+
+from kubetwist.cel.errors import CostLimitExceeded, Interrupted
+from kubetwist.cel.values import MapValue, Value
+
+#: How many rounds of a loop pass between two looks at the clock.
+_ROUNDS: Final = 64
+
+
+class Frame:
+    """
+    The state of one evaluation.
+
+    @ivar vars: Variables of the environment.
+    @ivar locals: Variables of comprehensions.
+    @ivar cost: What was spent so far.
+    """
+
+    __slots__ = ("_deadline", "_rounds", "_seconds", "cost", "limit", "locals", "vars")
+
+    def __init__(self, variables: Mapping[str, Value], slots: int, limit: int, seconds: float) -> None:
+        self.vars = variables
+        self.locals: list[Any] = [None] * slots
+        self.cost = 0
+        self.limit = limit
+        self._seconds = seconds
+        self._deadline = 0.0
+        self._rounds = 0
+
+    def spend(self, cost: int) -> None:
+        """Charge what may be much, and stop if it was too much."""
+        self.cost += cost
+        if self.cost > self.limit:
+            raise CostLimitExceeded
+
+    def round(self) -> None:
+        """Another round of a loop: stop if the evaluation took too much of anything."""
+        if self.cost > self.limit:
+            raise CostLimitExceeded
+        self._rounds += 1
+        if self._rounds == _ROUNDS:
+            self._rounds = 0
+            now = perf_counter()
+            if not self._deadline:
+                # Most evaluations never get so far as to read the clock.
+                self._deadline = now + self._seconds
+            elif now > self._deadline:
+                raise Interrupted
+
+
+Step = Callable[[Frame], Value]
+
+
+class LazyFields(MapValue):
+    """
+    An object whose fields are computed when they are first read: C{variables} of admission policies.
+
+    What a field raised once it raises again.
+    """
+
+    __slots__ = ("_fields", "_known")
+
+    def __init__(self, fields: Mapping[str, Callable[[], Value]]) -> None:
+        self._fields = fields
+        self._known: dict[str, Value] = {}
+
+    def __getitem__(self, key: str) -> Value:
+        known = self._known.get(key, self)
+        if known is self:
+            known = self._known[key] = _result(self._fields[key])
+        if isinstance(known, _Raised):
+            raise known.error
+        return known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+class _Raised:
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _result(compute: Callable[[], Value]) -> Value:
+    try:
+        return compute()
+    except Exception as error:
+        return _Raised(error)
+
+
+class Activation(dict[str, Any]):
+    """Variables of which some are computed when they are first used."""
+
+    __slots__ = ("_lazy",)
+
+    def __init__(self, values: Mapping[str, Value], lazy: Mapping[str, Callable[[], Value]]) -> None:
+        super().__init__(values)
+        self._lazy = lazy
+
+    def __missing__(self, name: str) -> Value:
+        value = self[name] = self._lazy[name]()
+        return value

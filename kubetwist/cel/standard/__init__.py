@@ -1,0 +1,63 @@
+"""The standard library of CEL, and the extensions that belong to the language's core."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubetwist.cel import types
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.functions import Function, Library, function, overload
+from kubetwist.cel.macros import BINDING_MACROS, MAP_INSERT, STANDARD_MACROS, TWO_VARIABLE_MACROS
+from kubetwist.cel.standard import conversions, operators, times
+from kubetwist.cel.types import Type, list_of, map_of, type_parameter
+from kubetwist.cel.values import MISSING, Value, find
+
+_K: Final = type_parameter("K")
+_V: Final = type_parameter("V")
+_MAP: Final = map_of(_K, _V)
+
+
+def _named_types() -> dict[str, Type]:
+    plain = (
+        types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP,
+        types.TYPE, types.UINT,
+    )  # fmt: skip
+    named = {type_.name: type_ for type_ in plain}
+    named["list"] = list_of(operators.A)
+    named["map"] = map_of(operators.A, operators.B)
+    return named
+
+
+def _inserted(entries: dict[Value, Value], key: Value, value: Value) -> dict[Value, Value]:
+    if find(entries, key) is not MISSING:
+        raise CelError(f"insert failed: key {operators.show_key(key)} already exists")
+    return {**entries, key: value}
+
+
+def _merged(entries: dict[Value, Value], more: dict[Value, Value]) -> dict[Value, Value]:
+    for key, value in more.items():
+        entries = _inserted(entries, key, value)
+    return entries
+
+
+STANDARD: Final = Library(
+    "standard",
+    functions=(*operators.FUNCTIONS, *conversions.FUNCTIONS, *times.FUNCTIONS),
+    macros=STANDARD_MACROS,
+    types=_named_types(),
+)
+
+BINDINGS: Final = Library("cel.lib.ext.cel.bindings", macros=BINDING_MACROS)
+
+
+def _insertion() -> Function:
+    return function(
+        MAP_INSERT,
+        overload("@mapInsert_map_map", (_MAP, _MAP), _MAP, _merged),
+        overload("@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _inserted),
+    )
+
+
+TWO_VARIABLE_COMPREHENSIONS: Final = Library(
+    "cel.lib.ext.comprev2", functions=(_insertion(),), macros=TWO_VARIABLE_MACROS
+)

@@ -1,0 +1,72 @@
+"""Numbers as Go writes and reads them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final
+
+_int = re.compile(r"[+-]?[0-9]+").fullmatch
+_uint = re.compile(r"[0-9]+").fullmatch
+_float = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
+).fullmatch
+_SPECIAL: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
+
+
+def format_g(number: float) -> str:
+    """C{%g}: the shortest text, with an exponent from a million on, and below a ten thousandth."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return _SPECIAL[repr(number)]
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    shown = "".join(map(str, digits))
+    point = len(shown) + exponent
+    if number == 0:
+        return "-0" if sign else "0"
+    prefix = "-" if sign else ""
+    power = point - 1
+    if power < -4 or power >= 6:
+        mantissa = shown if len(shown) == 1 else f"{shown[0]}.{shown[1:]}"
+        return f"{prefix}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    return prefix + _plain(shown, point)
+
+
+def format_f(number: float) -> str:
+    """The shortest text without an exponent."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return _SPECIAL[repr(number)]
+    if number == 0:
+        return "-0" if str(number).startswith("-") else "0"
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    shown = "".join(map(str, digits))
+    return ("-" if sign else "") + _plain(shown, len(shown) + exponent)
+
+
+def _plain(digits: str, point: int) -> str:
+    """Digits with a decimal point somewhere."""
+    if point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return digits + "0" * (point - len(digits))
+    return f"{digits[:point]}.{digits[point:]}"
+
+
+def parse_int(text: str) -> int | None:
+    """A decimal integer with an optional sign; C{None} if the text is none or has absurdly many digits."""
+    return int(text) if _int(text) and len(text) < 400 else None
+
+
+def parse_uint(text: str) -> int | None:
+    """A decimal integer without a sign."""
+    return int(text) if _uint(text) and len(text) < 400 else None
+
+
+def parse_float(text: str) -> float | None:
+    """A decimal fraction, infinity or NaN; C{None} also for what is too large."""
+    if not _float(text):
+        return None
+    number = float(text)
+    infinite = number in (float("inf"), float("-inf"))
+    return None if infinite and "n" not in text.lower() else number

@@ -1,0 +1,217 @@
+"""Timestamps and durations: their texts, their parts, time zones."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from typing import Final
+
+from kubetwist.api.durations import parse_nanoseconds
+from kubetwist.cel import types
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.functions import Function, function, member
+from kubetwist.cel.standard.gonumbers import format_f, parse_int
+from kubetwist.cel.types import DURATION, INT, STRING, TIMESTAMP
+from kubetwist.cel.values import MAX_INT, MIN_INT, Duration, Timestamp
+
+SECOND: Final = 1_000_000_000
+#: Seconds of the first and the last moment that a timestamp may be.
+MIN_SECONDS: Final = -62135596800
+MAX_SECONDS: Final = 253402300799
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_rfc3339 = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
+).fullmatch
+
+
+def timestamp_of(ns: int, offset: int = 0) -> Timestamp:
+    """
+    A timestamp.
+
+    @raise CelError: It is out of range.
+    """
+    if not MIN_SECONDS <= ns // SECOND <= MAX_SECONDS:
+        raise CelError("timestamp overflow")
+    return Timestamp(ns, offset)
+
+
+def duration_of(ns: int) -> Duration:
+    """
+    A duration.
+
+    @raise CelError: It is out of range.
+    """
+    if not MIN_INT <= ns <= MAX_INT:
+        raise CelError("integer overflow")
+    return Duration(ns)
+
+
+def conversion_error(from_: types.Type, to: types.Type) -> CelError:
+    """A value that has no counterpart in another type."""
+    return CelError(f"type conversion error from '{from_}' to '{to}'")
+
+
+def read_timestamp(text: str) -> Timestamp:
+    """
+    A timestamp from RFC 3339.
+
+    @raise CelError: The text is none.
+    """
+    match = _rfc3339(text)
+    if match is None:
+        raise conversion_error(STRING, TIMESTAMP)
+    year, month, day, hour, minute, second = map(int, match.group(1, 2, 3, 4, 5, 6))
+    fraction, sign, hours, minutes = match.group(7, 8, 9, 10)
+    offset = 0
+    if sign:
+        if int(hours) > 24 or int(minutes) > 59:
+            raise conversion_error(STRING, TIMESTAMP)
+        offset = (int(hours) * 3600 + int(minutes) * 60) * (-1 if sign == "-" else 1)
+    leap_year = year == 0
+    try:
+        # Year 0 is before all timestamps but may be in range by its offset's text only, which it never is.
+        moment = datetime(4 if leap_year else year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        raise conversion_error(STRING, TIMESTAMP) from None
+    if leap_year:
+        raise CelError("timestamp overflow")
+    seconds = (moment - _EPOCH) // timedelta(seconds=1) - offset
+    ns = int((fraction or "0")[:9].ljust(9, "0"))
+    return timestamp_of(seconds * SECOND + ns, offset)
+
+
+def read_duration(text: str) -> Duration:
+    """
+    A duration as Go writes it.
+
+    @raise CelError: The text is none.
+    """
+    try:
+        return Duration(parse_nanoseconds(text))
+    except ValueError:
+        raise conversion_error(STRING, DURATION) from None
+
+
+def show_timestamp(value: Timestamp) -> str:
+    """A timestamp in RFC 3339, with as many digits as it needs and the offset that it was read with."""
+    seconds, ns = divmod(value.ns, SECOND)
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds + value.offset)
+    except OverflowError:
+        moment, value = _EPOCH + timedelta(seconds=seconds), Timestamp(value.ns)
+    fraction = f".{ns:09d}".rstrip("0") if ns else ""
+    if value.offset:
+        hours, minutes = divmod(abs(value.offset) // 60, 60)
+        zone = f"{'-' if value.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+    else:
+        zone = "Z"
+    day = f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}"
+    return f"{day}T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}{fraction}{zone}"
+
+
+def show_duration(value: Duration) -> str:
+    """A duration in seconds: C{90.5s}."""
+    return format_f(value.ns // SECOND + value.ns % SECOND / 1e9) + "s"
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> tzinfo:
+    """A time zone by its name, or by its distance from UTC: C{+02:00}."""
+    hours, colon, minutes = name.partition(":")
+    if colon:
+        hour, minute = parse_int(hours), parse_int(minutes)
+        for part, number in ((hours, hour), (minutes, minute)):
+            if number is None:
+                raise CelError(f'strconv.Atoi: parsing "{part}": invalid syntax')
+        assert hour is not None and minute is not None
+        total = hour * 60 - minute if name.startswith("-") else hour * 60 + minute
+        if abs(total) >= 24 * 60:
+            raise CelError(f"unknown time zone {name}")
+        return timezone(timedelta(minutes=total))
+    if name in ("", "UTC"):
+        return UTC
+    if ".." in name or name[0] in "/\\" or "\\" in name:
+        raise CelError("time: invalid location name")
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {name}") from None
+
+
+def _at(value: Timestamp, zone: str) -> datetime:
+    moment = _EPOCH + timedelta(seconds=value.ns // SECOND)
+    if zone == "UTC":
+        return moment
+    try:
+        return moment.astimezone(_zone(zone))
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
+def _year_day(moment: datetime) -> int:
+    return moment.timetuple().tm_yday - 1
+
+
+_PARTS: Final[dict[str, tuple[str, Callable[[datetime], int]]]] = {
+    "getFullYear": ("timestamp_to_year", lambda moment: moment.year),
+    "getMonth": ("timestamp_to_month", lambda moment: moment.month - 1),
+    "getDayOfYear": ("timestamp_to_day_of_year", _year_day),
+    "getDayOfMonth": ("timestamp_to_day_of_month", lambda moment: moment.day - 1),
+    "getDate": ("timestamp_to_day_of_month_1_based", lambda moment: moment.day),
+    "getDayOfWeek": ("timestamp_to_day_of_week", lambda moment: moment.isoweekday() % 7),
+    "getHours": ("timestamp_to_hours", lambda moment: moment.hour),
+    "getMinutes": ("timestamp_to_minutes", lambda moment: moment.minute),
+    "getSeconds": ("timestamp_to_seconds", lambda moment: moment.second),
+}
+
+_DURATION_PARTS: Final = {
+    "getHours": ("duration_to_hours", 3600 * SECOND),
+    "getMinutes": ("duration_to_minutes", 60 * SECOND),
+    "getSeconds": ("duration_to_seconds", SECOND),
+    "getMilliseconds": ("duration_to_milliseconds", 1_000_000),
+}
+
+
+def _milliseconds(value: Timestamp, zone: str = "UTC") -> int:
+    _at(value, zone)
+    return value.ns % SECOND // 1_000_000
+
+
+def _part(name: str) -> Callable[..., int]:
+    read = _PARTS[name][1]
+
+    def part(value: Timestamp, zone: str = "UTC") -> int:
+        return read(_at(value, zone))
+
+    return part
+
+
+def _duration_part(unit: int) -> Callable[[Duration], int]:
+    def part(value: Duration) -> int:
+        # Toward zero, as Go divides.
+        return value.ns // unit if value.ns >= 0 else -(-value.ns // unit)
+
+    return part
+
+
+def _functions() -> list[Function]:
+    found = []
+    for name in (*_PARTS, "getMilliseconds"):
+        read = _milliseconds if name == "getMilliseconds" else _part(name)
+        id = "timestamp_to_milliseconds" if name == "getMilliseconds" else _PARTS[name][0]
+        overloads = [
+            member(id, (TIMESTAMP,), INT, read),
+            member(f"{id}_with_tz", (TIMESTAMP, STRING), INT, read),
+        ]
+        if name in _DURATION_PARTS:
+            id, unit = _DURATION_PARTS[name]
+            overloads.append(member(id, (DURATION,), INT, _duration_part(unit)))
+        found.append(function(name, *overloads))
+    return found
+
+
+FUNCTIONS: Final = tuple(_functions())
