@@ -1,0 +1,165 @@
+"""
+Measure admission by itself: microseconds of a write that its plugins take, all together and each.
+
+Usage: python benchmarks/admission.py [--each]
+
+The plugins are those that are on by default, in a server with the objects that it makes at its start, a namespace and
+its service account. A webhook configuration for other resources is there, too: it must cost nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+from zope.interface import implementer
+
+from kubetwist.admission.attributes import AdmissionAttributes
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission.selection import build_chain
+from kubetwist.api.options import CreateOptions
+from kubetwist.api.resource import JSONObject, UserInfo
+from kubetwist.interfaces import IMutatingAdmission
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.registry import bootstrap
+from kubetwist.registry.kinds import kinds_for
+from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.stores import Stores
+from kubetwist.schema.definitions import Definitions
+from kubetwist.storage.memory import MemoryStorage
+
+COUNT = 2000
+USER = UserInfo("alice", groups=("system:authenticated",))
+
+
+@implementer(IMutatingAdmission)
+class Trivial:
+    """What a plugin of a few lines does: it looks at a label."""
+
+    name = "Trivial"
+
+    def handles(self, operation: str) -> bool:
+        """Creations."""
+        return operation == "CREATE"
+
+    async def admit(self, attributes: Any) -> None:
+        """Refuse some."""
+        if (attributes.object["metadata"].get("labels") or {}).get("forbidden"):
+            raise attributes.forbidden("it says so itself")
+
+
+def config_map() -> JSONObject:
+    """A ConfigMap."""
+    return {"metadata": {"name": "m", "namespace": "work", "labels": {"a": "b"}}, "data": {"key": "value"}}
+
+
+def pod() -> JSONObject:
+    """A pod as a Deployment makes it, with its defaults."""
+    container = {
+        "name": "main",
+        "image": "example.org/main:1",
+        "imagePullPolicy": "IfNotPresent",
+        "ports": [{"containerPort": 80, "protocol": "TCP"}],
+        "env": [{"name": f"N{number}", "value": str(number)} for number in range(5)],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
+    spec = {
+        "containers": [container],
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        "enableServiceLinks": True,
+    }
+    return {"metadata": {"generateName": "web-", "namespace": "work", "labels": {"app": "web"}}, "spec": spec}
+
+
+def measured(chain: AdmissionChain, stores: Stores, resource: str, kind: str, make: Callable[[], JSONObject]) -> float:
+    """Microseconds of one creation, without those that making the object takes."""
+    bodies = orjson.dumps(make())
+
+    def run(work: bool) -> float:
+        began = time.perf_counter()
+        for _ in range(COUNT):
+            obj = orjson.loads(bodies)
+            attributes = AdmissionAttributes(
+                "CREATE", "", "v1", resource, "", kind, "work", "", obj, None, USER, False, stores, CreateOptions()
+            )
+            if work:
+                for ask in (chain.admit, chain.validate):
+                    try:
+                        ask(attributes).send(None)
+                    except StopIteration:
+                        continue
+                    raise AssertionError("nothing here should have to wait")
+        return (time.perf_counter() - began) / COUNT * 1e6
+
+    return min(run(True) for _ in range(5)) - min(run(False) for _ in range(5))
+
+
+async def measure(reactor: Any, options: argparse.Namespace) -> None:
+    """Make a server's objects, and ask."""
+    backend = MemoryStorage(reactor)
+    definitions = Definitions.load("1.36")
+    stores = Stores(backend, reactor)
+    stores.definitions = definitions
+    stores.add(kinds_for(definitions.gvks(), 36))
+    stores.outgoing = Outgoing(reactor, lambda namespace, name: None)
+    await backend.open()
+    await stores.start()
+    await bootstrap.system_namespaces(stores)
+    await bootstrap.priority_classes(stores)
+    scope = RequestScope("work")
+    await stores.get("", "namespaces").create(
+        RequestScope(), {"metadata": {"name": "work"}, "spec": {}}, CreateOptions()
+    )
+    account = {"metadata": {"name": "default", "namespace": "work"}}
+    await stores.get("", "serviceaccounts").create(scope, account, CreateOptions())
+    rule = {"operations": ["*"], "apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["*"], "scope": "*"}
+    hook = {
+        "name": "a.example.org",
+        "rules": [rule],
+        "clientConfig": {"url": "https://localhost"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 1,
+    }
+    for kind in ("mutating", "validating"):
+        store = stores.get("admissionregistration.k8s.io", f"{kind}webhookconfigurations")
+        await store.create(RequestScope(), {"metadata": {"name": "w"}, "webhooks": [dict(hook)]}, CreateOptions())
+    chain = build_chain((), (), stores)
+    for resource, kind, make in (("configmaps", "ConfigMap", config_map), ("pods", "Pod", pod)):
+        print(f"{'create ' + kind + ', default plugins':44} {measured(chain, stores, resource, kind, make):8.1f} us")
+    nothing = measured(AdmissionChain(), stores, "configmaps", "ConfigMap", config_map)
+    trivial = measured(AdmissionChain([Trivial()]), stores, "configmaps", "ConfigMap", config_map)
+    print(f"{'no plugin at all':44} {nothing:8.1f} us")
+    print(f"{'a trivial plugin':44} {trivial - nothing:8.1f} us")
+    if options.each:
+        for plugin in chain.plugins:
+            alone = AdmissionChain([plugin])
+            costs = [
+                measured(alone, stores, resource, kind, make)
+                for resource, kind, make in (("configmaps", "ConfigMap", config_map), ("pods", "Pod", pod))
+            ]
+            print(f"  {plugin.name:42} {costs[0]:8.1f} us {costs[1]:8.1f} us (pod)")
+
+
+def main() -> None:
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("--each", action="store_true", help="each plugin by itself, too")
+    options = parser.parse_args()
+    react(lambda reactor: Deferred.fromCoroutine(measure(reactor, options)))
+
+
+if __name__ == "__main__":
+    main()
