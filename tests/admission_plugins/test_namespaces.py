@@ -1,0 +1,108 @@
+"""Tests for L{NamespaceExists} and L{NamespaceAutoProvision}; L{NamespaceLifecycle} is in C{test_builtin}."""
+
+from __future__ import annotations
+
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.namespaceautoprovision import NamespaceAutoProvision
+from kubetwist.admission_plugins.namespaceexists import NamespaceExists
+from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import CreateOptions
+from kubetwist.api.resource import GroupResource
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
+from tests.registry.storetools import StoreTestCase
+
+
+class ExistsTests(PluginTestCase):
+    """Tests for L{NamespaceExists}."""
+
+    def test_missing(self) -> None:
+        """Nothing is written in a namespace that is not there, and nothing deleted."""
+        plugin = NamespaceExists()
+        verifyObject(IValidatingAdmission, plugin)
+        for operation in ("CREATE", "UPDATE", "DELETE"):
+            error = self.refusal(plugin, write(pod(), "configmaps", operation))
+            self.assertEqual((error.code, error.message), (404, 'namespaces "ns" not found'))
+
+    def test_there(self) -> None:
+        """In others, and outside of all, it has nothing against anything; nor against namespaces themselves."""
+        context = Context()
+        context.add("", "namespaces", {"metadata": {"name": "ns"}})
+        plugin = NamespaceExists()
+        self.validate(plugin, write(pod(), context=context))
+        self.validate(plugin, write({"metadata": {"name": "n"}}, "nodes", namespace=""))
+        self.validate(plugin, write({"metadata": {"name": "new"}}, "namespaces"))
+
+
+class AutoProvisionTests(PluginTestCase):
+    """Tests for L{NamespaceAutoProvision}."""
+
+    plugin = NamespaceAutoProvision()
+
+    def test_made(self) -> None:
+        """A namespace is made when something is created in it, and only once."""
+        verifyObject(IMutatingAdmission, self.plugin)
+        context = Context()
+        self.admit_twice(self.plugin, write(pod(), context=context))
+        self.assertEqual(context.created, [{"metadata": {"name": "ns"}}])
+
+    def test_not_made(self) -> None:
+        """A dry run makes nothing, and namespaces and what is in none need none."""
+        context = Context()
+        self.admit(self.plugin, write(pod(), context=context, dry_run=True))
+        self.admit(self.plugin, write({"metadata": {"name": "n"}}, "nodes", namespace="", context=context))
+        self.admit(self.plugin, write({"metadata": {"name": "a"}}, "namespaces", context=context))
+        self.assertEqual(context.created, [])
+
+    def test_fails(self) -> None:
+        """That somebody else was faster is no failure; anything else is the reason for a refusal."""
+        for error, why in (
+            (APIStatusError.already_exists(GroupResource("", "namespaces"), "ns"), ""),
+            (APIStatusError.bad_request("so not"), "so not"),
+        ):
+
+            class Failing(Context):
+                async def create(self, *arguments: object) -> None:
+                    raise error  # noqa: B023 - called in this round
+
+            made = write(pod(), context=Failing())
+            if why:
+                self.assertEqual(self.why(self.plugin, made, admitting=True), why)
+            else:
+                self.admit(self.plugin, made)
+
+
+class ReviewTests(PluginTestCase):
+    """Tests for L{NamespaceLifecycle} where somebody only asks."""
+
+    def test_reviews(self) -> None:
+        """Whoever asks what somebody may do in a namespace does not learn whether there is one."""
+        review = write({"metadata": {}}, "localsubjectaccessreviews.authorization.k8s.io")
+        self.admit(NamespaceLifecycle(), review)
+        self.assertEqual(self.refusal(NamespaceLifecycle(), write(pod()), admitting=True).code, 404)
+
+    def test_generated_name(self) -> None:
+        """A refusal names what an object's name begins with while it has none."""
+        context = Context()
+        context.add("", "namespaces", {"metadata": {"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        obj = {"metadata": {"generateName": "x-"}}
+        error = self.refusal(NamespaceLifecycle(), write(obj, "configmaps", context=context, name=""), admitting=True)
+        self.assertTrue(error.message.startswith('configmaps "x-" is forbidden: unable to create new content in'))
+
+
+class StoredTests(StoreTestCase):
+    """L{NamespaceAutoProvision} in front of real stores."""
+
+    def test_created(self) -> None:
+        """The namespace is a real one, made by the server itself through all its plugins."""
+        self.stores.use(AdmissionChain([NamespaceAutoProvision(), NamespaceLifecycle()]))
+        scope = self.scope.within("fresh")
+        store = self.store("configmaps")
+        self.successResultOf(store.create(scope, {"metadata": {"name": "a"}}, CreateOptions()))
+        namespace = self.stores.lookup("", "namespaces", "", "fresh")
+        assert namespace is not None
+        self.assertEqual(namespace["status"]["phase"], "Active")
+        self.assertEqual(namespace["spec"]["finalizers"], ["kubernetes"])

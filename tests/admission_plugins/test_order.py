@@ -1,0 +1,66 @@
+"""The built-in plugins, their order and which of them are on, are the reference's."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.selection import ORDER, installed
+
+#: As kube-apiserver v1.36.2 has them: C{True} for those that are on by default.
+PLUGINS = {
+    "AlwaysAdmit": False,
+    "NamespaceAutoProvision": False,
+    "NamespaceLifecycle": True,
+    "NamespaceExists": False,
+    "LimitPodHardAntiAffinityTopology": False,
+    "LimitRanger": True,
+    "ServiceAccount": True,
+    "NodeRestriction": False,
+    "TaintNodesByCondition": True,
+    "AlwaysPullImages": False,
+    "ImagePolicyWebhook": False,
+    "PodSecurity": True,
+    "PodNodeSelector": False,
+    "Priority": True,
+    "DefaultTolerationSeconds": True,
+    "PodTolerationRestriction": False,
+    "EventRateLimit": False,
+    "ExtendedResourceToleration": False,
+    "DefaultStorageClass": True,
+    "StorageObjectInUseProtection": True,
+    "PodGroupProtection": True,
+    "OwnerReferencesPermissionEnforcement": False,
+    "PersistentVolumeClaimResize": True,
+    "RuntimeClass": True,
+    "CertificateApproval": True,
+    "CertificateSigning": True,
+    "ClusterTrustBundleAttest": True,
+    "CertificateSubjectRestriction": True,
+    "DefaultIngressClass": True,
+    "DenyServiceExternalIPs": False,
+    "PodTopologyLabels": True,
+    "PodGroupWorkloadExists": True,
+    "NodeDeclaredFeatureValidator": True,
+    "JobValidation": True,
+    "PodResizeValidator": True,
+    "MutatingAdmissionPolicy": True,
+    "MutatingAdmissionWebhook": True,
+    "ValidatingAdmissionPolicy": True,
+    "ValidatingAdmissionWebhook": True,
+    "ResourceQuota": True,
+    "AlwaysDeny": False,
+}
+
+
+class OrderTests(SynchronousTestCase):
+    """Tests for C{twisted/plugins/kubetwist_admission.py} and L{ORDER}."""
+
+    def test_order(self) -> None:
+        """Plugins are asked in the reference's order."""
+        self.assertEqual(ORDER, tuple(PLUGINS))
+
+    def test_defaults(self) -> None:
+        """Those are on that are on in the reference."""
+        found = {name: factory.default for name, factory in installed().items() if name in PLUGINS}
+        self.assertEqual(found, {name: PLUGINS[name] for name in found})
+        self.assertLessEqual(set(PLUGINS) - set(found), {"MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"})
