@@ -362,7 +362,7 @@ def _logical(terms: Sequence[Step], decisive: bool) -> Step:
     if len(terms) == 2:
         left, right = terms
 
-        def pair(frame: Frame) -> bool:
+        def pair(frame: Frame) -> Value:
             try:
                 value = left(frame)
             except CelError as raised:
@@ -387,7 +387,7 @@ def _logical(terms: Sequence[Step], decisive: bool) -> Step:
 
         return pair
 
-    def chain(frame: Frame) -> bool:
+    def chain(frame: Frame) -> Value:
         error: CelError | None = None
         for term in terms:
             try:

@@ -1,0 +1,331 @@
+"""
+Types and values of CEL from OpenAPI schemas: kubernetes/apiserver, C{pkg/cel/common/schemas.go}.
+
+What the schema does not describe cannot be named in expressions. The limits that it sets, and the sizes that a request
+can have at most, are kept for estimates of cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kubetwist.cel import schemavalues, types
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.estimates import Estimate
+from kubetwist.cel.names import RESERVED, escape
+from kubetwist.cel.schemavalues import (
+    Convert,
+    SchemaList,
+    SchemaMap,
+    SchemaMapList,
+    SchemaObject,
+    SchemaSet,
+)
+from kubetwist.cel.types import ObjectType, Type
+from kubetwist.cel.values import Value
+
+Schema = Mapping[str, Any]
+#: Finds the schema that a reference names.
+Resolve = Callable[[str], Schema | None]
+
+MAX_REQUEST: Final = 3 * 1024 * 1024
+_MAX_STRING: Final = MAX_REQUEST - 2
+
+_STRING: Final[Schema] = {"type": "string"}
+_METADATA: Final[Schema] = {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}}
+
+#: By format: the type, the least size in JSON, the greatest length, and what reads it.
+_FORMATS: Final[dict[str, tuple[Type, int, int, Convert]]] = {
+    "byte": (types.BYTES, 2, _MAX_STRING, schemavalues.read_bytes),
+    "duration": (types.DURATION, 3, 32, schemavalues.read_duration),
+    "date": (types.TIMESTAMP, 12, 12, schemavalues.read_date),
+    "date-time": (types.TIMESTAMP, 21, 32, schemavalues.read_datetime),
+}
+
+
+class Declaration:
+    """
+    A schema as CEL sees it.
+
+    @ivar type: Its type.
+    @ivar fields: What an object has, by identifier.
+    @ivar element: What a list or map holds.
+    @ivar is_map: Whether that is by name.
+    @ivar max_elements: How many of them, or how many characters; 0 for what has no size.
+    @ivar min_size: How long it is in JSON at least.
+    @ivar convert: Makes values of raw JSON; C{None} if that is what they are.
+    """
+
+    __slots__ = ("convert", "element", "fields", "is_map", "max_elements", "min_size", "type")
+
+    def __init__(
+        self,
+        type_: Type,
+        min_size: int,
+        max_elements: int = 0,
+        convert: Convert | None = None,
+        fields: Mapping[str, Declaration] | None = None,
+        element: Declaration | None = None,
+        is_map: bool = False,
+    ) -> None:
+        self.type = type_
+        self.min_size = min_size
+        self.max_elements = max_elements
+        self.convert = convert
+        self.fields = fields
+        self.element = element
+        self.is_map = is_map
+
+    def value(self, raw: Any) -> Value:
+        """Raw JSON as a value of this type."""
+        return raw if self.convert is None else self.convert(raw)
+
+    def at(self, path: tuple[str, ...]) -> Declaration | None:
+        """What is at a path below this, as estimates name it: fields, C{@items}, C{@values}, C{@keys}."""
+        node: Declaration | None = self
+        for name in path:
+            if node is None:
+                return None
+            if name in ("@items", "@values"):
+                node = node.element
+            elif name == "@keys":
+                node = _KEY if node.is_map else None
+            else:
+                node = (node.fields or {}).get(name)
+        return node
+
+    def size_of(self, path: tuple[str, ...], type_: Type) -> Estimate | None:
+        """The size of what is at a path that begins with the name of a variable of this type."""
+        node = self.at(path[1:])
+        return None if node is None else Estimate(0, node.max_elements)
+
+
+_KEY: Final = Declaration(types.STRING, 2)
+_BOOL: Final = Declaration(types.BOOL, 4)
+_INT: Final = Declaration(types.INT, 1)
+_DOUBLE: Final = Declaration(types.DOUBLE, 1, convert=schemavalues.read_number)
+
+
+def declare(
+    schema: Schema, name: str, resource_root: bool = False, resolve: Resolve | None = None
+) -> Declaration | None:
+    """
+    What CEL makes of a schema.
+
+    @param name: Of its type; those of the objects in it are derived from it.
+    @param resource_root: Whether it is of a whole resource, whose kind, version and name can always be read.
+    @param resolve: Finds what C{$ref} names; a schema that contains itself ends in an object without fields.
+    @return: C{None} if expressions cannot see it at all.
+    """
+    return _Reader(resolve).declare(schema, name, resource_root)
+
+
+class _Reader:
+    def __init__(self, resolve: Resolve | None) -> None:
+        self._resolve = resolve
+        self._open: list[str] = []
+
+    def declare(self, schema: Schema, name: str, root: bool) -> Declaration | None:
+        reference = _reference(schema)
+        if reference is None or self._resolve is None:
+            return self._nullable(schema, self._declare(schema, name, root))
+        if reference in self._open:
+            return self._declare({"type": "object"}, name, root)
+        target = self._resolve(reference)
+        if target is None:
+            return None
+        self._open.append(reference)
+        try:
+            return self.declare(target, name, root)
+        finally:
+            self._open.pop()
+
+    @staticmethod
+    def _nullable(schema: Schema, found: Declaration | None) -> Declaration | None:
+        """The same for null, which no conversion takes, where the schema allows it."""
+        if found is None or found.convert is None:
+            return found
+        convert, allowed = found.convert, bool(schema.get("nullable"))
+
+        def checked(raw: Any) -> Value:
+            if raw is not None:
+                return convert(raw)
+            if allowed:
+                return None
+            raise CelError("invalid data, got null for schema with nullable=false")
+
+        return Declaration(
+            found.type,
+            found.min_size,
+            found.max_elements,
+            checked,
+            found.fields,
+            found.element,
+            found.is_map,
+        )
+
+    def _declare(self, schema: Schema, name: str, root: bool) -> Declaration | None:
+        if schema.get("x-kubernetes-int-or-string") or schema.get("format") == "int-or-string":
+            length = schema.get("maxLength")
+            return Declaration(types.DYN, 1, _MAX_STRING if length is None else max(length, 0) * 4)
+        kind = schema.get("type")
+        if root:
+            schema = _with_metadata(schema)
+        if kind == "array":
+            return self._list(schema, name)
+        if kind == "object":
+            values = schema.get("additionalProperties")
+            if isinstance(values, Mapping):
+                return self._map(schema, values, name)
+            return self._object(schema, name)
+        if kind == "string":
+            return _string(schema)
+        if kind == "boolean":
+            return _BOOL
+        if kind == "number":
+            return _DOUBLE
+        return _INT if kind == "integer" else None
+
+    def _list(self, schema: Schema, name: str) -> Declaration | None:
+        items = schema.get("items")
+        if not isinstance(items, Mapping):
+            return None
+        element = self.declare(items, f"{name}.@idx", bool(items.get("x-kubernetes-embedded-resource")))
+        if element is None:
+            return None
+        most = schema.get("maxItems")
+        count = (MAX_REQUEST - 2) // (element.min_size + 1) if most is None else max(most, 0)
+        convert = _list_conversion(schema, element.convert)
+        return Declaration(types.list_of(element.type), 2, count, convert, element=element)
+
+    def _map(self, schema: Schema, values: Schema, name: str) -> Declaration | None:
+        element = self.declare(values, f"{name}.@elem", bool(values.get("x-kubernetes-embedded-resource")))
+        if element is None:
+            return None
+        most = schema.get("maxProperties")
+        count = (MAX_REQUEST - 2) // (element.min_size + 6) if most is None else max(most, 0)
+        type_ = types.map_of(types.STRING, element.type)
+        return Declaration(type_, 2, count, _map_conversion(element.convert), element=element, is_map=True)
+
+    def _object(self, schema: Schema, name: str) -> Declaration:
+        properties: Mapping[str, Schema] = schema.get("properties") or {}
+        required = set(schema.get("required") or ())
+        fields: dict[str, Declaration] = {}
+        convert: dict[str, Convert | None] = {}
+        names: dict[str, str] = {}
+        plain = True
+        size = 2
+        for key, value in properties.items():
+            identifier = escape(key)
+            field = self.declare(
+                value, f"{name}.{identifier or key}", bool(value.get("x-kubernetes-embedded-resource"))
+            )
+            convert[key] = None if field is None else field.convert
+            if field is None:
+                continue
+            if identifier is not None:
+                fields[identifier] = field
+                if identifier != key:
+                    names[identifier] = key
+            plain = plain and identifier == key and field.convert is None and not value.get("nullable")
+            if key in required and value.get("default") is None:
+                size += len(key.encode()) + field.min_size + 4
+        type_ = ObjectType(name, _field_types(fields))
+        return Declaration(type_, size, convert=None if plain else _object_conversion(names, convert), fields=fields)
+
+
+def _field_types(fields: Mapping[str, Declaration]) -> dict[str, Type]:
+    """The types of fields; a key word may be written plainly after a dot."""
+    found = {identifier: field.type for identifier, field in fields.items()}
+    for word in RESERVED:
+        escaped = f"__{word}__"
+        if escaped in found:
+            found.setdefault(word, found[escaped])
+    return found
+
+
+def _reference(schema: Schema) -> str | None:
+    found = schema.get("$ref")
+    if isinstance(found, str):
+        return found
+    for part in schema.get("allOf") or ():
+        found = _reference(part)
+        if found is not None:
+            return found
+    return None
+
+
+def _with_metadata(schema: Schema) -> Schema:
+    """The schema of a resource, with what every resource has."""
+    properties = dict(schema.get("properties") or {})
+    metadata = properties.get("metadata") or {}
+    known = metadata.get("properties") or {}
+    if all(properties.get(name, {}).get("type") == "string" for name in ("kind", "apiVersion")) and all(
+        known.get(name, {}).get("type") == "string" for name in ("name", "generateName")
+    ):
+        return schema
+    return {**schema, "properties": {**properties, "kind": _STRING, "apiVersion": _STRING, "metadata": _METADATA}}
+
+
+def _string(schema: Schema) -> Declaration:
+    length = schema.get("maxLength")
+    known = _FORMATS.get(schema.get("format", ""))
+    if known is not None:
+        type_, least, most, convert = known
+        if type_ is types.BYTES and length is not None:
+            most = max(length, 0)
+        return Declaration(type_, least, most, convert)
+    if length is not None:
+        # A character may take four bytes, and it is bytes that a request has so many of.
+        most = max(length, 0) * 4
+    elif schema.get("enum"):
+        most = max((len(value.encode()) for value in schema["enum"] if isinstance(value, str)), default=0)
+    else:
+        most = _MAX_STRING
+    return Declaration(types.STRING, 2, most)
+
+
+def _expected(what: str, kind: str) -> CelError:
+    return CelError(f"invalid data, expected {what} for the provided schema with type={kind}")
+
+
+def _list_conversion(schema: Schema, element: Convert | None) -> Convert | None:
+    kind = schema.get("x-kubernetes-list-type")
+    if kind == "set":
+        return lambda raw: SchemaSet(_is_list(raw), element)
+    if kind == "map":
+        keys = [escape(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ()]
+        return lambda raw: SchemaMapList(_is_list(raw), element, keys)
+    if element is None:
+        return None
+    return lambda raw: SchemaList(_is_list(raw), element)
+
+
+def _is_list(raw: Any) -> list[Any]:
+    if type(raw) is not list:
+        raise _expected("an array", "array")
+    return raw
+
+
+def _map_conversion(element: Convert | None) -> Convert | None:
+    if element is None:
+        return None
+    each = element
+
+    def convert(raw: Any) -> Value:
+        if type(raw) is not dict:
+            raise _expected("a map", "object")
+        return SchemaMap(raw, each)
+
+    return convert
+
+
+def _object_conversion(names: Mapping[str, str], fields: Mapping[str, Convert | None]) -> Convert:
+    # A key word stands for itself where it follows a dot.
+    def convert(raw: Any) -> Value:
+        if type(raw) is not dict:
+            raise _expected("a map", "object")
+        return SchemaObject(raw, names, fields)
+
+    return convert

@@ -1,0 +1,257 @@
+"""
+Values of JSON as their schema says they are to be seen.
+
+What the schema changes nothing about is passed on as it is; the rest is converted when it is taken out, and no earlier.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kubetwist.api.durations import parse_nanoseconds
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.standard.times import SECOND, read_timestamp
+from kubetwist.cel.values import LISTS, MISSING, Duration, ListValue, MapValue, Timestamp, Value, equal
+
+#: Makes a value of raw JSON; C{None} stands for the one that changes nothing.
+Convert = Callable[[Any], Value]
+
+_duration_part = re.compile(r"\s*([0-9]+)\s*([A-Za-zµ]+)").match
+_UNITS: Final = {
+    **dict.fromkeys(("ns", "nano", "nanosecond"), 1),
+    **dict.fromkeys(("us", "µs", "micro", "microsecond"), 1_000),
+    **dict.fromkeys(("ms", "milli", "millisecond"), 1_000_000),
+    **dict.fromkeys(("s", "sec", "second"), SECOND),
+    **dict.fromkeys(("m", "min", "minute"), 60 * SECOND),
+    **dict.fromkeys(("h", "hr", "hour"), 3600 * SECOND),
+    **dict.fromkeys(("d", "day"), 24 * 3600 * SECOND),
+    **dict.fromkeys(("w", "wk", "week"), 7 * 24 * 3600 * SECOND),
+}
+_zoned = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$").search
+
+
+def _expect_text(raw: Any) -> str:
+    if type(raw) is not str:
+        raise CelError(f"invalid data, expected string, got {_go_type(raw)}")
+    return raw
+
+
+def _go_type(raw: Any) -> str:
+    names = {bool: "bool", int: "int64", float: "float64", str: "string", type(None): "<nil>"}
+    names |= {dict: "map[string]interface {}", list: "[]interface {}"}
+    return names.get(type(raw), "interface {}")
+
+
+def read_duration(raw: Any) -> Duration:
+    """A string of format C{duration}: as Go writes it, or C{2 weeks}."""
+    text = _expect_text(raw)
+    try:
+        return Duration(parse_nanoseconds(text))
+    except ValueError:
+        pass
+    total, offset, found = 0, 0, False
+    while (match := _duration_part(text, offset)) is not None:
+        unit = match[2].lower()
+        length = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+        if length is None:
+            break
+        total, offset, found = total + int(match[1]) * length, match.end(), True
+    if not found:
+        raise CelError(f'Invalid duration {text}: unable to parse "{text}" as duration')
+    return Duration(total)
+
+
+def read_date(raw: Any) -> Timestamp:
+    """A string of format C{date}."""
+    text = _expect_text(raw)
+    try:
+        return read_timestamp(f"{text}T00:00:00Z")
+    except CelError:
+        raise CelError(f"Invalid date formatted string {text}: parsing time") from None
+
+
+def read_datetime(raw: Any) -> Timestamp:
+    """A string of format C{date-time}."""
+    text = _expect_text(raw)
+    moment = text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1)
+    zone = _zoned(moment)
+    if zone is None:
+        moment += "Z"
+    elif len(zone[0]) == 5:
+        moment = f"{moment[:-2]}:{moment[-2:]}"
+    try:
+        return read_timestamp(moment)
+    except CelError:
+        raise CelError(f"Invalid date-time formatted string {text}: parsing time") from None
+
+
+def read_bytes(raw: Any) -> bytes:
+    """A string of format C{byte}: base64."""
+    text = _expect_text(raw)
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise CelError(f"Invalid byte formatted string {text}: illegal base64 data") from None
+
+
+def read_number(raw: Any) -> float:
+    """A number, of which JSON does not tell whether it is whole by accident only."""
+    if type(raw) is float or type(raw) is int:
+        return float(raw)
+    raise CelError(f"invalid data, expected float, got {_go_type(raw)}")
+
+
+class SchemaObject(MapValue):
+    """An object with properties, whose names are identifiers here; a null is as good as nothing."""
+
+    __slots__ = ("_convert", "_names", "raw")
+
+    def __init__(self, raw: dict[str, Any], names: Mapping[str, str], convert: Mapping[str, Convert | None]) -> None:
+        """
+        See an object.
+
+        @param names: Identifiers of the properties of which they are not the names.
+        @param convert: How to see the properties that the schema has.
+        """
+        self.raw = raw
+        self._names = names
+        self._convert = convert
+
+    def __getitem__(self, key: str) -> Value:
+        name = self._names.get(key, key)
+        convert = self._convert[name]
+        value = self.raw[name]
+        if value is None:
+            raise KeyError(key)
+        return value if convert is None else convert(value)
+
+    def __iter__(self) -> Iterator[str]:
+        shown = {name: identifier for identifier, name in self._names.items()}
+        for name, value in self.raw.items():
+            if name in self._convert and value is not None:
+                yield shown.get(name, name)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+
+class SchemaMap(MapValue):
+    """A map from any names to values of one schema."""
+
+    __slots__ = ("_convert", "raw")
+
+    def __init__(self, raw: dict[str, Any], convert: Convert) -> None:
+        self.raw = raw
+        self._convert = convert
+
+    def __getitem__(self, key: str) -> Value:
+        return self._convert(self.raw[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+
+class SchemaList(ListValue):
+    """A list of values of one schema."""
+
+    __slots__ = ("_convert", "_made")
+
+    def __init__(self, raw: Sequence[Any], convert: Convert | None) -> None:
+        self._made: list[Value] | None = None if convert is not None else list(raw)
+        self._convert = (raw, convert)
+
+    def _all(self) -> list[Value]:
+        """Every element, converted once."""
+        if self._made is None:
+            raw, convert = self._convert
+            assert convert is not None
+            self._made = [convert(element) for element in raw]
+        return self._made
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._made is not None:
+            return self._made[index]
+        raw, convert = self._convert
+        if convert is None or isinstance(index, slice):
+            return self._all()[index]
+        return convert(raw[index])
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._convert[0])
+
+
+class SchemaSet(SchemaList):
+    """A list of type C{set}: its order does not count, and no element is added twice."""
+
+    __slots__ = ()
+
+    def equals(self, other: Sequence[Value]) -> bool:
+        """Whether another list has the same elements."""
+        if len(self) != len(other):
+            return False
+        known = {_key(element) for element in self}
+        return all(_key(element) in known for element in other)
+
+    def concat(self, other: Sequence[Value]) -> Sequence[Value]:
+        """The union; what is new comes last."""
+        elements = list(self)
+        known = {_key(element) for element in elements}
+        for element in other:
+            key = _key(element)
+            if key not in known:
+                known.add(key)
+                elements.append(element)
+        return SchemaSet(elements, None)
+
+
+class SchemaMapList(SchemaList):
+    """A list of type C{map}: elements are told apart by their keys, and their order does not count."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, raw: Sequence[Any], convert: Convert | None, keys: Sequence[str]) -> None:
+        super().__init__(raw, convert)
+        self._keys = keys
+
+    def _key_of(self, element: Value) -> tuple[Any, ...]:
+        raw = element.raw if isinstance(element, (SchemaObject, SchemaMap)) else element
+        if type(raw) is not dict:
+            raise CelError("unexpected data format for element of array with x-kubernetes-list-type=map")
+        return tuple(_key(raw.get(key)) for key in self._keys)
+
+    def equals(self, other: Sequence[Value]) -> bool:
+        """Whether another list has equal elements with the same keys."""
+        if len(self) != len(other):
+            return False
+        known = {self._key_of(element): element for element in self}
+        for element in other:
+            mine = known.get(self._key_of(element), MISSING)
+            if mine is MISSING or not equal(mine, element):
+                return False
+        return True
+
+    def concat(self, other: Sequence[Value]) -> Sequence[Value]:
+        """The other's elements in place of those with the same keys; what is new comes last."""
+        merged = {self._key_of(element): element for element in self}
+        for element in other:
+            merged[self._key_of(element)] = element
+        return SchemaMapList(list(merged.values()), None, self._keys)
+
+
+def _key(value: Value) -> Any:
+    """A scalar as a key of Python, which would take C{True} for 1."""
+    if type(value) is bool:
+        return (value,)
+    if isinstance(value, (dict, *LISTS)):
+        return repr(value)
+    return value
