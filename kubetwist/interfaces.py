@@ -7,7 +7,7 @@ route per capability; discovery's verbs, OpenAPI and authorization follow from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zope.interface import Attribute, Interface
@@ -404,6 +404,14 @@ class IRuleExplainer(Interface):
 
         @return: For people and programs to read: where the rule is written, what it says, about whom. L{None} when
             it does not allow it.
+        """
+
+    def near_misses(attributes: Any) -> Iterator[tuple[int, JSONObject] | None]:
+        """
+        What comes near to allowing it.
+
+        @return: Each with how far it is from it, in no order; its C{why} says what is missing. L{None}
+            where there was nothing to be found, but time has passed: whoever asks may have something else to do.
         """
 
 

@@ -50,6 +50,34 @@ def allows(rule: Rule, question: AuthorizerAttributes) -> bool:
     return not names or question.name in names
 
 
+def lacking(rule: Rule, question: AuthorizerAttributes) -> list[str]:
+    """
+    What keeps a rule from granting what is asked for: nothing, or some of C{verb}, C{apiGroup}, C{resource},
+    C{subresource}, C{resourceName} and C{path}.
+    """
+    lacks = []
+    verbs = rule.get("verbs") or ()
+    if question.verb not in verbs and "*" not in verbs:
+        lacks.append("verb")
+    if not question.is_resource_request:
+        if not any(path_matches(pattern, question.path) for pattern in rule.get("nonResourceURLs") or ()):
+            lacks.append("path")
+        return lacks
+    groups = rule.get("apiGroups") or ()
+    if question.group not in groups and "*" not in groups:
+        lacks.append("apiGroup")
+    resources = rule.get("resources") or ()
+    subresource = question.subresource
+    asked = f"{question.resource}/{subresource}" if subresource else question.resource
+    if asked not in resources and "*" not in resources and (not subresource or f"*/{subresource}" not in resources):
+        related = any(resource.partition("/")[0] == question.resource for resource in resources)
+        lacks.append("subresource" if related else "resource")
+    names = rule.get("resourceNames") or ()
+    if names and question.name not in names:
+        lacks.append("resourceName")
+    return lacks
+
+
 def path_matches(pattern: str, path: str) -> bool:
     """Whether a path is meant by C{nonResourceURLs}: the same, or below one that ends in a star."""
     if pattern in ("*", path):

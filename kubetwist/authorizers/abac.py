@@ -6,11 +6,11 @@ Attribute-based access control: each line of a file lets somebody do something.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import orjson
-from attrs import frozen
+from attrs import evolve, frozen
 
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -78,6 +78,10 @@ class Policy:
             )
         path = self.path
         return path in ("*", question.path) or (path.endswith("*") and question.path.startswith(path.rstrip("*")))
+
+    def shown(self) -> JSONObject:
+        """Where it stands, and whom it is about."""
+        return {"line": self.line, "user": self.user, "group": self.group}
 
     @property
     def verbs(self) -> list[str]:
@@ -246,8 +250,30 @@ class ABAC:
         """See L{IRuleExplainer.explain}: the line that allows."""
         for policy in self.policies.of(attributes.user):
             if policy.matches(attributes):
-                return {"policy": {"line": policy.line, "user": policy.user, "group": policy.group}}
+                return {"policy": policy.shown()}
         return None
+
+    def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
+        """See L{IRuleExplainer.near_misses}: lines about others, and those that allow reading alone."""
+        reading = evolve(attributes, verb="get")
+        for policy in self.policies.all:
+            mine = policy.is_about(attributes.user)
+            if mine and policy.readonly and policy.matches(reading):
+                yield (
+                    1,
+                    {"why": f"line {policy.line} allows reading alone", "missing": "verb", "policy": policy.shown()},
+                )
+            elif not mine and policy.matches(attributes):
+                yield (
+                    3,
+                    {
+                        "why": f"line {policy.line} allows it, but to others",
+                        "missing": "subject",
+                        "policy": policy.shown(),
+                    },
+                )
+            else:
+                yield None
 
 
 def make(options: Any, server: Any) -> ABAC:

@@ -7,7 +7,7 @@ changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from attrs import define, field
@@ -17,7 +17,7 @@ from zope.interface import implementer
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.rbacrules import Rule
 from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer, IRuleResolver
+from ..interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
 from ..registry.grants import Grants, UnknownRole
 
 #: Decisions that are remembered; all are forgotten when there are more.
@@ -27,7 +27,7 @@ _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_RULE = ("verbs", "nonResourceURLs")
 
 
-@implementer(IAuthorizer, IRuleResolver)
+@implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
 @define(eq=False)
 class RBAC:
     """Allows what a role of the user allows; holds no opinion about the rest."""
@@ -82,6 +82,18 @@ class RBAC:
         if errors:
             status["evaluationError"] = aggregated(errors)
         return status
+
+    def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
+        """See L{IRuleExplainer.explain}."""
+        from .rbacwhy import explain
+
+        return explain(self.grants, attributes)
+
+    def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
+        """See L{IRuleExplainer.near_misses}."""
+        from .rbacwhy import near_misses
+
+        return near_misses(self.grants, attributes)
 
     def _decide(self, question: AuthorizerAttributes) -> Verdict:
         grants = self.grants

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _log = Logger()
 _ALLOW = Decision.ALLOW
 
+#: Where the server tells why somebody may do something, to those who may have the access of others reviewed.
+WHY: Final = "/kubetwist/v1/why"
 #: Runs what the client wants in a pod, whatever the HTTP method: a WebSocket begins with GET.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 #: Longer selectors are parsed each time; remembered, they would let a client fill the memory.
@@ -73,6 +75,8 @@ def attributes_of(request: KubeRequest) -> AuthorizerAttributes:
     info = request.info
     user = request.user
     assert user is not None, "authentication comes before authorization"
+    if info.path == WHY:
+        return AuthorizerAttributes(user, "create", "authorization.k8s.io", "v1", "subjectaccessreviews")
     return AuthorizerAttributes(
         user,
         info.verb,

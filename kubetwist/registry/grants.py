@@ -63,14 +63,19 @@ class Binding:
         """Where those find it whom it concerns."""
         return {place for subject in self.subjects if (place := _place(subject, self.namespace))}
 
+    def subject_of(self, user: UserInfo) -> JSONObject | None:
+        """The first of its subjects that a user is; L{None} when it is about others."""
+        for subject in self.subjects:
+            if _is_user(subject, self.namespace, user):
+                return subject
+        return None
+
     def described_for(self, user: UserInfo) -> str:
         """The binding, and the first of its subjects that is C{user}, as the reference tells it."""
         kind, name = ("RoleBinding", f"{self.name}/{self.namespace}") if self.namespace else (CLUSTER, self.name)
         text = f"{kind} {quoted(name)} of {self.role[0]} {quoted(self.role[1])}"
-        for subject in self.subjects:
-            if _is_user(subject, self.namespace, user):
-                return f"{text} to {_described_subject(subject, self.namespace)}"
-        return text
+        subject = self.subject_of(user)
+        return text if subject is None else f"{text} to {_described_subject(subject, self.namespace)}"
 
 
 class UnknownRole(Exception):
@@ -183,6 +188,20 @@ class Grants:
             for bindings in bound.values():
                 found.update(dict.fromkeys(bindings.values()))
         return list(found)
+
+    def bindings(self) -> list[Binding]:
+        """All of them, whomever they concern."""
+        self.current()
+        return list(self._bindings.values())
+
+    def role_names(self, namespace: str) -> Iterator[tuple[tuple[str, str], str]]:
+        """All cluster roles, and the roles of a namespace, as L{role} takes them."""
+        self.current()
+        for record in self._stores.get(GROUP, "clusterroles").cache.list().records:
+            yield ("ClusterRole", record.name), ""
+        if namespace:
+            for record in self._stores.get(GROUP, "roles").cache.list(f"{namespace}/").records:
+                yield ("Role", record.name), namespace
 
     def role(self, role: tuple[str, str], namespace: str) -> RoleRules:
         """

@@ -17,6 +17,7 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import Logger
 
 from ..admission.configuration import BadAdmission
+from ..filters.authorization import WHY
 from ..filters.stack import with_filters
 from ..storage.errors import KeyNotFound, StorageError
 from .auditedrequest import audited_request
@@ -130,6 +131,7 @@ class APIServer:
     def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
         """What every chain has, whatever APIs are on it."""
         server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
+        server.layer.claim_below(WHY, lambda: _why(config))
         serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)
@@ -272,3 +274,10 @@ class APIServer:
         else:
             done.callback(None)
         return done
+
+
+def _why(config: ServerConfig) -> Any:
+    # Most servers are never asked.
+    from .why import Why
+
+    return Why(config)

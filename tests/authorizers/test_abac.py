@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +193,7 @@ class FileTests(SynchronousTestCase):
     @given(st.binary(max_size=200))
     def test_anything(self, content: bytes) -> None:
         """Whatever a file says, it is read or refused."""
-        with suppress(BadPolicy):
+        with contextlib.suppress(BadPolicy):
             read_policies("/p", content)
 
     def test_made(self) -> None:

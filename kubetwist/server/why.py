@@ -1,0 +1,292 @@
+"""
+C{/kubetwist/v1/why}: which authorizer, rule and binding allow somebody something; or what comes near to it.
+
+Whoever may create a SubjectAccessReview may ask. See C{docs/why.md}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import nsmallest
+from itertools import count
+from typing import Any, Final
+
+import orjson
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.task import deferLater
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.errors import APIStatusError
+from ..api.goquote import quoted
+from ..api.rbacrules import quoted_list
+from ..api.resource import JSONObject, UserInfo
+from ..api.selectors import SelectorError, parse_field_selector, parse_label_selector
+from ..filters.authorization import WHY, sought
+from ..filters.impersonationmodes import completed
+from ..interfaces import IRuleExplainer
+from ..registry.kinds import groups_in_order
+from ..registry.kindtable import KINDS
+from ..resources.negotiation import check_router
+from .site import TEXT, KubeRequest
+
+JSON: Final = "application/json"
+PLAIN: Final = "text/plain"
+
+#: Parameters that may be given once; C{group} may be given several times.
+_SINGLE: Final = (
+    "user",
+    "uid",
+    "verb",
+    "resource",
+    "subresource",
+    "apiGroup",
+    "namespace",
+    "name",
+    "path",
+    "fieldSelector",
+    "labelSelector",
+    "output",
+)
+#: Bytes of the whole query.
+_LONGEST_QUERY: Final = 8192
+
+#: Near misses that are told.
+MOST_MISSES: Final = 10
+#: Rules that are looked at before something else gets its turn, and in all.
+SLICE: Final = 500
+MOST_RULES: Final = 200_000
+
+
+class Why(Resource):
+    """Answers GET on the path."""
+
+    isLeaf = True
+
+    def __init__(self, config: Any) -> None:
+        """
+        @param config: A L{kubetwist.server.config.ServerConfig}.
+        """
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._config = config
+
+    def render(self, request: KubeRequest) -> Any:
+        """Answer as JSON, or in plain text to those who prefer it."""
+        try:
+            if request.info.path != WHY:
+                raise APIStatusError.path_not_found()
+            if request.method != b"GET":
+                raise APIStatusError.method_not_allowed()
+            accept = request.header(b"accept")
+            check_router(accept, (JSON, PLAIN))
+            question, text = self._question(request, _prefers_text(accept))
+        except APIStatusError as error:
+            request.fail(error)
+            return NOT_DONE_YET
+        answer = Deferred.fromCoroutine(explain(self._config, question))
+        answer.addCallback(_respond, request, text).addErrback(request.crashed)
+        return NOT_DONE_YET
+
+    def _question(self, request: KubeRequest, text: bool) -> tuple[AuthorizerAttributes, bool]:
+        if len(request.uri) > _LONGEST_QUERY:
+            raise APIStatusError.bad_request(f"the query is longer than {_LONGEST_QUERY} bytes")
+        query = request.query
+        output = query.get("output", [""])[0]
+        if output not in ("", "json", "text"):
+            raise APIStatusError.bad_request(f"output must be json or text, not {quoted(output)}")
+        assert request.user is not None, "authentication comes before this"
+        question = question_of(query, request.user)
+        return question, output == "text" if output else text
+
+
+def group_of(resource: str) -> str:
+    """The API group of a built-in resource that is named without one; of several, the one that discovery prefers."""
+    groups = groups_in_order({kind.group for kind in KINDS if kind.resource == resource})
+    return groups[0] if groups else ""
+
+
+def _prefers_text(accept: bytes | None) -> bool:
+    """Whether plain text is named before anything else that can be had."""
+    for part in (accept or b"").split(b","):
+        media_type = part.partition(b";")[0].strip()
+        if media_type in (b"application/json", b"application/*", b"*/*"):
+            return False
+        if media_type in (b"text/plain", b"text/*"):
+            return True
+    return False
+
+
+def question_of(query: Mapping[str, Sequence[str]], asking: UserInfo) -> AuthorizerAttributes:
+    """
+    What a query asks.
+
+    @param asking: Whom it is about when it names nobody.
+    @raise APIStatusError: It asks nothing, or something else (400).
+    """
+    unknown = sorted(set(query) - {*_SINGLE, "group"})
+    if unknown:
+        known = ", ".join(sorted((*_SINGLE, "group")))
+        raise APIStatusError.bad_request(f"unknown parameter {quoted(unknown[0])}; there are {known}")
+    for name in _SINGLE:
+        if len(query.get(name, ())) > 1:
+            raise APIStatusError.bad_request(f"the parameter {quoted(name)} is repeated")
+    given = {name: query[name][0] for name in _SINGLE if name in query}
+    verb, resource, path = given.get("verb", ""), given.get("resource", ""), given.get("path", "")
+    if not verb:
+        raise APIStatusError.bad_request("verb is required, and resource or path")
+    if bool(resource) == bool(path):
+        raise APIStatusError.bad_request("exactly one of resource and path is required")
+    user = asking
+    if given.get("user"):
+        user = completed(UserInfo(given["user"], given.get("uid", ""), tuple(query.get("group", ()))))
+    elif "uid" in given or "group" in query:
+        raise APIStatusError.bad_request("uid and group are those of a user, who is not named")
+    if path:
+        return AuthorizerAttributes(user, verb, path=path, is_resource_request=False)
+    resource, slash, subresource = resource.partition("/")
+    if slash and given.get("subresource"):
+        raise APIStatusError.bad_request("the subresource is named twice")
+    resource, dot, group = resource.partition(".")
+    if dot and given.get("apiGroup"):
+        raise APIStatusError.bad_request("the API group is named twice")
+    try:
+        fields = parse_field_selector(given.get("fieldSelector", ""))
+        labels = parse_label_selector(given.get("labelSelector", "")).requirements
+    except SelectorError as error:
+        raise APIStatusError.bad_request(str(error)) from None
+    return AuthorizerAttributes(
+        user,
+        verb,
+        group=group if dot else given["apiGroup"] if "apiGroup" in given else group_of(resource),
+        version="*",
+        resource=resource,
+        subresource=subresource or given.get("subresource", ""),
+        namespace=given.get("namespace", ""),
+        name=given.get("name", ""),
+        field_terms=fields,
+        label_terms=tuple(labels),
+    )
+
+
+async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
+    """Ask the authorizers in their order, until one decides; and then for what it went by."""
+    answer: JSONObject = {"kind": "Why", "apiVersion": "kubetwist/v1", "asked": _shown(question)}
+    decided = None
+    asked = answer["authorizers"] = []
+    authorizers = getattr(config.authorizer, "authorizers", [config.authorizer])
+    for authorizer in authorizers:
+        verdict: Verdict = await maybeDeferred(authorizer.authorize, question)
+        line = {"name": authorizer.name, "decision": verdict.decision.value}
+        if verdict.reason:
+            line["reason"] = verdict.reason
+        if verdict.error:
+            line["error"] = verdict.error
+        asked.append(line)
+        if verdict.decision is not Decision.NO_OPINION:
+            decided = authorizer, verdict
+            break
+    answer["allowed"] = decided is not None and decided[1].decision is Decision.ALLOW
+    if decided is not None:
+        answer["decidedBy"] = decided[0].name
+    if not answer["allowed"]:
+        await _tell_misses(config.reactor, authorizers, question, answer)
+    elif decided is not None and IRuleExplainer.providedBy(decided[0]):
+        found = decided[0].explain(question)
+        if found is not None:
+            answer["allowedBy"] = found
+    return answer
+
+
+async def _tell_misses(
+    reactor: Any, authorizers: Sequence[Any], question: AuthorizerAttributes, answer: JSONObject
+) -> None:
+    """Gather what comes near, a little at a time."""
+    kept: list[tuple[int, int, JSONObject]] = []
+    number = count()
+    left = MOST_RULES
+    for authorizer in filter(IRuleExplainer.providedBy, authorizers):
+        misses: Iterator[tuple[int, JSONObject] | None] = authorizer.near_misses(question)
+        while left > 0:
+            done = True
+            for _ in range(SLICE):
+                found = next(misses, _END)
+                if found is _END:
+                    break
+                if found is not None:
+                    far, miss = found
+                    kept.append((far, next(number), {"authorizer": authorizer.name, **miss}))
+            else:
+                done = False
+            kept = nsmallest(MOST_MISSES, kept)
+            left -= SLICE
+            if done:
+                break
+            await deferLater(reactor, 0, lambda: None)
+    answer["nearMisses"] = [miss for _, _, miss in kept]
+    if left <= 0:
+        answer["incomplete"] = f"only {MOST_RULES} rules were looked at"
+
+
+_END: Final[Any] = object()
+
+
+def _shown(question: AuthorizerAttributes) -> JSONObject:
+    user = question.user
+    shown: JSONObject = {"user": user.name, "groups": list(user.groups), "verb": question.verb}
+    if not question.is_resource_request:
+        return {**shown, "path": question.path}
+    shown |= {"apiGroup": question.group, "resource": question.resource}
+    for name in ("subresource", "namespace", "name"):
+        if getattr(question, name):
+            shown[name] = getattr(question, name)
+    if question.field_terms:
+        shown["fieldSelector"] = [
+            f"{field}{'=' if equal else '!='}{value}" for field, value, equal in question.field_terms
+        ]
+    if question.label_terms:
+        shown["labelSelector"] = list(map(str, question.label_terms))
+    shown["text"] = sought(question)
+    return shown
+
+
+def _respond(answer: JSONObject, request: KubeRequest, text: bool) -> None:
+    if text:
+        request.respond(200, as_text(answer).encode(), TEXT)
+    else:
+        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        request.respond(200, orjson.dumps(answer, option=options), JSON.encode())
+
+
+def as_text(answer: JSONObject) -> str:
+    """An answer for people."""
+    asked = answer["asked"]
+    what = asked.get("text") or f"{quoted(asked['verb'])} the path {quoted(asked['path'])}"
+    may = "may" if answer["allowed"] else "may not"
+    lines = [f"User {quoted(asked['user'])} with groups {quoted_list(asked['groups'])} {may} {what}.", "", "Asked:"]
+    width = max(len(one["name"]) for one in answer["authorizers"])
+    for one in answer["authorizers"]:
+        reason = one.get("reason") or one.get("error")
+        lines.append(f"  {one['name']:{width}}  {one['decision']}{f': {reason}' if reason else ''}")
+    allowed_by = answer.get("allowedBy")
+    if allowed_by is not None:
+        lines += ["", "Allowed by:"]
+        lines += [f"  {name}: {_value(value)}" for name, value in allowed_by.items()]
+    misses = answer.get("nearMisses")
+    if misses:
+        lines += ["", "Nearest misses:"]
+        lines += [f"  {number}. {miss['why']}" for number, miss in enumerate(misses, 1)]
+    elif misses is not None:
+        lines += ["", "No rule comes near."]
+    if "incomplete" in answer:
+        lines += ["", f"There may be others: {answer['incomplete']}."]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return quoted_list(map(str, value))
+    return quoted(value) if isinstance(value, str) else str(value)
