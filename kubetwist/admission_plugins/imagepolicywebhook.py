@@ -216,7 +216,7 @@ def read_status(body: bytes) -> JSONObject:
     if not isinstance(review, dict) or review.get("kind") != "ImageReview":
         kind = review.get("kind") if isinstance(review, dict) else None
         raise ValueError(f"expected an ImageReview, got {kind}")
-    status = review.get("status") or {}
+    status = {} if review.get("status") is None else review["status"]
     annotations = status.get("auditAnnotations") if isinstance(status, dict) else None
     if not isinstance(status, dict) or not isinstance(status.get("allowed", False), bool):
         raise ValueError("the status of the ImageReview makes no sense")

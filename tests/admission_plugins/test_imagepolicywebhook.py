@@ -1,0 +1,183 @@
+"""Tests for L{ImagePolicyWebhook}, with a webhook at the other end of a real connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.imagepolicywebhook import Durations, ImagePolicyWebhook, Reviews, read_status
+from kubetwist.api.errors import APIStatusError
+from kubetwist.interfaces import IValidatingAdmission
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
+from tests.admission_plugins.fakes import Context, Write, every_container, pod, write
+from tests.outgoing.test_client import turns
+
+PREFIX = "imagepolicywebhook.image-policy.k8s.io/"
+
+
+class WebhookTests(TestCase):
+    """What is asked, and what comes of the answer."""
+
+    async def plugin(self, answer: Any, **policy: Any) -> tuple[ImagePolicyWebhook, WebhookServer]:
+        """The plugin, and the webhook that it asks."""
+        server = WebhookServer(reactor, answer)
+        await server.start()
+        outgoing = Outgoing(reactor, lambda *arguments: None)
+
+        async def cleanup() -> None:
+            await outgoing.close()
+            await server.stop()
+            await turns()
+
+        self.addCleanup(lambda: Deferred.fromCoroutine(cleanup()))
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        path = str(server.kubeconfig(folder, "/images"))
+        context = Context(outgoing=outgoing, reactor=reactor)
+        policy = {"kubeConfigFile": path, "retryBackoff": 1, **policy}
+        plugin = ImagePolicyWebhook.configured(context, {"imagePolicy": policy})
+        verifyObject(IValidatingAdmission, plugin)
+        return plugin, server
+
+    async def why(self, plugin: ImagePolicyWebhook, made: Write) -> str:
+        """Why a pod is refused; C{""} if it is not."""
+        try:
+            await AdmissionChain([plugin], reactor).validate(made.attributes)
+        except APIStatusError as error:
+            self.assertEqual(error.code, 403)
+            return error.message.partition("is forbidden: ")[2]
+        return ""
+
+    async def test_asked(self) -> None:
+        """The webhook is told the images, the namespace and the annotations that are meant for it."""
+        plugin, server = await self.plugin(lambda call: {**call.json(), "status": {"allowed": True}})
+        obj = every_container()
+        obj["metadata"]["annotations"] = {"x.image-policy.k8s.io/why": "because", "other": "x"}
+        self.assertEqual(await self.why(plugin, write(obj)), "")
+        (call,) = server.calls
+        self.assertEqual((call.method, call.path), ("POST", "/images"))
+        self.assertEqual(
+            call.json(),
+            {
+                "kind": "ImageReview",
+                "apiVersion": "imagepolicy.k8s.io/v1alpha1",
+                "metadata": {},
+                "spec": {
+                    "containers": [{"image": "i"}, {"image": "i"}],
+                    "annotations": {"x.image-policy.k8s.io/why": "because"},
+                    "namespace": "ns",
+                },
+                "status": {"allowed": False},
+            },
+        )
+
+    async def test_cve_2023_2727(self) -> None:
+        """Images of ephemeral containers are asked about when these are added."""
+        plugin, server = await self.plugin(lambda call: {**call.json(), "status": {"allowed": False}})
+        obj = pod(ephemeralContainers=[{"name": "e", "image": "evil"}])
+        why = await self.why(plugin, write(obj, "pods/ephemeralcontainers", "UPDATE", old=pod()))
+        self.assertEqual(why, "one or more images rejected by webhook backend")
+        self.assertEqual(server.calls[0].json()["spec"]["containers"], [{"image": "evil"}])
+
+    async def test_denied(self) -> None:
+        """A reason is told to the client, audit annotations to the audit log; the same pod is not asked about twice."""
+        status = {"allowed": False, "reason": "old", "auditAnnotations": {"cve": "1"}}
+        plugin, server = await self.plugin(lambda call: {**call.json(), "status": status})
+        for _ in range(2):
+            made = write(pod())
+            why = await self.why(plugin, made)
+            self.assertEqual(why, "image policy webhook backend denied one or more images: old")
+            self.assertEqual(made.notes, {f"{PREFIX}cve": "1"})
+        self.assertEqual(len(server.calls), 1)
+        self.assertEqual(await self.why(plugin, write(pod(), namespace="other")), why)
+        self.assertEqual(len(server.calls), 2)
+
+    async def test_unanswered(self) -> None:
+        """Without an answer a pod is refused with what went wrong, unless failing is to let pass; then it is noted."""
+        answers = (
+            Reply(400, b"so not"),
+            Reply(200, b"nonsense"),
+            {"kind": "Pod"},
+            {"kind": "ImageReview", "status": {"allowed": "yes"}},
+            {"kind": "ImageReview", "status": {"allowed": True, "auditAnnotations": {"a": 1}}},
+        )
+        for answer in answers:
+            plugin, _ = await self.plugin(lambda call, answer=answer: answer)
+            self.assertNotEqual(await self.why(plugin, write(pod())), "", answer)
+        plugin, server = await self.plugin(lambda call: HANG_UP)
+        self.assertIn("Post ", await self.why(plugin, write(pod())))
+        plugin, server = await self.plugin(lambda call: Reply(500, b""), defaultAllow=True)
+        made = write(pod())
+        self.assertEqual(await self.why(plugin, made), "")
+        self.assertEqual(made.notes, {f"{PREFIX}failed-open": "true"})
+        assert made.attributes.object is not None
+        self.assertEqual(
+            made.attributes.object["metadata"]["annotations"], {"alpha.image-policy.k8s.io/failed-open": "true"}
+        )
+        self.assertEqual(len(server.calls), 5)
+
+    async def test_others(self) -> None:
+        """Other subresources are not asked about."""
+
+        def answer(call: Call) -> Any:
+            raise AssertionError("not asked for")
+
+        plugin, server = await self.plugin(answer)
+        self.assertEqual(await self.why(plugin, write(pod(), "pods/status", "UPDATE", old=pod())), "")
+        self.assertEqual(server.calls, [])
+
+
+class PureTests(SynchronousTestCase):
+    """What is remembered and how the configuration and answers are read."""
+
+    def test_remembered(self) -> None:
+        """A yes holds longer than a no, and both not for ever; only so many are kept."""
+        clock = Clock()
+        reviews = Reviews(clock.seconds, Durations(allow=10, deny=5))
+        reviews.add(b"yes", {"allowed": True})
+        reviews.add(b"no", {"allowed": False})
+        clock.advance(6)
+        self.assertEqual(reviews.get(b"yes"), {"allowed": True})
+        self.assertIsNone(reviews.get(b"no"))
+        clock.advance(5)
+        self.assertIsNone(reviews.get(b"yes"))
+        for number in range(1025):
+            reviews.add(b"%d" % number, {"allowed": True})
+        self.assertIsNone(reviews.get(b"0"))
+        self.assertIsNotNone(reviews.get(b"1"))
+
+    def test_not_remembered(self) -> None:
+        """Nothing is remembered where that is switched off."""
+        reviews = Reviews(Clock().seconds, Durations(allow=0, deny=0))
+        reviews.add(b"x", {"allowed": True})
+        self.assertIsNone(reviews.get(b"x"))
+
+    def test_configuration(self) -> None:
+        """A configuration that makes no sense stops the server."""
+        for policy in (
+            None,
+            {},
+            {"kubeConfigFile": "x", "allowTTL": 3600},
+            {"kubeConfigFile": "x", "allowTTL": 1},
+            {"kubeConfigFile": "x", "denyTTL": "1"},
+            {"kubeConfigFile": "x", "defaultAllow": "yes"},
+            {"kubeConfigFile": "x", "other": 1},
+        ):
+            with self.assertRaises(InvalidConfiguration):
+                ImagePolicyWebhook.configured(Context(), {"imagePolicy": policy})
+
+    def test_status(self) -> None:
+        """A review without a status allows nothing."""
+        self.assertEqual(read_status(b'{"kind": "ImageReview"}'), {})
+        for body in (b"[]", b'{"kind": "ImageReview", "status": []}', b"", b'{"kind": "ImageReview", "status": 1}'):
+            with self.assertRaises(ValueError):
+                read_status(body)
