@@ -106,6 +106,7 @@ class WebhookTestCase(SynchronousTestCase):
         self.outgoing = Outgoing()
         stores = self.server.stores
         stores.definitions = definitions()
+        stores.authorizer = self.server.authorizer
         stores.outgoing = self.outgoing  # type: ignore[assignment]
         plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)]
         stores.use(AdmissionChain(plugins, self.server.clock))

@@ -90,7 +90,10 @@ class MutatingAdmissionWebhook:
         for webhook, form in meant:
             if not webhook.selection.selects(attributes):
                 continue
-            if webhook.conditions is not None and not await webhook.conditions.hold(webhook, attributes, form):
+            conditions = webhook.conditions
+            if conditions is not None and not await conditions.hold(
+                attributes, form, self._stores.versions, webhook.ignores
+            ):
                 continue
             if reinvocation.second and webhook.uid not in rounds.due:
                 continue

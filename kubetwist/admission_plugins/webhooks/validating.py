@@ -64,7 +64,10 @@ class ValidatingAdmissionWebhook:
         for webhook, form in meant:
             if not webhook.selection.selects(attributes):
                 continue
-            if webhook.conditions is not None and not await webhook.conditions.hold(webhook, attributes, form):
+            conditions = webhook.conditions
+            if conditions is not None and not await conditions.hold(
+                attributes, form, self._stores.versions, webhook.ignores
+            ):
                 continue
             called.append((webhook, form))
         shown: dict[GroupVersionKind, _Shown] = {}

@@ -13,6 +13,7 @@ from ...api.names import (
     qualified_name_problems,
 )
 from ...api.resource import JSONObject
+from ...cel.admission import compile_condition
 from .fields import PORT_RANGE, Causes, check, dns_subdomain, label_selector, unsupported
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
@@ -78,18 +79,23 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, causes: Causes) -> 
         again = webhook.get("reinvocationPolicy")
         if again is not None and again not in ("IfNeeded", "Never"):
             causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
-    _conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes)
+    _conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, compiled=True)
 
 
-def _conditions(conditions: list[JSONObject], path: str, causes: Causes) -> None:
+def _conditions(conditions: list[JSONObject], path: str, causes: Causes, *, compiled: bool = False) -> None:
     if len(conditions) > 64:
         text = f"Too many: {len(conditions)}: must have at most 64 items"
         causes.append(Cause("FieldValueTooMany", text, path))
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         here, name = f"{path}[{index}]", condition.get("name") or ""
-        if not (condition.get("expression") or "").strip():
+        expression = condition.get("expression") or ""
+        if not expression.strip():
             causes.append(required(f"{here}.expression"))
+        elif compiled:
+            _, problem = compile_condition(expression)
+            if problem:
+                causes.append(invalid(f"{here}.expression", expression, problem))
         if not name:
             causes.append(required(f"{here}.name"))
         else:
