@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
 
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
 from ..api.users import ANONYMOUS, UNAUTHENTICATED
 from ..interfaces import IAuthenticator
 
-_USER = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
+_log = Logger()
+_USER: Final = UserInfo(ANONYMOUS, groups=(UNAUTHENTICATED,))
 
 
 @implementer(IAuthenticator)
 class Anonymous:
-    """Takes every request for that of C{system:anonymous}."""
+    """Takes every request for that of C{system:anonymous}, or those for some paths."""
 
-    def authenticate(self, request: Any) -> UserInfo:
+    def __init__(self, paths: Sequence[str] = ()) -> None:
+        """
+        @param paths: Whole ones; all, when there are none.
+        """
+        self._paths = frozenset(path.encode() for path in paths)
+
+    def authenticate(self, request: Any) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
+        if self._paths and unquote_to_bytes(request.path) not in self._paths:
+            return None
         return _USER
 
 
 def make(options: Any, server: Any) -> Anonymous | None:
-    """As C{--anonymous-auth} has it."""
+    """As C{--authentication-config} has it, or else C{--anonymous-auth}."""
+    if options["authentication-config"]:
+        from .oidc import configured
+
+        anonymous = configured(options, server).anonymous
+        if anonymous is not None:
+            return Anonymous(anonymous.paths) if anonymous.enabled else None
+    if options["anonymous-auth"] and "AlwaysAllow" in options["authorization-mode"]:
+        _log.warn("--anonymous-auth is not allowed with --authorization-mode=AlwaysAllow: it is off")
+        return None
     return Anonymous() if options["anonymous-auth"] else None

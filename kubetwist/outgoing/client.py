@@ -138,9 +138,10 @@ class WebhookClient:
             url += "?" + urlencode(sorted(arguments.items()))
         return await self._call("POST", url, fields, body, timeout)
 
-    async def get(self, *, timeout: float, accept: str = "application/json") -> Answer:
-        """As L{post}, with a GET, and nothing put in the query."""
-        return await self._call("GET", self._url, {**self._fields, b"Accept": [_field(accept)]}, b"", timeout)
+    async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Answer:
+        """As L{post}, with a GET; nothing stands in the query but C{query}, which is escaped already."""
+        url = f"{self._url}?{query}" if query else self._url
+        return await self._call("GET", url, {**self._fields, b"Accept": [_field(accept)]}, b"", timeout)
 
     async def _call(
         self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float

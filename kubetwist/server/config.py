@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -29,6 +29,10 @@ class ServerConfig:
     @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
     @ivar client_authorities: Whose certificates authenticators look for, as they are made:
         L{kubetwist.authentication.certificates.Authorities}.
+    @ivar authentication_configuration: What C{--authentication-config} says, once an authenticator has asked for it:
+        L{kubetwist.authentication.configuration.AuthenticationConfiguration}.
+    @ivar authentication_followers: Called with another one when the file has changed.
+    @ivar closers: Called when the last request is answered.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
@@ -48,6 +52,9 @@ class ServerConfig:
     token_issuer: Any = None
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
+    authentication_configuration: Any = None
+    authentication_followers: list[Callable[[Any], object]] = field(factory=list)
+    closers: list[Callable[[], object]] = field(factory=list)
     outgoing: Outgoing = field(init=False)
     files: WatchedFiles = field(init=False)
 

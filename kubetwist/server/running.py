@@ -239,6 +239,8 @@ class APIServer:
             await auditor.stop()
         config, self._config = self._config, None
         if config is not None:
+            for close in config.closers:
+                close()
             await config.outgoing.close()
         if config is not None and self._opened:
             try:

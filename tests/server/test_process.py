@@ -129,6 +129,8 @@ class ProcessTests(SynchronousTestCase):
         kubeconfig = (self.folder / "kubetwist-data" / "admin.kubeconfig").read_text()
         port = int(kubeconfig.partition("https://127.0.0.1:")[2].split()[0])
         context = ssl.create_default_context(cafile=self.folder / "kubetwist-data" / "pki" / "ca.crt")
+        pki = self.folder / "kubetwist-data" / "pki"
+        context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
             secure = context.wrap_socket(plain, server_hostname="localhost")
             secure.sendall(b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n")

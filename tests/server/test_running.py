@@ -111,10 +111,28 @@ class ServerCase(TestCase):
         await service.ready
         return service.server
 
+    async def refused(self, *flags: str) -> str:
+        """In what words a start is refused; after it nothing is left that runs."""
+        service = self.make(*flags)
+        service.startService()
+        try:
+            await service.ready
+        except StartError as error:
+            self.assertNotIn("\n", str(error))
+            return str(error)
+        finally:
+            await service.stopService()
+        self.fail("it started")
+
     @property
     def pki(self) -> Path:
         """Where its keys are."""
         return self.folder / "data" / "pki"
+
+    @property
+    def admin(self) -> Pair:
+        """The certificate of the administrator."""
+        return Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
 
     async def connect(self, certificate: Pair | None = None) -> Talk:
         """A TLS connection that trusts the server's authority."""
@@ -173,15 +191,15 @@ class StartTests(ServerCase):
     async def test_version(self) -> None:
         """/version answers GET, in JSON."""
         await self.start("--kubernetes-version=1.30", "--authorization-mode=AlwaysAllow")
-        answer = await self.ask("/version")
+        answer = await self.ask("/version", self.admin)
         self.assertIn(b'"gitVersion": "v1.30.0"', answer.body)
-        self.assertEqual((await self.ask("/version", Accept="application/yaml")).code, 406)
-        self.assertEqual((await self.ask("/version/x")).code, 404)
+        self.assertEqual((await self.ask("/version", self.admin, Accept="application/yaml")).code, 406)
+        self.assertEqual((await self.ask("/version/x", self.admin)).code, 404)
 
     async def test_not_found(self) -> None:
         """A path that nobody serves is not found, for those who may look there."""
         await self.start("--authorization-mode=AlwaysAllow")
-        answer = await self.ask("/nowhere")
+        answer = await self.ask("/nowhere", self.admin)
         self.assertEqual((answer.code, answer.body), (404, b"404 page not found\n"))
 
     async def test_certificates(self) -> None:
@@ -255,8 +273,11 @@ class StartTests(ServerCase):
         self.assertEqual((await self.ask("/readyz", Authorization="Bearer nope")).code, 401)
 
     async def test_no_anonymous(self) -> None:
-        """Without anonymous users there is nothing for whoever shows nothing."""
+        """Without anonymous users there is nothing for whoever shows nothing, nor where all may do everything."""
         await self.start("--anonymous-auth=false")
+        self.assertEqual((await self.ask("/readyz")).code, 401)
+        await self.service.stopService()
+        await self.start("--authorization-mode=AlwaysAllow")
         self.assertEqual((await self.ask("/readyz")).code, 401)
 
     async def test_always_deny(self) -> None:
@@ -266,19 +287,6 @@ class StartTests(ServerCase):
         self.assertIn(b'cannot get path \\"/readyz\\": Everything is forbidden.', answer.body)
         admin = Pair((self.pki / "admin.crt").read_bytes(), (self.pki / "admin.key").read_bytes())
         self.assertEqual((await self.ask("/api/v1/x/y", admin)).code, 200)
-
-    async def refused(self, *flags: str) -> str:
-        """In what words a start is refused; after it nothing is left that runs."""
-        service = self.make(*flags)
-        service.startService()
-        try:
-            await service.ready
-        except StartError as error:
-            self.assertNotIn("\n", str(error))
-            return str(error)
-        finally:
-            await service.stopService()
-        self.fail("it started")
 
     async def test_refusals(self) -> None:
         """What keeps a server from starting is told in one line."""
@@ -343,18 +351,18 @@ class StopTests(ServerCase):
     async def test_delay(self) -> None:
         """While the stop is delayed the server answers, but says that it is not ready."""
         await self.start("--shutdown-delay-duration=300ms", "--authorization-mode=AlwaysAllow")
-        talk = await self.connect()
+        talk = await self.connect(self.admin)
         stopped = self.service.stopService()
         answer = await self.ask_on(talk, "/readyz")
         self.assertEqual(answer.code, 500)
         self.assertIn(b"[-]shutdown failed: reason withheld\n", answer.body)
-        self.assertEqual((await self.ask("/livez")).code, 200)
+        self.assertEqual((await self.ask("/livez", self.admin)).code, 200)
         await stopped
 
     async def test_requests_and_watches(self) -> None:
         """Requests that are open are answered, watches end as they should, and nobody can connect any more."""
         await self.start("--authorization-mode=AlwaysAllow")
-        watch, waiting, idle = [await self.connect() for _ in range(3)]
+        watch, waiting, idle = [await self.connect(self.admin) for _ in range(3)]
         watch.transport.write(b"GET /api/v1/x/watch HTTP/1.1\r\nHost: x\r\n\r\n")
         await watch.until(lambda data: b"event\n" in data)
         waiting.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -377,7 +385,7 @@ class StopTests(ServerCase):
     async def test_never_answered(self) -> None:
         """A request that nobody answers keeps the server from stopping for its time only."""
         await self.start("--authorization-mode=AlwaysAllow", "--request-timeout=200ms")
-        talk = await self.connect()
+        talk = await self.connect(self.admin)
         talk.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
         while not self.waiting:
             await deferLater(reactor, 0.01)
@@ -393,7 +401,7 @@ class StopTests(ServerCase):
 
         self.handle = handle  # type: ignore[method-assign]
         await self.start("--authorization-mode=AlwaysAllow")
-        talk = await self.connect()
+        talk = await self.connect(self.admin)
         talk.transport.write(b"GET /api/v1/x HTTP/1.1\r\nHost: x\r\n\r\n")
         await talk.until(bool)
         await self.service.stopService()

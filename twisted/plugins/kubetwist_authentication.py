@@ -6,5 +6,6 @@ token_file = AuthenticatorFactory("TokenFile", 200, "kubetwist.authentication.to
 service_accounts = AuthenticatorFactory("ServiceAccountTokens", 300, "kubetwist.authentication.serviceaccounts:make")
 bootstrap_tokens = AuthenticatorFactory("BootstrapTokens", 400, "kubetwist.authentication.bootstraptokens:make")
 webhook_tokens = AuthenticatorFactory("WebhookTokens", 600, "kubetwist.authentication.webhook:make")
+open_id_connect = AuthenticatorFactory("OpenIDConnectTokens", 500, "kubetwist.authentication.oidc:make")
 unclaimed_tokens = AuthenticatorFactory("UnclaimedTokens", 900, "kubetwist.authentication.bearer:make_unclaimed")
 anonymous = AuthenticatorFactory("Anonymous", 1000, "kubetwist.authentication.anonymous:make")

@@ -1,0 +1,137 @@
+"""
+Configuration files of the server itself: decoded strictly, as Go decodes them into its types.
+
+What is not there has the zero value of its type afterwards, so nobody has to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from .decoding import BodyError, decode_yaml, json_type
+from .goquote import quoted
+from .resource import JSONObject
+
+#: Bytes of such a file.
+LIMIT: Final = 3 * 1024 * 1024
+
+
+class BadConfiguration(ValueError):
+    """A file can not be used; the text says why."""
+
+
+@frozen
+class Struct:
+    """
+    A Go struct: its name and its fields.
+
+    @ivar optional: It may be missing, and is L{None} then.
+    """
+
+    name: str
+    fields: Mapping[str, Any]
+    optional: bool = False
+
+
+@frozen
+class ListOf:
+    """A list of C{STRING} or of structs."""
+
+    item: Any
+
+
+STRING: Final = "string"
+BOOL: Final = "bool"
+#: A text that may be missing, and is L{None} then.
+OPTIONAL_STRING: Final = "*string"
+#: A switch that may be missing, and is L{None} then.
+OPTIONAL_BOOL: Final = "*bool"
+
+_ZERO: Final = {STRING: "", BOOL: False, OPTIONAL_STRING: None, OPTIONAL_BOOL: None}
+
+
+def decode_configuration(content: bytes, kind: str, versions: Mapping[str, Struct], scheme: str) -> JSONObject:
+    """
+    Read a file, of YAML or JSON.
+
+    @param kind: What it must be.
+    @param versions: By C{apiVersion}, what its kind consists of.
+    @param scheme: Where the reference registers it, which stands in a message.
+    @raise BadConfiguration: It is none, in the reference's words.
+    """
+    if not content:
+        raise BadConfiguration("empty config data")
+    if len(content) > LIMIT:
+        raise BadConfiguration(f"it is longer than {LIMIT} bytes")
+    try:
+        document = decode_yaml(content)
+    except BodyError as error:
+        raise BadConfiguration(" ".join(error.as_body_of_object().split())) from None
+    value = document.value
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise BadConfiguration(
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_type(value)} into Go value of"
+            ' type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string'
+            ' "json:\\"kind,omitempty\\"" }'
+        )
+    said, version = value.pop("kind", None), value.pop("apiVersion", None)
+    for name, text in (("Kind", said), ("apiVersion", version)):
+        if not text or not isinstance(text, str):
+            raise BadConfiguration(
+                f"Object '{name}' is missing in '{' '.join(content.decode('utf-8', 'replace').split())}'"
+            )
+    if said != kind or version not in versions:
+        raise BadConfiguration(
+            f"no kind {quoted(said)} is registered for version {quoted(version)} in scheme {quoted(scheme)}"
+        )
+    unknown = list(document.duplicates)
+    decoded = _struct(value, versions[version], "", unknown)
+    if unknown:
+        raise BadConfiguration(f"strict decoding error: {', '.join(unknown)}")
+    return decoded
+
+
+def _struct(value: JSONObject, struct: Struct, path: str, unknown: list[str]) -> JSONObject:
+    unknown += [f'unknown field "{_below(path, name)}"' for name in value if name not in struct.fields]
+    return {
+        name: _value(value.get(name), kind, struct, _below(path, name), unknown) for name, kind in struct.fields.items()
+    }
+
+
+def _value(value: Any, kind: Any, owner: Struct, path: str, unknown: list[str]) -> Any:
+    if isinstance(kind, Struct):
+        if value is None:
+            return None if kind.optional else _struct({}, kind, path, unknown)
+        if not isinstance(value, dict):
+            raise _mistyped(value, owner, path, f"v1.{kind.name}")
+        return _struct(value, kind, path, unknown)
+    if isinstance(kind, ListOf):
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            inner = kind.item
+            raise _mistyped(value, owner, path, f"[]v1.{inner.name}" if isinstance(inner, Struct) else f"[]{inner}")
+        return [_value(one, kind.item, owner, f"{path}[{index}]", unknown) for index, one in enumerate(value)]
+    if value is None:
+        return _ZERO[kind]
+    kind = kind.removeprefix("*")
+    if not isinstance(value, bool if kind == BOOL else str):
+        raise _mistyped(value, owner, path, kind)
+    return value
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _mistyped(value: Any, owner: Struct, path: str, expected: str) -> BadConfiguration:
+    # Go names fields without the places of lists.
+    where = "".join(part.partition("]")[2] if number else part for number, part in enumerate(path.split("[")))
+    return BadConfiguration(
+        f"json: cannot unmarshal {json_type(value)} into Go struct field {owner.name}.{where} of type {expected}"
+    )

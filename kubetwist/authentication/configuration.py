@@ -1,0 +1,480 @@
+"""
+The configuration of tokens of other issuers, and of anonymous requests: a file, or the flags C{--oidc-...}.
+
+@see: kubernetes, C{apiserver/pkg/apis/apiserver}: C{types.go} and C{validation/validation.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import field, frozen
+
+from ..api.configurations import (
+    BOOL,
+    OPTIONAL_STRING,
+    STRING,
+    BadConfiguration,
+    ListOf,
+    Struct,
+    decode_configuration,
+)
+from ..api.errors import Cause, aggregate, duplicate, invalid, required, too_many
+from ..api.goquote import quoted
+from ..api.gourl import URLError, parse_url
+from ..api.names import domain_prefixed_path_problems
+from ..api.resource import JSONObject
+
+if TYPE_CHECKING:
+    from ..cel.authentication import ClaimsExpression, UserExpression
+
+_GROUP: Final = "apiserver.config.k8s.io"
+_SCHEME: Final = "k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go"
+_MOST_ISSUERS: Final = 64
+_MATCH_ANY: Final = "MatchAny"
+_BOTH: Final = "claim and expression can't both be set"
+_OMITTED: Final = "<omitted>"
+
+_PREFIXED: Final = Struct(
+    "PrefixedClaimOrExpression", {"claim": STRING, "prefix": OPTIONAL_STRING, "expression": STRING}
+)
+_JWT: Final = Struct(
+    "JWTAuthenticator",
+    {
+        "issuer": Struct(
+            "Issuer",
+            {
+                "url": STRING,
+                "discoveryURL": STRING,
+                "certificateAuthority": STRING,
+                "audiences": ListOf(STRING),
+                "audienceMatchPolicy": STRING,
+                "egressSelectorType": STRING,
+            },
+        ),
+        "claimValidationRules": ListOf(
+            Struct(
+                "ClaimValidationRule",
+                {"claim": STRING, "requiredValue": STRING, "expression": STRING, "message": STRING},
+            )
+        ),
+        "claimMappings": Struct(
+            "ClaimMappings",
+            {
+                "username": _PREFIXED,
+                "groups": _PREFIXED,
+                "uid": Struct("ClaimOrExpression", {"claim": STRING, "expression": STRING}),
+                "extra": ListOf(Struct("ExtraMapping", {"key": STRING, "valueExpression": STRING})),
+            },
+        ),
+        "userValidationRules": ListOf(Struct("UserValidationRule", {"expression": STRING, "message": STRING})),
+    },
+)
+_ANONYMOUS: Final = Struct(
+    "AnonymousAuthConfig",
+    {"enabled": BOOL, "conditions": ListOf(Struct("AnonymousAuthCondition", {"path": STRING}))},
+    optional=True,
+)
+_CONFIGURATION: Final = Struct("AuthenticationConfiguration", {"jwt": ListOf(_JWT), "anonymous": _ANONYMOUS})
+
+
+@frozen
+class Source:
+    """
+    Where a part of a user comes from.
+
+    @ivar claim: A claim, with C{prefix} in front; C{""} for none.
+    @ivar expression: What makes it out of all claims, instead.
+    """
+
+    claim: str = ""
+    prefix: str = ""
+    expression: ClaimsExpression | None = None
+
+
+@frozen
+class Issuer:
+    """
+    Somebody who issues tokens.
+
+    @ivar discovery: Where is told how to verify them; C{""} for the usual place below C{url}.
+    @ivar authorities: PEM; C{b""} for those of the system.
+    """
+
+    url: str
+    audiences: tuple[str, ...]
+    discovery: str = ""
+    authorities: bytes = field(default=b"", repr=False)
+
+
+@frozen(eq=False)
+class JWTConfiguration:
+    """
+    How users are made of the tokens of one issuer.
+
+    @ivar extra: By key.
+    @ivar required: Claims that tokens must have, and their values.
+    @ivar claim_rules: What must be true of claims, and what is said when it is not; C{user_rules}: of the user.
+    """
+
+    issuer: Issuer
+    username: Source
+    groups: Source = Source()
+    uid: Source = Source()
+    extra: Mapping[str, ClaimsExpression] = field(factory=dict)
+    required: Mapping[str, str] = field(factory=dict)
+    claim_rules: Sequence[tuple[ClaimsExpression, str]] = ()
+    user_rules: Sequence[tuple[UserExpression, str]] = ()
+
+
+@frozen
+class AnonymousConfiguration:
+    """
+    Which requests may go without credentials.
+
+    @ivar paths: Only those for these; all, when there are none.
+    """
+
+    enabled: bool
+    paths: tuple[str, ...] = ()
+
+
+@frozen
+class AuthenticationConfiguration:
+    """
+    All of it.
+
+    @ivar anonymous: L{None} when the file does not say.
+    """
+
+    jwt: Sequence[JWTConfiguration] = ()
+    anonymous: AnonymousConfiguration | None = None
+
+
+def read_configuration(content: bytes, disallowed: Collection[str]) -> AuthenticationConfiguration:
+    """
+    Read C{--authentication-config}.
+
+    @param disallowed: Issuers that are somebody else's business: those of service accounts.
+    @raise BadConfiguration: It can not be used, in the reference's words.
+    """
+    versions = {f"{_GROUP}/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
+    return compiled(decode_configuration(content, "AuthenticationConfiguration", versions, _SCHEME), disallowed)
+
+
+def configuration_of_flags(options: Any, disallowed: Collection[str]) -> AuthenticationConfiguration:
+    """
+    What the flags C{--oidc-...} say.
+
+    @raise BadConfiguration: It can not be used.
+    """
+    issuer = options["oidc-issuer-url"]
+    if not issuer:
+        return AuthenticationConfiguration()
+    prefix = options["oidc-username-prefix"]
+    if prefix == "-":
+        prefix = ""
+    elif not prefix and options["oidc-username-claim"] != "email":
+        prefix = f"{issuer}#"
+    authorities = options["oidc-ca-file"]
+    try:
+        content = Path(authorities).read_bytes().decode() if authorities else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfiguration(f"can not read --oidc-ca-file {authorities}: {error}") from error
+    groups = options["oidc-groups-claim"]
+    jwt = {
+        "issuer": {
+            "url": issuer,
+            "discoveryURL": "",
+            "certificateAuthority": content,
+            "audiences": [options["oidc-client-id"]],
+            "audienceMatchPolicy": "",
+            "egressSelectorType": "",
+        },
+        "claimValidationRules": [
+            {"claim": claim, "requiredValue": value, "expression": "", "message": ""}
+            for claim, value in options["oidc-required-claim"].items()
+        ],
+        "claimMappings": {
+            "username": {"claim": options["oidc-username-claim"], "prefix": prefix, "expression": ""},
+            "groups": {"claim": groups, "prefix": options["oidc-groups-prefix"] if groups else None, "expression": ""},
+            "uid": {"claim": "", "expression": ""},
+            "extra": [],
+        },
+        "userValidationRules": [],
+    }
+    return compiled({"jwt": [jwt], "anonymous": None}, disallowed)
+
+
+def compiled(configuration: JSONObject, disallowed: Collection[str]) -> AuthenticationConfiguration:
+    """
+    Check what was decoded, and compile its expressions.
+
+    @raise BadConfiguration: It breaks rules.
+    """
+    causes: list[Cause] = []
+    found = []
+    if len(configuration["jwt"]) > _MOST_ISSUERS:
+        causes.append(too_many("jwt", len(configuration["jwt"]), _MOST_ISSUERS))
+    else:
+        urls: set[str] = set()
+        discoveries: set[str] = set()
+        for index, jwt in enumerate(configuration["jwt"]):
+            path = f"jwt[{index}]"
+            found.append(_JWTCompiler(jwt, path, causes).compile(disallowed))
+            issuer = jwt["issuer"]
+            for name, seen in (("url", urls), ("discoveryURL", discoveries)):
+                url = issuer[name]
+                if url in seen:
+                    causes.append(duplicate(f"{path}.issuer.{name}", url))
+                if url or name == "url":
+                    seen.add(url)
+    anonymous = configuration["anonymous"]
+    if anonymous is not None:
+        conditions = [{"Path": one["path"]} for one in anonymous["conditions"]]
+        if conditions and not anonymous["enabled"]:
+            text = "enabled should be set to true when conditions are defined"
+            causes.append(invalid("anonymous.conditions", conditions, text))
+    if causes:
+        raise BadConfiguration(f"invalid authentication configuration{aggregate(causes)}")
+    for index, jwt in enumerate(configuration["jwt"]):
+        selector = jwt["issuer"]["egressSelectorType"]
+        if selector:
+            text = f"oidc: egress lookup required with egress selector type {quoted(selector)}"
+            raise BadConfiguration(f"jwt[{index}]: {text}")
+    if anonymous is None:
+        return AuthenticationConfiguration(found)
+    paths = tuple(one["path"] for one in anonymous["conditions"])
+    return AuthenticationConfiguration(found, AnonymousConfiguration(anonymous["enabled"], paths))
+
+
+class _JWTCompiler:
+    """Checks and compiles one issuer; what is wrong is added to a list."""
+
+    def __init__(self, jwt: JSONObject, path: str, causes: list[Cause]) -> None:
+        self._jwt = jwt
+        self._path = path
+        self._causes = causes
+        self._uses_email = False
+        self._uses_email_verified = False
+
+    def compile(self, disallowed: Collection[str]) -> Any:
+        issuer = self._jwt["issuer"]
+        self._causes += _issuer_causes(issuer, disallowed, f"{self._path}.issuer")
+        required_claims, claim_rules = self._claim_rules()
+        mappings = self._jwt["claimMappings"]
+        path = f"{self._path}.claimMappings"
+        username = self._source(mappings["username"], f"{path}.username", True)
+        if username.expression is not None:
+            self._uses_email |= username.expression.uses_email
+            self._uses_email_verified |= username.expression.uses_email_verified
+        groups = self._source(mappings["groups"], f"{path}.groups", False)
+        uid = self._uid(mappings["uid"], f"{path}.uid")
+        extra = self._extra(mappings["extra"], f"{path}.extra")
+        if self._uses_email and not self._uses_email_verified:
+            text = (
+                "claims.email_verified must be used in claimMappings.username.expression or"
+                " claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is"
+                " used in claimMappings.username.expression"
+            )
+            self._causes.append(invalid(f"{path}.username.expression", mappings["username"]["expression"], text))
+        user_rules = self._user_rules()
+        return JWTConfiguration(
+            Issuer(
+                issuer["url"],
+                tuple(issuer["audiences"]),
+                issuer["discoveryURL"],
+                issuer["certificateAuthority"].encode(),
+            ),
+            username,
+            groups,
+            uid,
+            extra,
+            required_claims,
+            claim_rules,
+            user_rules,
+        )
+
+    def _claim_rules(self) -> tuple[dict[str, str], list[tuple[Any, str]]]:
+        claims: dict[str, str] = {}
+        expressions: set[str] = set()
+        rules = []
+        for index, rule in enumerate(self._jwt["claimValidationRules"]):
+            path = f"{self._path}.claimValidationRules[{index}]"
+            claim, expression = rule["claim"], rule["expression"]
+            if claim and expression:
+                self._causes.append(invalid(path, claim, _BOTH))
+            elif claim:
+                if rule["message"]:
+                    text = "may not be specified when claim is set"
+                    self._causes.append(invalid(f"{path}.message", rule["message"], text))
+                if claim in claims:
+                    self._causes.append(duplicate(f"{path}.claim", claim))
+                claims[claim] = rule["requiredValue"]
+            elif expression:
+                if rule["requiredValue"]:
+                    text = "may not be specified when expression is set"
+                    self._causes.append(invalid(f"{path}.requiredValue", rule["requiredValue"], text))
+                if expression in expressions:
+                    self._causes.append(duplicate(f"{path}.expression", expression))
+                    continue
+                expressions.add(expression)
+                found = self._expression(expression, f"{path}.expression", True)
+                if found is not None:
+                    self._uses_email_verified |= found.uses_email_verified
+                    rules.append((found, rule["message"]))
+            else:
+                self._causes.append(required(path, "claim or expression is required"))
+        return claims, rules
+
+    def _user_rules(self) -> list[tuple[Any, str]]:
+        from ..cel.authentication import CauseError, compile_user_expression
+
+        seen: set[str] = set()
+        rules = []
+        for index, rule in enumerate(self._jwt["userValidationRules"]):
+            path, expression = f"{self._path}.userValidationRules[{index}].expression", rule["expression"]
+            if not expression:
+                self._causes.append(required(path))
+            elif expression in seen:
+                self._causes.append(duplicate(path, expression))
+            else:
+                seen.add(expression)
+                try:
+                    rules.append((compile_user_expression(expression, path), rule["message"]))
+                except CauseError as error:
+                    self._causes.append(error.cause)
+        return rules
+
+    def _source(self, mapping: JSONObject, path: str, needed: bool) -> Source:
+        claim, prefix, expression = mapping["claim"], mapping["prefix"], mapping["expression"]
+        if expression and claim:
+            self._causes.append(invalid(path, "", _BOTH))
+        elif expression:
+            if prefix is not None:
+                text = "may not be specified when expression is set"
+                self._causes.append(invalid(f"{path}.prefix", prefix, text))
+            return Source(expression=self._expression(expression, f"{path}.expression"))
+        elif claim:
+            if prefix is None:
+                text = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
+                self._causes.append(required(f"{path}.prefix", text))
+        elif needed:
+            self._causes.append(required(path, "claim or expression is required"))
+        return Source(claim, prefix or "")
+
+    def _uid(self, mapping: JSONObject, path: str) -> Source:
+        claim, expression = mapping["claim"], mapping["expression"]
+        if claim and expression:
+            self._causes.append(invalid(path, "", _BOTH))
+        elif expression:
+            return Source(expression=self._expression(expression, f"{path}.expression"))
+        return Source(claim)
+
+    def _extra(self, mappings: Sequence[JSONObject], path: str) -> dict[str, Any]:
+        seen: set[str] = set()
+        found: dict[str, Any] = {}
+        for index, mapping in enumerate(mappings):
+            key, expression = mapping["key"], mapping["valueExpression"]
+            where = f"{path}[{index}]"
+            self._causes += _key_causes(key, f"{where}.key")
+            if key in seen:
+                self._causes.append(duplicate(f"{where}.key", key))
+                continue
+            seen.add(key)
+            if not expression:
+                self._causes.append(required(f"{where}.valueExpression"))
+                continue
+            compiled = self._expression(expression, f"{where}.valueExpression")
+            if compiled is not None:
+                self._uses_email_verified |= compiled.uses_email_verified
+                found[key] = compiled
+        return found
+
+    def _expression(self, expression: str, path: str, boolean: bool = False) -> ClaimsExpression | None:
+        from ..cel.authentication import CauseError, compile_claims_expression
+
+        try:
+            return compile_claims_expression(expression, path, boolean)
+        except CauseError as error:
+            self._causes.append(error.cause)
+            return None
+
+
+def _issuer_causes(issuer: JSONObject, disallowed: Collection[str], path: str) -> Iterator[Cause]:
+    url, discovery = issuer["url"], issuer["discoveryURL"]
+    if not url:
+        yield required(f"{path}.url")
+    else:
+        yield from _url_causes(url, disallowed, f"{path}.url")
+    if discovery:
+        if url and url.rstrip("/") == discovery.rstrip("/"):
+            yield invalid(f"{path}.discoveryURL", discovery, "discoveryURL must be different from URL")
+        yield from _url_causes(discovery, (), f"{path}.discoveryURL")
+    yield from _audience_causes(issuer["audiences"], issuer["audienceMatchPolicy"], path)
+    authorities = issuer["certificateAuthority"]
+    if authorities and not _has_certificates(authorities):
+        text = "data does not contain any valid RSA or ECDSA certificates"
+        yield invalid(f"{path}.certificateAuthority", _OMITTED, text)
+    selector = issuer["egressSelectorType"]
+    if selector and selector not in ("controlplane", "cluster"):
+        yield invalid(f"{path}.egressSelectorType", selector, "egress selector must be either controlplane or cluster")
+
+
+def _url_causes(url: str, disallowed: Collection[str], path: str) -> Iterator[Cause]:
+    if url in disallowed:
+        text = f"URL must not overlap with disallowed issuers: [{' '.join(sorted(disallowed))}]"
+        yield invalid(path, url, text)
+    try:
+        parts = parse_url(url)
+    except URLError as error:
+        yield invalid(path, url, str(error))
+        return
+    for wrong, text in (
+        (parts.scheme != "https", "URL scheme must be https"),
+        (parts.user is not None, "URL must not contain a username or password"),
+        (bool(parts.raw_query), "URL must not contain a query"),
+        (bool(parts.fragment), "URL must not contain a fragment"),
+    ):
+        if wrong:
+            yield invalid(path, url, text)
+
+
+def _audience_causes(audiences: Sequence[str], policy: str, path: str) -> Iterator[Cause]:
+    if not audiences:
+        yield required(f"{path}.audiences", f"at least one {path}.audiences is required")
+        return
+    for index, audience in enumerate(audiences):
+        if not audience:
+            yield required(f"{path}.audiences[{index}]")
+        if audience in audiences[:index]:
+            yield duplicate(f"{path}.audiences[{index}]", audience)
+    if len(audiences) > 1 and policy != _MATCH_ANY:
+        text = "audienceMatchPolicy must be MatchAny for multiple audiences"
+        yield invalid(f"{path}.audienceMatchPolicy", policy, text)
+    if len(audiences) == 1 and policy not in ("", _MATCH_ANY):
+        text = "audienceMatchPolicy must be empty or MatchAny for single audience"
+        yield invalid(f"{path}.audienceMatchPolicy", policy, text)
+
+
+def _key_causes(key: str, path: str) -> Iterator[Cause]:
+    for part, text in domain_prefixed_path_problems(key):
+        yield invalid(path, part, text) if text else required(path)
+    if key != key.lower():
+        yield invalid(path, key, "must be lowercase")
+    domain, slash, _ = key.partition("/")
+    if slash and any(f".{domain}".endswith(reserved) for reserved in (".kubernetes.io", ".k8s.io")):
+        text = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
+        yield invalid(path, key, text)
+
+
+def _has_certificates(pem: str) -> bool:
+    from .certificates import BadAuthorities, Pool
+
+    try:
+        Pool(pem.encode())
+    except BadAuthorities:
+        return False
+    return True

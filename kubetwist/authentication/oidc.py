@@ -1,0 +1,468 @@
+"""
+Tokens of OpenID Connect issuers.
+
+A token whose issuer is not one of ours is let alone without any I/O. One that is verified is remembered until it
+expires; what is not a good token is not remembered at all, and costs one verification at the most.
+
+@see: kubernetes, C{apiserver/plugin/pkg/authenticator/token/oidc}.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from time import time
+from typing import Any, Final
+
+import orjson
+from attrs import evolve, frozen
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ..api.configurations import BadConfiguration
+from ..api.goquote import quoted
+from ..api.resource import JSONObject, UserInfo
+from ..interfaces import IAuthenticator
+from .bearer import bearer_token
+from .claims import user_of_claims
+from .configuration import (
+    AuthenticationConfiguration,
+    Issuer,
+    JWTConfiguration,
+    configuration_of_flags,
+    read_configuration,
+)
+from .errors import AuthenticationFailed
+from .flags import SIGNING_ALGORITHMS
+from .oidckeys import Provider, get
+from .union import TokenAlone
+
+#: Tokens that are remembered.
+REMEMBERED: Final = 4096
+#: Bytes of a token.
+_LONGEST: Final = 64 * 1024
+#: Seconds by which clocks may differ for what is not valid yet, as in the reference.
+_LEEWAY: Final = 60
+#: Seconds that a user is remembered of whom somebody else had to be asked.
+_BRIEFLY: Final = 10
+#: Issuers whose distributed claims one configuration gets to know.
+_MOST_ISSUERS: Final = 16
+#: How Google's issuer is called in some of its tokens, and what it is.
+_GOOGLE: Final = ("accounts.google.com", "https://accounts.google.com")
+_PART: Final = re.compile(rb"[A-Za-z0-9_-]+")
+
+
+@frozen
+class _Token:
+    """
+    A token taken apart, not verified.
+
+    @ivar issuer: Who it says has issued it.
+    """
+
+    raw: bytes
+    header: JSONObject
+    claims: JSONObject
+    issuer: str
+
+    @classmethod
+    def parse(cls, raw: bytes) -> _Token | None:
+        """L{None} when it is no signed JSON Web Token with an issuer."""
+        if raw.count(b".") != 2 or len(raw) > _LONGEST:
+            return None
+        head, body, _ = raw.split(b".")
+        try:
+            claims = orjson.loads(_decoded(body))
+            issuer = claims.get("iss") if isinstance(claims, dict) else None
+            if not isinstance(issuer, str):
+                return None
+            header = orjson.loads(_decoded(head))
+        except ValueError:
+            return None
+        if not isinstance(header, dict):
+            return None
+        return cls(raw, header, claims, _GOOGLE[1] if issuer == _GOOGLE[0] else issuer)
+
+
+class _Verifier:
+    """Verifies the tokens of one issuer."""
+
+    def __init__(self, provider: Provider, audiences: Sequence[str], algorithms: Sequence[str]) -> None:
+        self.provider = provider
+        self._audiences = audiences
+        self._algorithms = algorithms
+
+    def claims(self, token: _Token, now: float) -> JSONObject | None:
+        """
+        What a good token says.
+
+        @return: L{None} when its key is not known, and may be found.
+        @raise AuthenticationFailed: It is not good.
+        """
+        provider = self.provider
+        if not provider.ready:
+            raise AuthenticationFailed("oidc: authenticator not initialized")
+        self._check_claims(token.claims, now)
+        algorithm, key_id = token.header.get("alg"), token.header.get("kid")
+        if not isinstance(algorithm, str) or algorithm not in self._algorithms:
+            shown = quoted(algorithm) if isinstance(algorithm, str) else '""'
+            expected = f"[{' '.join(map(quoted, self._algorithms))}]"
+            text = f"id token signed with unsupported algorithm, expected {expected} got {shown}"
+            raise AuthenticationFailed(f"oidc: verify token: oidc: {text}")
+        if "crit" in token.header or "b64" in token.header:
+            raise AuthenticationFailed("oidc: verify token: its header asks for extensions")
+        keys = provider.candidates(key_id if isinstance(key_id, str) else "", algorithm)
+        if not keys and provider.may_fetch:
+            return None
+        payload = _payload(token.raw, [key.key for key in keys], algorithm)
+        if payload is None:
+            text = "failed to verify signature: failed to verify id token signature"
+            raise AuthenticationFailed(f"oidc: verify token: {text}")
+        claims = orjson.loads(payload)
+        # What is trusted from here on is what was signed, even if two decoders should not agree on a token.
+        if claims != token.claims:
+            raise AuthenticationFailed("oidc: verify token: it is not what was signed")
+        return token.claims
+
+    def _check_claims(self, claims: Mapping[str, Any], now: float) -> None:
+        audience = claims.get("aud")
+        several = audience if isinstance(audience, list) else [audience]
+        meant_for = [one for one in several if isinstance(one, str)]
+        if not any(one in self._audiences for one in meant_for):
+            shown = f"[{' '.join(map(quoted, meant_for))}]"
+            if len(self._audiences) == 1:
+                text = f"verify token: oidc: expected audience {quoted(self._audiences[0])} got {shown}"
+            else:
+                wanted = f"[{' '.join(map(quoted, sorted(self._audiences)))}]"
+                text = f"verify token: oidc: expected audience in {wanted} got {shown}"
+            raise AuthenticationFailed(f"oidc: {text}")
+        expires = _seconds(claims, "exp")
+        if expires is None or expires < now:
+            text = f"oidc: token is expired (Token Expiry: {_shown(expires or 0)})"
+            raise AuthenticationFailed(f"oidc: verify token: {text}")
+        begins = _seconds(claims, "nbf")
+        if begins is not None and now + _LEEWAY < begins:
+            text = f"oidc: current time {_shown(now)} before the nbf (not before) time: {_shown(begins)}"
+            raise AuthenticationFailed(f"oidc: verify token: {text}")
+
+
+class _Authenticator:
+    """All that is done with the tokens of one issuer."""
+
+    def __init__(
+        self,
+        configuration: JWTConfiguration,
+        provider: Provider,
+        algorithms: Sequence[str],
+        make_provider: Callable[[Issuer], Provider],
+    ) -> None:
+        self.configuration = configuration
+        self.provider = provider
+        self._algorithms = algorithms
+        self._make_provider = make_provider
+        self._verifier = _Verifier(provider, configuration.issuer.audiences, algorithms)
+        #: By issuer, those of distributed claims.
+        self._others: dict[str, _Verifier] = {}
+
+    def providers(self) -> list[Provider]:
+        return [self.provider, *(other.provider for other in self._others.values())]
+
+    def user(self, token: _Token, now: float) -> tuple[UserInfo, float] | Deferred[tuple[UserInfo, float]]:
+        """
+        Whose token it is, and until when.
+
+        @raise AuthenticationFailed: It is nobody's.
+        """
+        claims = self._verifier.claims(token, now)
+        if claims is None or self._endpoint(claims) is not None:
+            return Deferred.fromCoroutine(self._slowly(token, now))
+        return user_of_claims(self.configuration, claims), claims["exp"]
+
+    async def _slowly(self, token: _Token, now: float) -> tuple[UserInfo, float]:
+        claims = await _verified(self._verifier, token, now)
+        endpoint = self._endpoint(claims)
+        if endpoint is None:
+            return user_of_claims(self.configuration, claims), claims["exp"]
+        claim = self.configuration.groups.claim
+        try:
+            value = await self._resolve(claim, endpoint, now)
+        except AuthenticationFailed as error:
+            raise AuthenticationFailed(f"oidc: could not expand distributed claims: {error}") from error
+        user = user_of_claims(self.configuration, {**claims, claim: value})
+        return user, min(claims["exp"], now + _BRIEFLY)
+
+    # Distributed claims: OpenID Connect Core 1.0, section 5.6.2.
+
+    def _endpoint(self, claims: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Where groups are told that the token does not; L{None} when there is no such place."""
+        claim = self.configuration.groups.claim
+        if not claim or claim in claims or "_claim_names" not in claims:
+            return None
+        failed = "oidc: could not expand distributed claims: "
+        names, sources = claims["_claim_names"], claims.get("_claim_sources")
+        if not isinstance(names, dict):
+            raise AuthenticationFailed(f"{failed}oidc: error parsing distributed claim names")
+        if sources is None:
+            raise AuthenticationFailed(f"{failed}oidc: no claim sources")
+        if not isinstance(sources, dict):
+            raise AuthenticationFailed(f"{failed}oidc: could not parse claim sources")
+        source = names.get(claim)
+        if source is None:
+            return None
+        endpoint = sources.get(source) if isinstance(source, str) else None
+        if not isinstance(endpoint, dict):
+            text = f"id token _claim_names contained a source {source} missing in _claims_sources"
+            raise AuthenticationFailed(failed + text)
+        return endpoint if endpoint.get("endpoint") else None
+
+    async def _resolve(self, claim: str, endpoint: Mapping[str, Any], now: float) -> Any:
+        from ..outgoing.errors import BadSettings, CallError
+
+        url, access = endpoint["endpoint"], endpoint.get("access_token", "")
+        what = f"while getting distributed claim {quoted(claim)}"
+        if not isinstance(url, str) or not isinstance(access, str) or not url.startswith("https://"):
+            raise AuthenticationFailed(f"{what}: its endpoint is no https URL")
+        authorities = self.configuration.issuer.authorities
+        outgoing = self.provider.outgoing
+        try:
+            # A token names this place, not the administrator: nothing of this machine is asked.
+            body = await get(outgoing, url, authorities, access, guarded=True)
+        except (CallError, BadSettings, AuthenticationFailed) as error:
+            raise AuthenticationFailed(f"{what}: {error}") from error
+        token = _Token.parse(body.strip())
+        if token is None:
+            raise AuthenticationFailed(f"getting untrusted issuer from endpoint {url} failed for claim {quoted(claim)}")
+        try:
+            claims = await _verified(self._other(token.issuer), token, now)
+        except AuthenticationFailed as error:
+            raise AuthenticationFailed(f"verify distributed claim token: {error}") from error
+        if claim not in claims:
+            text = f"jwt returned by distributed claim endpoint {quoted(url)} did not contain claim: {claim}"
+            raise AuthenticationFailed(text)
+        return claims[claim]
+
+    def _other(self, issuer: str) -> _Verifier:
+        if issuer == self.configuration.issuer.url:
+            return self._verifier
+        found = self._others.get(issuer)
+        if found is None:
+            if not issuer.startswith("https://") or len(self._others) >= _MOST_ISSUERS:
+                raise AuthenticationFailed(f"verifier not initialized for issuer: {quoted(issuer)}")
+            provider = self._make_provider(evolve(self.configuration.issuer, url=issuer, discovery=""))
+            found = _Verifier(provider, self.configuration.issuer.audiences, self._algorithms)
+            self._others[issuer] = found
+        return found
+
+
+async def _verified(verifier: _Verifier, token: _Token, now: float) -> JSONObject:
+    """As L{_Verifier.claims}, with a fetch of the issuer's keys where that may help."""
+    provider = verifier.provider
+    if not provider.ready and provider.may_fetch:
+        await provider.fetch()
+    claims = verifier.claims(token, now)
+    if claims is None:
+        await provider.fetch()
+        claims = verifier.claims(token, now)
+    if claims is None:
+        raise AuthenticationFailed(
+            "oidc: verify token: failed to verify signature: failed to verify id token signature"
+        )
+    return claims
+
+
+@implementer(IAuthenticator)
+class OpenIDConnectTokens:
+    """Knows users by the tokens of OpenID Connect issuers."""
+
+    def __init__(
+        self,
+        outgoing: Any,
+        reactor: Any,
+        implicit_audiences: Sequence[str] = (),
+        algorithms: Sequence[str] = SIGNING_ALGORITHMS,
+        now: Callable[[], float] = time,
+    ) -> None:
+        """
+        @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.
+        @param implicit_audiences: For whom these tokens are, to those who review them: this server's.
+        @param algorithms: How tokens may be signed.
+        @param now: Tells the time.
+        """
+        self._outgoing = outgoing
+        self._reactor = reactor
+        self._implicit = frozenset(implicit_audiences)
+        self._algorithms = algorithms
+        self._now = now
+        self._by_issuer: dict[str, _Authenticator] = {}
+        self._known: OrderedDict[bytes, tuple[UserInfo, float]] = OrderedDict()
+
+    def use(self, configurations: Sequence[JWTConfiguration]) -> None:
+        """Accept the tokens of these issuers from now on, and of no others; what is known of them stays known."""
+        before = {one.provider.issuer: one.provider for one in self._by_issuer.values()}
+        by_issuer = {}
+        for configuration in configurations:
+            issuer = configuration.issuer
+            provider = before.pop(issuer, None) or self._make_provider(issuer)
+            by_issuer[issuer.url] = _Authenticator(configuration, provider, self._algorithms, self._make_provider)
+        kept = {one.provider for one in by_issuer.values()}
+        for one in self._by_issuer.values():
+            for provider in one.providers():
+                if provider not in kept:
+                    provider.stop()
+        self._by_issuer = by_issuer
+        self._forget()
+
+    def stop(self) -> None:
+        """Fetch nothing more. Idempotent."""
+        for one in self._by_issuer.values():
+            for provider in one.providers():
+                provider.stop()
+
+    def _make_provider(self, issuer: Issuer) -> Provider:
+        provider = Provider(issuer, self._outgoing, self._reactor)
+        provider.changed = self._forget
+        provider.start()
+        return provider
+
+    def _forget(self) -> None:
+        self._known.clear()
+
+    def authenticate(self, request: Any) -> Any:
+        """@see: L{IAuthenticator.authenticate}."""
+        raw = bearer_token(request)
+        if raw is None or not self._by_issuer:
+            return None
+        if isinstance(request, TokenAlone) and request.wanted and self._implicit.isdisjoint(request.wanted):
+            # Whoever asks for others is told that it is nobody's, and no issuer is asked for it.
+            return None
+        digest = sha256(raw).digest()
+        now = self._now()
+        found = self._known.get(digest)
+        if found is not None:
+            if now < found[1]:
+                self._known.move_to_end(digest)
+                return found[0]
+            del self._known[digest]
+        token = _Token.parse(raw)
+        authenticator = None if token is None else self._by_issuer.get(token.issuer)
+        if token is None or authenticator is None:
+            return None
+        user = authenticator.user(token, now)
+        if isinstance(user, Deferred):
+            return user.addCallback(self._remember, digest, authenticator)
+        return self._remember(user, digest, authenticator)
+
+    def _remember(self, found: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
+        # What is found late may be of a configuration that is no longer in use.
+        if self._by_issuer.get(authenticator.configuration.issuer.url) is authenticator:
+            while len(self._known) >= REMEMBERED:
+                self._known.popitem(last=False)
+            self._known[digest] = found
+        return found[0]
+
+
+def _payload(raw: bytes, keys: Sequence[Any], algorithm: str) -> bytes | None:
+    """What was signed; L{None} when none of the keys has."""
+    import jwt
+
+    works = jwt.PyJWS()
+    for key in keys:
+        try:
+            payload: bytes = works.decode_complete(raw, key, [algorithm])["payload"]
+        except (jwt.PyJWTError, ValueError, TypeError):
+            continue
+        return payload
+    return None
+
+
+def _decoded(part: bytes) -> bytes:
+    if not _PART.fullmatch(part) or len(part) % 4 == 1:
+        raise ValueError("no base64url without padding")
+    return urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise AuthenticationFailed(f"oidc: verify token: oidc: failed to unmarshal claims: the {name} claim is no time")
+    return value
+
+
+def _shown(seconds: float) -> str:
+    """A time in messages; any number can stand in a token."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
+
+
+def configured(options: Any, server: Any) -> AuthenticationConfiguration:
+    """
+    What C{--authentication-config}, or the flags C{--oidc-...}, say; read once for all who want a part of it.
+
+    The file is read again when it changes; what it says of anonymous requests can not change then.
+
+    @raise BadConfiguration: It can not be used.
+    """
+    found = server.authentication_configuration
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    path = options["authentication-config"]
+    issuers = options["service-account-issuer"]
+    if not path:
+        found = configuration_of_flags(options, issuers)
+    else:
+
+        def load(contents: Sequence[bytes]) -> AuthenticationConfiguration:
+            new = read_configuration(contents[0], issuers)
+            before = server.authentication_configuration
+            if before is not None and before.anonymous != new.anonymous:
+                raise BadConfiguration("anonymous: Forbidden: changed from initial configuration file")
+            return new
+
+        def use(new: AuthenticationConfiguration) -> None:
+            server.authentication_configuration = new
+            for one in server.authentication_followers:
+                one(new)
+
+        try:
+            found = server.files.watch([path], load, use, "--authentication-config")
+        except (OSError, ValueError) as error:
+            why = f"open {path}: {(error.strerror or '').lower()}" if isinstance(error, OSError) else str(error)
+            what = f"failed to load authentication configuration from file {quoted(path)}: "
+            if why.startswith("invalid authentication configuration"):
+                what = ""
+            raise BadConfiguration(f"{what}{why}") from error
+        if found.anonymous is not None and "anonymous-auth" in options.given:
+            raise BadConfiguration(
+                "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in"
+                " authentication configuration file"
+            )
+    server.authentication_configuration = found
+    return found  # type: ignore[no-any-return]
+
+
+def make(options: Any, server: Any) -> OpenIDConnectTokens | None:
+    """
+    As C{--authentication-config} or the flags C{--oidc-...} have it.
+
+    @raise BadConfiguration: They can not be used.
+    """
+    configuration = configured(options, server)
+    if not configuration.jwt and not options["authentication-config"]:
+        return None
+    # From a file, any way of signing will do that fits a key.
+    algorithms = SIGNING_ALGORITHMS if options["authentication-config"] else options["oidc-signing-algs"]
+    implicit = options["api-audiences"] or options["service-account-issuer"]
+    tokens = OpenIDConnectTokens(server.outgoing, server.reactor, implicit, algorithms or ("RS256",))
+    tokens.use(configuration.jwt)
+    server.authentication_followers.append(lambda new: tokens.use(new.jwt))
+    server.closers.append(tokens.stop)
+    return tokens

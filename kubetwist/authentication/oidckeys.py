@@ -1,0 +1,260 @@
+"""
+Keys of other issuers: found through OpenID Connect discovery, kept, and fetched again when a token names another one.
+
+Nobody waits for the network but who shows a token of the issuer with a key that is not known; and however many do,
+there is one fetch at a time, and one in ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from ..api.goquote import quoted
+from .configuration import Issuer
+from .errors import AuthenticationFailed
+
+#: Seconds between two attempts to get to know an issuer, and between two fetches of its keys.
+RETRY: Final = 10.0
+#: Seconds after which keys that are in use are fetched again, while those that are there go on to serve.
+REFRESH: Final = 300.0
+#: Seconds for one fetch.
+_TIMEOUT: Final = 30.0
+#: Bytes of an answer.
+_LIMIT: Final = 1024 * 1024
+_MOST_KEYS: Final = 100
+#: Bits of an RSA key; larger ones make verifying slow.
+_RSA_BITS: Final = (1024, 8192)
+_WELL_KNOWN: Final = "/.well-known/openid-configuration"
+_CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
+
+
+class Key(NamedTuple):
+    """
+    A key.
+
+    @ivar key_id: What tokens call it; C{""} for nothing.
+    @ivar algorithms: What it can be used with.
+    @ivar key: As C{cryptography} has it.
+    """
+
+    key_id: str
+    algorithms: frozenset[str]
+    key: Any
+
+
+class Provider:
+    """One issuer, and its keys."""
+
+    _log = Logger()
+
+    def __init__(self, issuer: Issuer, outgoing: Any, reactor: Any) -> None:
+        """
+        @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.
+        """
+        self.issuer = issuer
+        self.outgoing = outgoing
+        self._reactor = reactor
+        self._keys_url = ""
+        self._keys: tuple[Key, ...] | None = None
+        self._tried: float | None = None
+        self._waiting: list[Deferred[None]] | None = None
+        self._timer: Any = None
+        self._stopped = False
+        #: Called when there are other keys.
+        self.changed: Callable[[], object] = lambda: None
+
+    @property
+    def ready(self) -> bool:
+        """Whether its keys are known."""
+        return self._keys is not None
+
+    def start(self) -> None:
+        """Get to know it; again and again until that is done."""
+        self._timer = None
+        self.fetch().addCallback(lambda _: self._again())
+
+    def stop(self) -> None:
+        """Fetch nothing more. Idempotent."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _again(self) -> None:
+        if not self.ready and not self._stopped and self._timer is None:
+            self._timer = self._reactor.callLater(RETRY, self.start)
+
+    def candidates(self, key_id: str, algorithm: str) -> Sequence[Key]:
+        """The keys that a token may be signed with, which calls its key C{key_id}."""
+        keys = self._keys or ()
+        if self._tried is not None and self._reactor.seconds() - self._tried > REFRESH:
+            self.fetch()
+        return [key for key in keys if algorithm in key.algorithms and (not key_id or key.key_id == key_id)]
+
+    @property
+    def may_fetch(self) -> bool:
+        """Whether a fetch is under way, or can begin."""
+        return self._waiting is not None or (
+            not self._stopped and (self._tried is None or self._reactor.seconds() - self._tried >= RETRY)
+        )
+
+    def fetch(self) -> Deferred[None]:
+        """
+        Fetch its keys, unless somebody does already.
+
+        @return: Fires when they are there, or could not be had, which the log is told.
+        """
+        done: Deferred[None] = Deferred()
+        if self._waiting is not None:
+            self._waiting.append(done)
+            return done
+        self._waiting = [done]
+        self._tried = self._reactor.seconds()
+        Deferred.fromCoroutine(self._fetch()).addErrback(self._failed).addBoth(self._fetched)
+        return done
+
+    def _fetched(self, _: Any) -> None:
+        waiting, self._waiting = self._waiting or [], None
+        for done in waiting:
+            if not done.called:
+                done.callback(None)
+
+    def _failed(self, failure: Any) -> None:
+        self._log.failure("getting the keys of {issuer} failed", failure, issuer=self.issuer.url)
+
+    async def _fetch(self) -> None:
+        from ..outgoing.errors import BadSettings, CallError
+
+        try:
+            if not self._keys_url:
+                self._keys_url = keys_url(await self._get(self._discovery_url()), self.issuer.url)
+            keys = read_keys(await self._get(self._keys_url))
+        except (AuthenticationFailed, CallError, BadSettings) as error:
+            self._log.warn(
+                "oidc: can not get the keys of the issuer {issuer}: {why}", issuer=self.issuer.url, why=str(error)
+            )
+            return
+        before, self._keys = self._keys, keys
+        if before is None:
+            self._log.info("oidc: tokens of the issuer {issuer} can be verified", issuer=self.issuer.url)
+        elif [(key.key_id, key.key.public_numbers()) for key in before] != [
+            (key.key_id, key.key.public_numbers()) for key in keys
+        ]:
+            self._log.info("oidc: the issuer {issuer} has other keys", issuer=self.issuer.url)
+            self.changed()
+
+    def _discovery_url(self) -> str:
+        return self.issuer.discovery or self.issuer.url.removesuffix("/") + _WELL_KNOWN
+
+    async def _get(self, url: str) -> Any:
+        return decoded(await get(self.outgoing, url, self.issuer.authorities), url)
+
+
+async def get(outgoing: Any, url: str, authorities: bytes, token: str = "", guarded: bool = False) -> bytes:
+    """
+    Fetch something small.
+
+    @raise AuthenticationFailed: It is not to be had.
+    @raise CallError: There is no whole answer.
+    """
+    from ..outgoing.settings import CallSettings
+
+    url, _, query = url.partition("?")
+    settings = CallSettings(url=url, ca=authorities, token=token, guarded=guarded)
+    client = outgoing.client(settings, limit=_LIMIT)
+    try:
+        answer = await client.get(timeout=_TIMEOUT, accept="*/*", query=query)
+    finally:
+        await client.close()
+    if not 200 <= answer.code < 300:
+        raise AuthenticationFailed(f"{url} answered {answer.code}")
+    body: bytes = answer.body
+    return body
+
+
+def decoded(body: bytes, url: str) -> Mapping[str, Any]:
+    """
+    An answer that must be a JSON object.
+
+    @raise AuthenticationFailed: It is none.
+    """
+    try:
+        value = orjson.loads(body)
+    except ValueError as error:
+        raise AuthenticationFailed(f"{url} did not answer with JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise AuthenticationFailed(f"{url} did not answer with a JSON object")
+    return value
+
+
+def keys_url(document: Mapping[str, Any], issuer: str) -> str:
+    """
+    Where the keys are, as discovery tells it.
+
+    @raise AuthenticationFailed: It is that of another issuer, or does not tell.
+    """
+    said = document.get("issuer")
+    if said != issuer:
+        shown = quoted(said) if isinstance(said, str) else '""'
+        text = f"expected {quoted(issuer)} got {shown}"
+        raise AuthenticationFailed(f"oidc: issuer did not match the issuer returned by provider, {text}")
+    url = document.get("jwks_uri")
+    if not isinstance(url, str) or not url:
+        raise AuthenticationFailed("provider did not return JWKS URL")
+    if not url.startswith("https://"):
+        raise AuthenticationFailed(f"the JWKS URL {quoted(url)} is not https")
+    return url
+
+
+def read_keys(document: Mapping[str, Any]) -> tuple[Key, ...]:
+    """
+    The keys of a JSON Web Key Set that can verify tokens; others in it are somebody else's.
+
+    @raise AuthenticationFailed: It is no key set, or has too many keys.
+    """
+    listed = document.get("keys")
+    if not isinstance(listed, list):
+        raise AuthenticationFailed("the JWKS has no keys")
+    if len(listed) > _MOST_KEYS:
+        raise AuthenticationFailed(f"the JWKS has more than {_MOST_KEYS} keys")
+    found = []
+    for one in listed:
+        key = _read_key(one) if isinstance(one, dict) and one.get("use") in (None, "sig") else None
+        if key is not None:
+            found.append(key)
+    return tuple(found)
+
+
+def _read_key(document: Mapping[str, Any]) -> Key | None:
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+    from jwt.exceptions import PyJWTError
+
+    kind = document.get("kty")
+    if kind not in ("RSA", "EC"):
+        return None
+    algorithm: Any = RSAAlgorithm if kind == "RSA" else ECAlgorithm
+    public = {name: document[name] for name in ("kty", "n", "e", "crv", "x", "y") if name in document}
+    try:
+        key = algorithm.from_jwk(public)
+    except (PyJWTError, ValueError, TypeError, KeyError):
+        return None
+    if isinstance(key, rsa.RSAPublicKey):
+        if not _RSA_BITS[0] <= key.key_size <= _RSA_BITS[1] or key.public_numbers().e.bit_length() > 32:
+            return None
+        algorithms = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
+    elif isinstance(key, ec.EllipticCurvePublicKey):
+        algorithms = {name for name, curve in _CURVES.items() if curve == key.curve.name}
+    else:
+        return None
+    said = document.get("alg")
+    if said is not None:
+        algorithms &= {said} if isinstance(said, str) else set()
+    key_id = document.get("kid")
+    return Key(key_id if isinstance(key_id, str) else "", frozenset(algorithms), key)

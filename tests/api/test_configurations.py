@@ -1,0 +1,94 @@
+"""Tests for L{kubetwist.api.configurations}."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.configurations import (
+    BOOL,
+    OPTIONAL_STRING,
+    STRING,
+    BadConfiguration,
+    ListOf,
+    Struct,
+    decode_configuration,
+)
+
+INNER = Struct("Inner", {"name": STRING, "prefix": OPTIONAL_STRING, "tags": ListOf(STRING)})
+THING = Struct(
+    "Thing",
+    {"enabled": BOOL, "inner": INNER, "more": ListOf(INNER), "other": Struct("Other", {"path": STRING}, optional=True)},
+)
+
+
+def decoded(text: str) -> Any:
+    """What a file says."""
+    return decode_configuration(text.encode(), "Thing", {"g/v1": THING}, "a/scheme.go")
+
+
+class DecodingTests(SynchronousTestCase):
+    """Tests for L{decode_configuration}."""
+
+    def refused(self, text: str) -> str:
+        """Why a file is refused; with a kind where it has none."""
+        if "kind" not in text:
+            text = f"apiVersion: g/v1\nkind: Thing\n{text}"
+        return str(self.assertRaises(BadConfiguration, decoded, text))
+
+    def test_zero_values(self) -> None:
+        """What is missing, or null, is empty, false or not there."""
+        inner = {"name": "", "prefix": None, "tags": []}
+        for text in ("", "inner: null\nmore: null\nenabled: null\nother:"):
+            found = decoded(f"apiVersion: g/v1\nkind: Thing\n{text}")
+            self.assertEqual(found, {"enabled": False, "inner": inner, "more": [], "other": None})
+
+    def test_values(self) -> None:
+        """Everything else is as it stands there, in JSON as in YAML."""
+        found = decoded(
+            '{"apiVersion":"g/v1","kind":"Thing","enabled":true,"more":[{"name":"a","prefix":""},null],"other":{}}'
+        )
+        self.assertEqual(found["enabled"], True)
+        self.assertEqual([one["name"] for one in found["more"]], ["a", ""])
+        self.assertEqual((found["more"][0]["prefix"], found["other"]), ("", {"path": ""}))
+
+    def test_strict(self) -> None:
+        """What nobody knows is refused, all of it at once, and so is what is said twice."""
+        self.assertEqual(
+            self.refused("x: 1\nmore:\n- z: 2\n  name: a\n"),
+            'strict decoding error: unknown field "x", unknown field "more[0].z"',
+        )
+        self.assertIn("strict decoding error: yaml: unmarshal errors:", self.refused("enabled: true\nenabled: false"))
+
+    def test_types(self) -> None:
+        """A value of another type is refused, in the words of Go."""
+        for text, where in (
+            ("enabled: x", "string into Go struct field Thing.enabled of type bool"),
+            ("inner: 5", "number into Go struct field Thing.inner of type v1.Inner"),
+            ("inner: {name: 5}", "number into Go struct field Inner.inner.name of type string"),
+            ("more: {}", "object into Go struct field Thing.more of type []v1.Inner"),
+            ("more: [{tags: [[]]}]", "array into Go struct field Inner.more.tags of type string"),
+            ("more: [{tags: a}]", "string into Go struct field Inner.more.tags of type []string"),
+            ("inner: {prefix: true}", "bool into Go struct field Inner.inner.prefix of type string"),
+        ):
+            self.assertEqual(self.refused(text), f"json: cannot unmarshal {where}")
+
+    def test_kind(self) -> None:
+        """A file must be of the kind that is wanted, in a version that there is."""
+        text = 'no kind "Other" is registered for version "g/v1" in scheme "a/scheme.go"'
+        self.assertEqual(self.refused("kind: Other\napiVersion: g/v1"), text)
+        self.assertIn('no kind "Thing" is registered for version "g/v2"', self.refused("kind: Thing\napiVersion: g/v2"))
+        self.assertEqual(self.refused("kind: Thing"), "Object 'apiVersion' is missing in 'kind: Thing'")
+        self.assertEqual(str(self.assertRaises(BadConfiguration, decoded, "")), "empty config data")
+        self.assertIn("cannot unmarshal array", str(self.assertRaises(BadConfiguration, decoded, "[]")))
+
+    @given(st.binary(max_size=200))
+    def test_garbage(self, content: bytes) -> None:
+        """Whatever the bytes are, they are decoded or refused."""
+        with contextlib.suppress(BadConfiguration):
+            decode_configuration(content, "Thing", {"g/v1": THING}, "a/scheme.go")

@@ -1,0 +1,106 @@
+"""An OpenID Connect issuer without a network, and whom it is asked by, for the tests of its tokens."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.outgoing.client import Answer
+from kubetwist.outgoing.errors import CallError
+
+NOW = 1_800_000_000
+KEYS = {name: rsa.generate_private_key(65537, 2048) for name in ("one", "two")}
+CURVE = ec.generate_private_key(ec.SECP256R1())
+
+
+class Issuer:
+    """
+    Issues tokens, and tells how to verify them.
+
+    @ivar keys: Those that it tells, by id.
+    @ivar pages: What else there is, by path: an answer's code and body.
+    @ivar asked: The paths that were asked for.
+    """
+
+    def __init__(self, url: str = "https://issuer.example.com", *keys: str) -> None:
+        self.url = url
+        self.keys: dict[str, Any] = {name: KEYS[name] for name in keys or ("one",)}
+        self.pages: dict[str, tuple[int, bytes]] = {}
+        self.asked: list[str] = []
+        self.said = url
+
+    def token(self, key: str = "one", algorithm: str = "RS256", headers: Any = None, **changes: Any) -> str:
+        """A token, in which some claims are others; L{None} leaves one out."""
+        claims = {"iss": self.url, "aud": "me", "sub": "alice", "exp": NOW + 600, "iat": NOW, **changes}
+        claims = {name: value for name, value in claims.items() if value is not None}
+        signer = CURVE if algorithm.startswith("ES") else KEYS[key]
+        return jwt.encode(claims, signer, algorithm=algorithm, headers={"kid": key} if headers is None else headers)
+
+    def jwks(self) -> list[dict[str, Any]]:
+        """Its keys as it tells them."""
+        found = []
+        for name, key in self.keys.items():
+            made: Any = ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else RSAAlgorithm
+            found.append({"kid": name, "use": "sig", **json.loads(made.to_jwk(key.public_key()))})
+        return found
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        """What stands at a path."""
+        self.asked.append(path)
+        if path in self.pages:
+            return self.pages[path]
+        if path == "/.well-known/openid-configuration":
+            document: Any = {"issuer": self.said, "jwks_uri": f"{self.url}/keys?v=1"}
+        elif path == "/keys":
+            document = {"keys": self.jwks()}
+        else:
+            return 404, b"not found"
+        return 200, json.dumps(document).encode()
+
+
+class Network:
+    """
+    Stands for L{kubetwist.outgoing.outgoing.Outgoing}.
+
+    @ivar calls: The settings and the query of each call.
+    @ivar held: Fires before calls are answered, while it is there.
+    """
+
+    def __init__(self, *issuers: Issuer) -> None:
+        self.issuers = {urlsplit(issuer.url).netloc: issuer for issuer in issuers}
+        self.calls: list[tuple[Any, str]] = []
+        self.held: Deferred[None] | None = None
+
+    def client(self, settings: Any, *, limit: int) -> Network.Client:
+        """One that calls the issuers."""
+        return Network.Client(self, settings)
+
+    class Client:
+        """Calls one URL."""
+
+        def __init__(self, network: Network, settings: Any) -> None:
+            self._network = network
+            self._settings = settings
+
+        async def get(self, *, timeout: float, accept: str, query: str = "") -> Answer:
+            """See L{kubetwist.outgoing.client.WebhookClient.get}."""
+            network = self._network
+            network.calls.append((self._settings, query))
+            if network.held is not None:
+                await network.held
+            parts = urlsplit(self._settings.url)
+            issuer = network.issuers.get(parts.netloc)
+            if issuer is None:
+                raise CallError("get", self._settings.url, "no such host")
+            code, body = issuer.answer(parts.path)
+            return Answer(code, {}, body)
+
+        async def close(self) -> None:
+            """Nothing to close."""
