@@ -1,0 +1,131 @@
+"""Webhooks over TLS: a whole server, and another one that it asks."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.testing.trial import KubeAPIMixin
+from kubetwist.testing.webhooks import Call, WebhookServer
+
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def text(pem: bytes) -> str:
+    """As configurations carry certificates."""
+    return base64.b64encode(pem).decode()
+
+
+class CallTests(KubeAPIMixin, TestCase):
+    """What goes over the wire."""
+
+    async def start(self, **options: Any) -> None:
+        """The two servers; webhooks must be shown a certificate, which a kubeconfig has for them."""
+        self.hook = WebhookServer(reactor, self.answer, require_client=True, **options)
+        await self.hook.start()
+        self.addCleanup(lambda: self.hook.stop())
+        pair = self.hook.client_pair("the-api-server")
+        shown = {"client-certificate-data": text(pair.certificate), "client-key-data": text(pair.key)}
+        users = [
+            {"name": "*.example.org", "user": {"token": "not this one"}},
+            {"name": f"127.0.0.1:{self.hook.port}", "user": shown},
+            {"name": "*.default.svc:8443", "user": shown},
+        ]
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        kubeconfig = folder.resolve() / "kubeconfig"
+        kubeconfig.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "users": users}))
+        own = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": str(kubeconfig),
+        }
+        configuration = folder / "admission.yaml"
+        configuration.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "apiserver.config.k8s.io/v1",
+                    "kind": "AdmissionConfiguration",
+                    "plugins": [{"name": "ValidatingAdmissionWebhook", "configuration": own}],
+                }
+            )
+        )
+        self.server = await self.startKubeAPI(f"--admission-control-config-file={configuration}")
+
+    def answer(self, call: Call) -> Any:
+        """Refuse, politely."""
+        review = call.json()
+        response = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": f"not for {call.client}"}}
+        return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """A request of the administrator."""
+        code, answer = await deferToThread(self.server.request, method, path, body)
+        return code, answer
+
+    async def configure(self, client: dict[str, Any]) -> None:
+        """Have a webhook for config maps."""
+        rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+        hook = {
+            "name": "a.example.org",
+            "clientConfig": client,
+            "rules": [rule],
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": 7,
+        }
+        code, answer = await self.ask("POST", CONFIGURATIONS, {"metadata": {"name": "hooks"}, "webhooks": [hook]})
+        self.assertEqual(code, 201, answer)
+
+    async def refused(self) -> tuple[int, str]:
+        """What is said to a new config map."""
+        code, answer = await self.ask("POST", MAPS, {"metadata": {"name": "m"}})
+        return code, answer.get("message", "")
+
+    async def test_url(self) -> None:
+        """A webhook is called by its URL, with the certificate for it; when it is gone, the error says how."""
+        await self.start()
+        await self.configure({"url": f"{self.hook.url}/check", "caBundle": text(self.hook.ca)})
+        denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
+        self.assertEqual(await self.refused(), (400, denied))
+        self.assertEqual(await self.refused(), (400, denied))
+        (call, _) = self.hook.calls
+        self.assertEqual((call.method, call.path, dict(call.query)), ("POST", "/check", {"timeout": "7s"}))
+        self.assertEqual(call.headers["content-type"], "application/json")
+        self.assertEqual(self.hook.connections, 1)
+        port = self.hook.port
+        await self.hook.stop()
+        address = f"127.0.0.1:{port}"
+        failed = (
+            'Internal error occurred: failed calling webhook "a.example.org": failed to call webhook: Post '
+            f'"https://{address}/check?timeout=7s": dial tcp {address}: connect: connection refused'
+        )
+        self.assertEqual(await self.refused(), (500, failed))
+
+    async def test_service(self) -> None:
+        """A webhook is called as a service, wherever that is; not when it is not there."""
+        await self.start(names=("hook.default.svc",))
+        service = {"namespace": "default", "name": "hook", "path": "/check", "port": 8443}
+        await self.configure({"service": service, "caBundle": text(self.hook.ca)})
+        failed = (
+            'Internal error occurred: failed calling webhook "a.example.org": failed to call webhook: Post '
+            '"https://hook.default.svc:8443/check?timeout=7s": service "hook" not found'
+        )
+        self.assertEqual(await self.refused(), (500, failed))
+        spec = {"clusterIP": "10.0.0.77", "ports": [{"port": 8443}]}
+        code, answer = await self.ask(
+            "POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": spec}
+        )
+        self.assertEqual(code, 201, answer)
+        outgoing = self.server._service.server._config.outgoing
+        outgoing.diversions[("10.0.0.77", 8443)] = ("127.0.0.1", self.hook.port)
+        denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
+        self.assertEqual(await self.refused(), (400, denied))
