@@ -24,6 +24,7 @@ from ..storage.errors import StorageUnavailable
 from ..storage.record import Record
 
 if TYPE_CHECKING:
+    from ..storage.watchcache import WatchCache
     from .stores import Stores
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -165,6 +166,12 @@ class Grants:
             self._follow()
         return self.generation
 
+    async def seen(self, revision: int) -> None:
+        """Wait until decisions are made by all that was written up to C{revision}, if a cache is behind."""
+        for cache in self._caches().values():
+            if cache.revision < revision:
+                await cache.seen(revision)
+
     def changed(self) -> None:
         """A role or binding is another."""
         self.generation += 1
@@ -247,8 +254,11 @@ class Grants:
                 if bound:
                     yield bound
 
+    def _caches(self) -> dict[str, WatchCache]:
+        return {resource: self._stores.get(GROUP, resource).cache for resource in (*ROLES, *BINDINGS)}
+
     def _follow(self) -> None:
-        caches = {resource: self._stores.get(GROUP, resource).cache for resource in (*ROLES, *BINDINGS)}
+        caches = self._caches()
         if not all(cache.ready for cache in caches.values()):
             if self._filled:
                 return

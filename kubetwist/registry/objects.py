@@ -158,10 +158,18 @@ class StoredObjects:
         return record
 
     async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING) -> int:
-        """Write one object, or delete it, with what comes along with it; the errors are storage's."""
+        """
+        Write one object, or delete it, with what comes along with it; the errors are storage's.
+
+        Whoever is answered then can rely on it: reads, admission and authorization see it. A backend tells the caches
+        before it answers; one that lost its place is waited for.
+        """
         value = None if draft is None else self.value(draft)
         write = Write(self._prefix + key, value, expected, self.ttl, draft)
-        return await self.backend.commit([write, *hold.writes()])
+        revision = await self.backend.commit([write, *hold.writes()])
+        if self.cache.revision < revision:
+            await self.cache.seen(revision)
+        return revision
 
     def written(self, key: str, revision: int, draft: Draft) -> Record:
         """The record of what was just committed: the cache's own while it is the newest."""

@@ -18,7 +18,9 @@ from ..api.options import CreateOptions, WriteOptions
 from ..api.rbacrules import FULL_AUTHORITY, Rule, refusal, uncovered
 from ..api.resource import JSONObject
 from ..api.users import MASTERS
+from ..storage.record import Draft
 from .grants import GROUP, UnknownRole
+from .holds import NOTHING, Hold
 from .scope import RequestScope
 from .store import Store
 
@@ -33,6 +35,12 @@ class GrantingStore(Store):
     """What roles and bindings have in common."""
 
     context: Stores
+
+    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING) -> int:
+        """See L{Store.commit}; whoever is answered then has what the write gives, and lacks what it takes away."""
+        revision = await super().commit(key, draft, expected, hold)
+        await self.context.grants.seen(revision)
+        return revision
 
     async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
         """See L{kubetwist.registry.creation.Creation.permit}."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
@@ -448,6 +449,11 @@ class WatchCache:
         waiting = (revision, answer, call)
         self._waiting.append(waiting)
         return answer
+
+    async def seen(self, revision: int) -> None:
+        """As L{wait_until}, but it has no errors: a cache that is not there in time is not waited for."""
+        with suppress(FutureRevision):
+            await self.wait_until(revision)
 
     def _advanced(self) -> None:
         reached = [waiting for waiting in self._waiting if waiting[0] <= self.revision]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.authorizers import rbac
@@ -231,3 +234,87 @@ class UnionTests(SynchronousTestCase):
             question = AuthorizerAttributes(user, "list", resource=resource, namespace=where)
             expected = any(who in mine and place in ("", where) and which == number for place, who, which in bindings)
             self.assertEqual(server.rbac.authorize(question).decision is Decision.ALLOW, expected)
+
+
+class PromptnessTests(RBACTestCase):
+    """Between the answer to a write and what follows from it there is nothing to wait for."""
+
+    def begun(self, user: str, method: str, path: str, body: Any) -> Any:
+        """A connection on which a request is under way."""
+        client = self.server.client()
+        data = orjson.dumps(body)
+        client.send(
+            f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {user}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n".encode()
+            + data
+        )
+        return client
+
+    def lose_place(self, group: str, resource: str, failures: int = 1) -> None:
+        """Have the cache of a resource start over, which it can not do the first times that it tries."""
+        cache = self.server.stores.get(group, resource).cache
+        start = cache.start
+        left = [None] * failures
+
+        async def fail_first() -> None:
+            if left:
+                left.pop()
+                raise StorageUnavailable("not yet")
+            await start()
+
+        self.patch(cache, "start", fail_first)
+        assert cache._source is not None
+        cache._source.stop()
+        cache.ended(RevisionCompacted(1, 2))
+        self.assertFalse(cache.ready)
+
+    def test_many_times(self) -> None:
+        """However often roles and bindings come and go, the next request is decided by what is there."""
+        for _ in range(50):
+            for make in (
+                lambda: self.server.make(ROLES, role("maps", rule("list", "configmaps"))),
+                lambda: self.server.make(BINDINGS, binding("a", "Role/maps", "User/bob")),
+            ):
+                self.assertFalse(self.may_list("bob"))
+                make()
+            self.assertTrue(self.may_list("bob"))
+            for path in (f"{BINDINGS}/a", f"{ROLES}/maps"):
+                self.server.ask("admin", "DELETE", path)
+                self.assertFalse(self.may_list("bob"))
+
+    def test_lost_place(self) -> None:
+        """A write that a cache has not seen, since it lost its place, is answered when that has."""
+        self.server.make(ROLES, role("maps", rule("list", "configmaps")))
+        self.assertFalse(self.may_list("bob"))
+        for lost in ("rolebindings", "clusterroles"):
+            self.lose_place(GROUP, lost)
+            client = self.begun("admin", "POST", BINDINGS, binding(lost, "Role/maps", "User/bob"))
+            self.assertEqual(client.answers(), [])
+            self.server.clock.advance(1)
+            (answer,) = client.answers()
+            self.assertEqual(answer.code, 201)
+            self.assertTrue(self.may_list("bob"))
+            self.server.ask("admin", "DELETE", f"{BINDINGS}/{lost}")
+            self.assertFalse(self.may_list("bob"))
+
+    def test_never_back(self) -> None:
+        """A cache that does not come back holds up a write for a few seconds only."""
+        self.assertFalse(self.may_list("bob"))
+        self.lose_place(GROUP, "rolebindings", 100)
+        client = self.begun("admin", "POST", BINDINGS, binding("a", "Role/maps", "User/bob"))
+        self.server.clock.pump([1.0] * 10)
+        (answer,) = client.answers()
+        self.assertEqual(answer.code, 201)
+
+    def test_namespaces(self) -> None:
+        """What is created in a namespace right after it finds it, even if the cache had lost its place."""
+        self.server.stores.use(AdmissionChain([NamespaceLifecycle()]))
+        for number in range(50):
+            self.server.make("/api/v1/namespaces", {"metadata": {"name": f"ns-{number}"}})
+            self.server.make(f"/api/v1/namespaces/ns-{number}/configmaps", {"metadata": {"name": "x"}})
+        self.lose_place("", "namespaces")
+        client = self.begun("admin", "POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
+        self.assertEqual(client.answers(), [])
+        self.server.clock.advance(1)
+        self.assertEqual([answer.code for answer in client.answers()], [201])
+        self.server.make("/api/v1/namespaces/late/configmaps", {"metadata": {"name": "x"}})
