@@ -7,14 +7,11 @@ See kubernetes/apiserver, C{pkg/cel/environment/base.go}.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.functions import Library
-
-#: What a single evaluation may cost.
-PER_CALL_LIMIT: Final = 1_000_000
 
 
 @cache
@@ -58,5 +55,6 @@ def kubernetes_environment() -> Environment:
     """The environment without variables; made at the first use, and extended by those who have some."""
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.library.costs import KubernetesCosts
+    from kubetwist.cel.library.stringformat import check_formats
 
-    return Environment(libraries=kubernetes_libraries(), costs=KubernetesCosts())
+    return Environment(libraries=kubernetes_libraries(), costs=KubernetesCosts(), validators=(check_formats,))

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kubetwist.api.goquote import quoted
+from kubetwist.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, walk
+from kubetwist.cel.checker import Checked
 from kubetwist.cel.errors import CelError, CostLimitExceeded
 from kubetwist.cel.standard.gonumbers import format_g
 from kubetwist.cel.standard.times import show_duration, show_timestamp
-from kubetwist.cel.types import Type
+from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.values import LISTS, MAPS, Duration, Timestamp, UInt, Value, entries, type_of
 
 _clause = re.compile(r"%(?:(%)|(?:(\.)([0-9]*))?(.)?)", re.DOTALL).search
@@ -26,6 +28,17 @@ _DEFAULT_PRECISION: Final = 6
 _LARGEST_PRECISION: Final = 1000
 #: Neither a result nor the nesting of what is shown may get beyond these.
 _LONGEST: Final = 64 << 20
+
+_STRING_RULE: Final = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
+    "durations, and timestamps"
+)
+_DECIMAL_RULE: Final = "decimal clause can only be used on integers"
+_FIXED_RULE: Final = "fixed-point clause can only be used on doubles"
+_SCIENTIFIC_RULE: Final = "scientific clause can only be used on doubles"
+_BINARY_RULE: Final = "only integers and bools can be formatted as binary"
+_HEXADECIMAL_RULE: Final = "only integers, byte buffers, and strings can be formatted as hex"
+_OCTAL_RULE: Final = "octal clause can only be used on integers"
 
 _SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SPECIAL_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -70,10 +83,7 @@ def _shown(value: Value) -> str:
         return _shown_map(value)
     if isinstance(value, (bool, int, float, str, bytes, Timestamp, Duration, Type)):
         return _text(value)
-    raise _misfit(
-        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
-        f"durations, and timestamps, was given {_type_name(value)}"
-    )
+    raise _misfit(f"{_STRING_RULE}, was given {_type_name(value)}")
 
 
 def _shown_inside(value: Value) -> str:
@@ -112,16 +122,16 @@ def _shown_map(values: Mapping[Value, Value]) -> str:
 def _decimal(value: Value) -> str:
     """C{%d}."""
     if type(value) is not int and type(value) is not UInt:
-        raise _misfit(f"decimal clause can only be used on integers, was given {_type_name(value)}")
+        raise _misfit(f"{_DECIMAL_RULE}, was given {_type_name(value)}")
     return str(int(value))
 
 
-def _number(value: Value, clause: str) -> float:
+def _number(value: Value, rule: str) -> float:
     if type(value) is float:
         return value
     if type(value) is str and value in _SPECIAL_NUMBERS:
         return _SPECIAL_NUMBERS[value]
-    raise _misfit(f"{clause} clause can only be used on doubles, was given {_type_name(value)}")
+    raise _misfit(f"{rule}, was given {_type_name(value)}")
 
 
 def _without_digits(number: float) -> str | None:
@@ -134,14 +144,14 @@ def _without_digits(number: float) -> str | None:
 
 def _fixed(value: Value, precision: int) -> str:
     """C{%f}."""
-    number = _number(value, "fixed-point")
+    number = _number(value, _FIXED_RULE)
     # Zero has no sign here.
     return _without_digits(number) or format(number or 0.0, f",.{precision}f")
 
 
 def _scientific(value: Value, precision: int) -> str:
     """C{%e}."""
-    number = _number(value, "scientific")
+    number = _number(value, _SCIENTIFIC_RULE)
     special = _without_digits(number)
     if special:
         return special
@@ -154,14 +164,14 @@ def _binary(value: Value) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     if not isinstance(value, int):
-        raise _misfit(f"only integers and bools can be formatted as binary, was given {_type_name(value)}")
+        raise _misfit(f"{_BINARY_RULE}, was given {_type_name(value)}")
     return f"{int(value):b}"
 
 
 def _octal(value: Value) -> str:
     """C{%o}."""
     if type(value) is not int and type(value) is not UInt:
-        raise _misfit(f"octal clause can only be used on integers, was given {_type_name(value)}")
+        raise _misfit(f"{_OCTAL_RULE}, was given {_type_name(value)}")
     return f"{int(value):o}"
 
 
@@ -172,8 +182,7 @@ def _hexadecimal(value: Value) -> str:
     if isinstance(value, bytes):
         return value.hex()
     if type(value) is not int and type(value) is not UInt:
-        problem = "only integers, byte buffers, and strings can be formatted as hex"
-        raise _misfit(f"{problem}, was given {_type_name(value)}")
+        raise _misfit(f"{_HEXADECIMAL_RULE}, was given {_type_name(value)}")
     return f"{int(value):x}"
 
 
@@ -197,12 +206,26 @@ def _unparsable(why: str) -> CelError:
     return CelError(f"could not parse formatting clause: {why}")
 
 
+#: Makes a clause's text: of the number of the argument, the letter and the digits after the point.
+_Render = Callable[[int, str, int], str]
+
+
 def format_string(text: str, values: Sequence[Value]) -> str:
     """
     Put values into a text.
 
     @raise CelError: The text makes no sense, or a value does not fit its clause.
     """
+
+    def render(index: int, letter: str, precision: int) -> str:
+        value = values[index]
+        return _PLAIN[letter](value) if letter in _PLAIN else _PRECISE[letter](value, precision)
+
+    return _expand(text, len(values), render)[0]
+
+
+def _expand(text: str, count: int, render: _Render) -> tuple[str, int]:
+    """Replace the clauses of a text, of C{count} arguments; tell how many there were, too."""
     parts: list[str] = []
     position, used, length = 0, 0, 0
     while match := _clause(text, position):
@@ -212,18 +235,18 @@ def format_string(text: str, values: Sequence[Value]) -> str:
         if percent:
             parts.append("%")
             continue
-        if used >= len(values):
+        if used >= count:
             raise CelError(f"index {used} out of range")
-        parts.append(_formatted(values[used], dot, digits, letter))
+        parts.append(render(used, *_parsed(dot, digits, letter)))
         used += 1
         length += len(parts[-1])
         if length > _LONGEST:
             raise CostLimitExceeded
     parts.append(text[position:])
-    return "".join(parts)
+    return "".join(parts), used
 
 
-def _formatted(value: Value, dot: str | None, digits: str, letter: str | None) -> str:
+def _parsed(dot: str | None, digits: str, letter: str | None) -> tuple[str, int]:
     precision = _DEFAULT_PRECISION
     if dot:
         if letter is None:
@@ -231,13 +254,11 @@ def _formatted(value: Value, dot: str | None, digits: str, letter: str | None) -
         precision = _precision(digits)
     if letter is None:
         raise CelError("unexpected end of string")
-    if letter in _PLAIN:
-        return _PLAIN[letter](value)
-    if letter in _PRECISE:
-        return _PRECISE[letter](value, precision)
-    # The reference looks at one byte.
-    shown = letter if letter.isascii() else chr(letter.encode("utf-8", "replace")[0])
-    raise _unparsable(f'unrecognized formatting clause "{shown}"')
+    if letter not in _PLAIN and letter not in _PRECISE:
+        # The reference looks at one byte.
+        shown = letter if letter.isascii() else chr(letter.encode("utf-8", "replace")[0])
+        raise _unparsable(f'unrecognized formatting clause "{shown}"')
+    return letter, precision
 
 
 def _precision(digits: str) -> int:
@@ -247,3 +268,73 @@ def _precision(digits: str) -> int:
     if len(digits) > 18 or int(digits) > _LARGEST_PRECISION:
         raise _unparsable(f"{problem} {quoted(digits)}: value out of range")
     return int(digits)
+
+
+# Formats that are literals, with arguments that are a literal list, are checked when they are compiled.
+
+_ANYTHING: Final = frozenset(
+    (
+        *(Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING),
+        *(Kind.TIMESTAMP, Kind.BYTES, Kind.DURATION, Kind.TYPE, Kind.NULL),
+    )
+)
+_INTEGERS: Final = frozenset((Kind.INT, Kind.UINT))
+_DOUBLES: Final = frozenset((Kind.DOUBLE, Kind.STRING))
+_KINDS: Final = {
+    "s": (_ANYTHING, _STRING_RULE),
+    "d": (_INTEGERS, _DECIMAL_RULE),
+    "f": (_DOUBLES, _FIXED_RULE),
+    "e": (_DOUBLES, _SCIENTIFIC_RULE),
+    "b": (_INTEGERS | {Kind.BOOL}, _BINARY_RULE),
+    "x": (_INTEGERS | {Kind.STRING, Kind.BYTES}, _HEXADECIMAL_RULE),
+    "X": (_INTEGERS | {Kind.STRING, Kind.BYTES}, _HEXADECIMAL_RULE),
+    "o": (_INTEGERS, _OCTAL_RULE),
+}
+
+
+def check_formats(checked: Checked) -> Iterator[tuple[Expr, str]]:
+    """Find calls of C{format} that cannot succeed: a validator."""
+    for expr in walk(checked.root):
+        if not isinstance(expr, Call) or expr.function != "format" or len(expr.args) != 1:
+            continue
+        text, arguments = expr.target, expr.args[0]
+        if isinstance(text, Literal) and type(text.value) is str and isinstance(arguments, ListExpr):
+            yield from _check_format(checked, expr, text.value, arguments.elements)
+
+
+def _check_format(checked: Checked, call: Call, text: str, arguments: Sequence[Expr]) -> Iterator[tuple[Expr, str]]:
+    where: Expr = call
+
+    def render(index: int, letter: str, precision: int) -> str:
+        nonlocal where
+        kinds, rule = _KINDS[letter]
+        bad = _misfitting(checked, arguments[index], kinds, inside=letter == "s")
+        if bad is not None:
+            where = bad
+            raise _misfit(f"{rule}, was given {checked.types[bad.id].name}")
+        return ""
+
+    try:
+        _, used = _expand(text, len(arguments), render)
+    except CelError as error:
+        yield where, error.message
+        return
+    if len(arguments) > used:
+        problem = f"too many arguments supplied to string.format (expected {used}, got {len(arguments)})"
+        yield call, problem
+
+
+def _misfitting(checked: Checked, argument: Expr, kinds: frozenset[Kind], inside: bool) -> Expr | None:
+    """The part of an argument that is of none of these kinds."""
+    type_ = checked.types[argument.id]
+    if not type_.is_dyn and type_.kind not in kinds:
+        return argument
+    if not inside:
+        return None
+    parts: list[Expr] = []
+    if isinstance(argument, ListExpr):
+        parts = argument.elements
+    elif isinstance(argument, MapExpr):
+        parts = [part for entry in argument.entries for part in (entry.key, entry.value)]
+    found = (_misfitting(checked, part, kinds, inside) for part in parts)
+    return next((part for part in found if part is not None), None)

@@ -1,0 +1,230 @@
+"""
+What MutatingAdmissionPolicies make: C{Object{spec: Object.spec{replicas: 3}}} and C{JSONPatch{op: "add", ...}}.
+
+See kubernetes/apiserver, C{pkg/cel/mutation}. C{Object} and all names below it are types without a schema: they have
+every field, of any type. Whether the names fit the fields is seen in the value: L{type_problems}.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from kubetwist.api.goquote import quoted
+from kubetwist.cel.errors import CelError
+from kubetwist.cel.standard.times import show_duration, show_timestamp
+from kubetwist.cel.types import DYN, STRING, ObjectType, Type, list_of
+from kubetwist.cel.values import LISTS, MAPS, Duration, MapValue, OpaqueValue, Timestamp, UInt, Value, entries, equal
+
+_OBJECT: Final = "Object"
+
+#: JSON has numbers up to this; others are written as texts.
+_LARGEST_NUMBER: Final = (1 << 53) - 1
+#: Values of CEL that nest deeper than this do not come about in what Kubernetes lets expressions cost.
+_DEEPEST: Final = 200
+
+
+class _EveryField(Mapping[str, Type]):
+    """Has every name."""
+
+    def __getitem__(self, name: str) -> Type:
+        return DYN
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class ObjectValue(MapValue):
+    """What C{Object.spec{...}} made."""
+
+    __slots__ = ("cel_type", "fields")
+
+    def __init__(self, cel_type: Type, fields: Mapping[str, Value]) -> None:
+        self.cel_type = cel_type
+        self.fields = fields
+
+    def __getitem__(self, name: str) -> Value:
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+class JSONPatch(OpaqueValue):
+    """
+    One operation of a JSON patch.
+
+    @ivar has_value: Whether C{value} was given; it may be null.
+    """
+
+    __slots__ = ("has_value", "op", "path", "source", "value")
+
+    def __init__(self, fields: Mapping[str, Value]) -> None:
+        self.op = _text(fields, "op")
+        self.path = _text(fields, "path")
+        self.source = _text(fields, "from")
+        self.has_value = "value" in fields
+        self.value = fields.get("value")
+
+    def equals(self, other: Value) -> bool:
+        """By all fields."""
+        return (
+            isinstance(other, JSONPatch)
+            and (self.op, self.path, self.source, self.has_value)
+            == (other.op, other.path, other.source, other.has_value)
+            and equal(self.value, other.value)
+        )
+
+    def operation(self) -> dict[str, Any]:
+        """
+        The operation as JSON has it.
+
+        @raise CelError: The value is none that JSON has, or made of objects whose types do not fit.
+        """
+        operation: dict[str, Any] = {"op": self.op, "path": self.path}
+        if self.source:
+            operation["from"] = self.source
+        if self.has_value:
+            problems = type_problems(self.value) if isinstance(self.value, ObjectValue) else ""
+            if problems:
+                raise CelError(f"type mismatch: {problems}")
+            try:
+                operation["value"] = to_json(self.value)
+            except CelError as error:
+                problem = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+                raise CelError(f"{problem}: {error.message}") from None
+        return operation
+
+
+def _text(fields: Mapping[str, Value], name: str) -> str:
+    value = fields.get(name, "")
+    if type(value) is not str:
+        raise CelError(f"unexpected type {_go_type(value)} for JSONPatchType '{name}' field")
+    return value
+
+
+def _go_type(value: Value) -> str:
+    names = {bool: "bool", int: "int64", UInt: "uint64", float: "float64", bytes: "[]uint8"}
+    return names.get(type(value), "interface {}")
+
+
+def _object_type(name: str) -> ObjectType:
+    type_ = ObjectType(name, _EveryField(), lambda fields: ObjectValue(type_, fields))
+    return type_
+
+
+OBJECT_TYPE: Final = _object_type(_OBJECT)
+JSON_PATCH_TYPE: Final = ObjectType(
+    "JSONPatch", {"op": STRING, "path": STRING, "from": STRING, "value": DYN}, JSONPatch
+)
+JSON_PATCHES_TYPE: Final = list_of(JSON_PATCH_TYPE)
+JSONPatch.cel_type = JSON_PATCH_TYPE
+
+_TYPES: Final = {_OBJECT: OBJECT_TYPE, JSON_PATCH_TYPE.name: JSON_PATCH_TYPE}
+
+
+def find_type(name: str) -> Type | None:
+    """The type that C{Object}, C{Object.spec.containers} or C{JSONPatch} names."""
+    found = _TYPES.get(name)
+    return found or (_object_type(name) if name.startswith(f"{_OBJECT}.") else None)
+
+
+def type_problems(value: ObjectValue) -> str:
+    """
+    Whether the names of the types of all objects within are those of the fields that they are in.
+
+    @return: What is not, a line for each; C{""} if all are.
+    """
+    return "\n".join(_problems(value, value.cel_type.name, _DEEPEST))
+
+
+def _problems(value: Value, path: str, depth: int) -> Iterator[str]:
+    if not depth:
+        yield f"{quoted(path)} nests too deep"
+    elif isinstance(value, ObjectValue):
+        name = value.cel_type.name
+        if name != path:
+            yield (
+                f"unexpected type name {quoted(name)}, expected {quoted(path)}, "
+                "which matches field name path from root Object type"
+            )
+        for field, one in value.fields.items():
+            yield from _problems(one, f"{path}.{field}", depth - 1)
+    elif isinstance(value, LISTS):
+        for one in value:
+            yield from _problems(one, path, depth - 1)
+    elif isinstance(value, MAPS):
+        for _, one in entries(value):
+            yield from _problems(one, path, depth - 1)
+
+
+def to_json(value: Value, depth: int = _DEEPEST) -> Any:
+    """
+    A value as JSON has it.
+
+    @raise CelError: JSON has none such.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, float):
+        # Whole numbers are written without a point, and so become integers.
+        return int(value) if value.is_integer() and abs(value) <= _LARGEST_NUMBER else value
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _LARGEST_NUMBER else str(int(value))
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Timestamp):
+        return show_timestamp(value)
+    if isinstance(value, Duration):
+        return show_duration(value)
+    if not depth:
+        raise CelError("value nests too deep")
+    if isinstance(value, LISTS):
+        return [to_json(one, depth - 1) for one in value]
+    if isinstance(value, MAPS):
+        return {_key(key): to_json(one, depth - 1) for key, one in entries(value)}
+    raise CelError("type conversion error from '{}' to '*structpb.Value'".format(getattr(value, "cel_type", "value")))
+
+
+def _key(key: Value) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return key if isinstance(key, str) else str(int(key))
+
+
+def to_object(value: ObjectValue) -> dict[str, Any]:
+    """
+    An object as JSON has it: what is to be applied.
+
+    @raise CelError: It has something that JSON has not, or keys of maps that are no texts.
+    """
+    return {name: _plain(name, one, _DEEPEST) for name, one in value.fields.items()}
+
+
+def _plain(name: str, value: Value, depth: int) -> Any:
+    if not depth:
+        raise CelError(f"fail to convert field {quoted(name)}: value nests too deep")
+    if isinstance(value, LISTS):
+        return [_plain(name, one, depth - 1) for one in value]
+    if isinstance(value, MAPS):
+        plain: dict[str, Any] = {}
+        for key, one in entries(value):
+            if not isinstance(key, str):
+                problem = f"map key {quoted(_key(key))} is of type {_cel_type(key)}, not string"
+                raise CelError(f"fail to convert field {quoted(name)}: {problem}")
+            plain[key] = _plain(key, one, depth - 1)
+        return plain
+    if value is None or isinstance(value, (bool, str, float)):
+        return value
+    return int(value) if isinstance(value, int) else to_json(value)
+
+
+def _cel_type(key: Value) -> str:
+    return "types.Bool" if isinstance(key, bool) else "types.Uint" if isinstance(key, UInt) else "types.Int"

@@ -1,0 +1,163 @@
+"""Tests for L{kubetwist.cel.library.addresses} and L{kubetwist.cel.library.urls}."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address
+
+from hypothesis import given
+from hypothesis.strategies import integers, ip_addresses, text
+
+from .support import ExpressionTestCase
+
+
+class AddressTests(ExpressionTestCase):
+    """Addresses."""
+
+    def test_kinds(self) -> None:
+        """An address tells its family, and what it is for."""
+        self.assertHolds(
+            (
+                "ip('127.0.0.1').family() == 4 && ip('::1').family() == 6",
+                "ip('0.0.0.0').isUnspecified() && ip('::').isUnspecified() && !ip('::1').isUnspecified()",
+                "ip('127.9.9.9').isLoopback() && ip('::1').isLoopback() && !ip('10.0.0.1').isLoopback()",
+                "ip('224.0.0.7').isLinkLocalMulticast() && !ip('224.0.1.1').isLinkLocalMulticast()",
+                "ip('ff02::1').isLinkLocalMulticast() && !ip('ff05::1').isLinkLocalMulticast()",
+                "ip('169.254.1.1').isLinkLocalUnicast() && ip('fe80::1').isLinkLocalUnicast()",
+                "!ip('fd80::1').isLinkLocalUnicast() && !ip('192.168.0.1').isLinkLocalUnicast()",
+                "ip('192.168.0.1').isGlobalUnicast() && ip('2001:db8::1').isGlobalUnicast()",
+                "!ip('255.255.255.255').isGlobalUnicast() && !ip('0.0.0.0').isGlobalUnicast()",
+                "!ip('ff00::1').isGlobalUnicast() && !ip('fe80::1').isGlobalUnicast() && !ip('::1').isGlobalUnicast()",
+            )
+        )
+
+    def test_forms(self) -> None:
+        """One form of every address is canonical, and the one that it is written in."""
+        self.assertHolds(
+            (
+                "isIP('127.0.0.1') && isIP('::1') && !isIP('127.0.0.256') && !isIP(':::1') && !isIP('01.2.3.4')",
+                "!isIP('fe80::1%eth0') && !isIP('::ffff:1.2.3.4') && !isIP('')",
+                "ip.isCanonical('127.0.0.1') && ip.isCanonical('2001:db8::abcd')",
+                "!ip.isCanonical('2001:DB8::ABCD') && !ip.isCanonical('2001:db8::0:0:0:abcd')",
+                "string(ip('2001:DB8:0::1')) == '2001:db8::1' && ip('::0001') == ip('::1')",
+                "ip('::1') != ip('::2') && type(ip('1.2.3.4')) == net.IP",
+            )
+        )
+        self.assertFails(
+            {
+                "ip('127.0.0.256')": 'IP Address "127.0.0.256" parse error during conversion from string: '
+                'ParseAddr("127.0.0.256"): IPv4 field has value >255',
+                "ip('fe80::1%eth0')": 'IP address "fe80::1%eth0" with zone value is not allowed',
+                "ip('::ffff:1.2.3.4')": 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed',
+                "ip.isCanonical('x')": 'IP Address "x" parse error during conversion from string: '
+                'ParseAddr("x"): unable to parse IP',
+            }
+        )
+
+    @given(ip_addresses(), integers(0, 32))
+    def test_algebra(self, address: IPv4Address | IPv6Address, bits: int) -> None:
+        """Every address is in its own block, whose masked form is the same block."""
+        if isinstance(address, IPv6Address) and address.ipv4_mapped:
+            return
+        self.assertHolds(
+            (
+                "string(ip(x)) == x && ip.isCanonical(x)",
+                "cidr(x + '/' + n).containsIP(ip(x)) && cidr(x + '/' + n).containsIP(x)",
+                "cidr(x + '/' + n).ip() == ip(x) && string(cidr(x + '/' + n).prefixLength()) == n",
+                "cidr(x + '/' + n).masked().containsCIDR(cidr(x + '/' + n))",
+                "cidr(x + '/' + n).containsCIDR(x + '/32')",
+                "cidr(x + '/' + n).masked().masked() == cidr(x + '/' + n).masked()",
+            ),
+            x=str(address),
+            n=str(bits),
+        )
+
+    @given(text("0123456789abf:./%", max_size=20))
+    def test_any_text(self, one: str) -> None:
+        """C{isIP} and C{isCIDR} say whether C{ip} and C{cidr} succeed."""
+        self.assertHolds(("isIP(x) ? ip(x) == ip(x) : true", "isCIDR(x) ? cidr(x) == cidr(x) : true"), x=one)
+
+    def test_costs(self) -> None:
+        """Reading costs a tenth of the text; comparing depends on the size of addresses."""
+        self.assertCosts(
+            {
+                "ip('127.0.0.100')": 2,
+                "ip('127.0.0.1').family()": 2,
+                "ip('::1') == ip('::2')": 3,
+                "ip.isCanonical('127.0.0.100')": 3,
+                "cidr('10.0.0.0/8').containsIP(ip('10.0.0.1'))": 3,
+                "cidr('10.0.0.0/8').containsIP('10.0.0.1')": 3,
+                "cidr('10.0.0.0/8').containsCIDR('10.0.0.0/16')": 6,
+                "cidr('10.0.0.0/8').ip()": 2,
+            }
+        )
+
+
+class BlockTests(ExpressionTestCase):
+    """Blocks of addresses."""
+
+    def test_containment(self) -> None:
+        """Blocks contain addresses and smaller blocks of their family."""
+        self.assertHolds(
+            (
+                "cidr('192.168.0.0/24').containsIP('192.168.0.1') && !cidr('192.168.0.0/24').containsIP('192.168.1.1')",
+                "!cidr('0.0.0.0/0').containsIP('::1') && cidr('::/0').containsIP('::1')",
+                "cidr('192.168.0.0/16').containsCIDR('192.168.10.0/24')",
+                "!cidr('192.168.1.0/24').containsCIDR(cidr('192.168.2.0/24'))",
+                "!cidr('192.168.10.0/24').containsCIDR('192.168.0.0/16')",
+                "cidr('192.168.0.1/24') != cidr('192.168.0.1/24').masked()",
+                "string(cidr('192.168.0.1/24').masked()) == '192.168.0.0/24' && type(cidr('::/0')) == net.CIDR",
+                "isCIDR('192.168.0.1/16') && !isCIDR('192.168.0.0/33') && !isCIDR('::ffff:1.2.3.4/96') && !isCIDR('x')",
+            )
+        )
+
+    def test_failures(self) -> None:
+        """What is no block is told; of a bad address, only that nothing can be done with it."""
+        problem = "network address parse error during conversion from string"
+        self.assertFails(
+            {
+                "cidr('10.0.0.0')": f"{problem}: {problem}: netip.ParsePrefix(\"10.0.0.0\"): no '/'",
+                "cidr('::ffff:1.2.3.4/96')": f'{problem}: IPv4-mapped IPv6 address "::ffff:1.2.3.4/96" is not allowed',
+                "cidr('10.0.0.0/8').containsIP('x')": "no such overload",
+                "cidr('10.0.0.0/8').containsCIDR('x')": f"{problem}: {problem}: netip.ParsePrefix(\"x\"): no '/'",
+            }
+        )
+
+
+class URLTests(ExpressionTestCase):
+    """URLs."""
+
+    def test_parts(self) -> None:
+        """A URL tells its parts; what is not there is empty."""
+        self.assertHolds(
+            (
+                "url('https://example.com:80/path').getScheme() == 'https' && url('/path').getScheme() == ''",
+                "url('https://[::1]:80/').getHost() == '[::1]:80' && url('https://[::1]:80/').getHostname() == '::1'",
+                "url('https://example.com/').getPort() == '' && url('https://example.com:80/').getPort() == '80'",
+                "url('https://example.com/with space/').getEscapedPath() == '/with%20space/'",
+                "url('https://example.com').getEscapedPath() == '' && url('/path').getHost() == ''",
+                "url('https://e.com/?k1=a&k2=b&k2=c#f').getQuery() == {'k1': ['a'], 'k2': ['b', 'c']}",
+                "url('https://e.com/?a b=c%20d').getQuery() == {'a b': ['c d']} && url('/?').getQuery() == {}",
+                "isURL('https://user:pass@example.com:80/path?query=val#fragment') && isURL('/absolute-path')",
+                "!isURL('https://a:b:c/') && !isURL('../relative-path') && !isURL('')",
+                "url('https://a/b') == url('HTTPS://a/b') && url('/a') != url('/b')",
+            )
+        )
+        self.assertFails(
+            {
+                "url('../relative')": 'URL parse error during conversion from string: parse "../relative": '
+                "invalid URI for request",
+                "url('https://a:b/')": 'URL parse error during conversion from string: parse "https://a:b/": '
+                'invalid port ":b" after host',
+            }
+        )
+
+    @given(text(max_size=20))
+    def test_any_text(self, one: str) -> None:
+        """Whatever is a URL has parts."""
+        self.assertHolds(("isURL(x) ? (url(x).getHost() + url(x).getEscapedPath()).size() >= 0 : true",), x=one)
+
+    def test_costs(self) -> None:
+        """Reading costs a tenth of the text, a part one step."""
+        self.assertCosts(
+            {"url('https://example.com/')": 2, "isURL('https://example.com/')": 1, "url('/').getHost()": 2}
+        )

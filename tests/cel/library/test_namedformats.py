@@ -1,0 +1,83 @@
+"""Tests for L{kubetwist.cel.library.namedformats}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis.strategies import sampled_from, text
+
+from kubetwist.cel.library.namedformats import FORMATS
+
+from .support import ExpressionTestCase
+
+#: A text that has the format, and one that has not.
+_EXAMPLES = {
+    "dns1123Label": ("my-name", "my.name"),
+    "dns1123Subdomain": ("my.name", "My.Name"),
+    "dns1035Label": ("my-name", "1name"),
+    "qualifiedName": ("example.com/My_Name", "/x"),
+    "dns1123LabelPrefix": ("my-name-", "my.name-"),
+    "dns1123SubdomainPrefix": ("my.name-", "My.Name-"),
+    "dns1035LabelPrefix": ("my-name-", "1name-"),
+    "labelValue": ("", "-x"),
+    "uri": ("https://example.com/", "../x"),
+    "uuid": ("123e4567-e89b-12d3-a456-426614174000", "123e4567"),
+    "byte": ("aGVsbG8=", "aGVsbG8"),
+    "date": ("2021-01-01", "2021-02-30"),
+    "datetime": ("2021-01-01T00:00:00Z", "2021-01-01"),
+}
+
+
+class NamedFormatTests(ExpressionTestCase):
+    """Formats by name."""
+
+    def test_examples(self) -> None:
+        """Every format tells texts that have it from others, by its function and by its name."""
+        self.assertEqual(set(_EXAMPLES), set(FORMATS))
+        for name, (good, bad) in _EXAMPLES.items():
+            self.assertHolds(
+                (
+                    f"!format.{name}().validate(good).hasValue() && format.{name}().validate(bad).value().size() > 0",
+                    f"format.named('{name}').value() == format.{name}()",
+                ),
+                good=good,
+                bad=bad,
+            )
+
+    def test_unknown(self) -> None:
+        """There are no others, and they are not each other."""
+        self.assertHolds(
+            ("!format.named('email').hasValue()", "format.dns1123Label() != format.dns1035Label()"),
+        )
+        self.assertRefused({"format.email()": "undeclared reference to 'format' (in container '')"})
+
+    def test_messages(self) -> None:
+        """What is wrong is told in the words of apimachinery."""
+        self.assertHolds(
+            (
+                "format.uuid().validate('x').value() == ['does not match the UUID format']",
+                "format.byte().validate('!').value() == ['invalid base64']",
+                "format.date().validate('x').value() == ['invalid date']",
+                "format.datetime().validate('x').value() == ['invalid datetime']",
+                "format.uri().validate('x').value() == ['parse \"x\": invalid URI for request']",
+                "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
+            )
+        )
+
+    @given(sampled_from(sorted(_EXAMPLES)), text(max_size=20))
+    def test_any_text(self, name: str, one: str) -> None:
+        """Whatever the text, it has the format or there are reasons."""
+        self.assertHolds(
+            ("format.named(n).value().validate(x).orValue(['']).all(reason, reason == '' || reason.size() > 5)",),
+            n=name,
+            x=one,
+        )
+
+    def test_costs(self) -> None:
+        """Checking costs as if the format were a regular expression of its length."""
+        self.assertCosts(
+            {
+                "format.dns1123Label().validate('a')": 1 + 1 * 8,
+                "format.uri().validate('12345678901')": 1 + 2 * 276,
+                "format.named('uuid')": 1,
+            }
+        )
