@@ -24,6 +24,7 @@ from ..outgoing.client import Answer
 from ..outgoing.refusals import check_answer
 from ..outgoing.remembered import ExpiringCache, SharedCalls
 from ..outgoing.retrying import Backoff, with_backoff
+from ..outgoing.reviews import review_status
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
 from .union import TokenAlone, authenticated
@@ -166,32 +167,6 @@ class WebhookTokens:
             error = status.get("error")
             return _Found(error=error) if isinstance(error, str) else _NOBODY
         return _Found(_user(status.get("user")), audiences)
-
-
-def review_status(answer: Answer, kind: str, api_version: str) -> JSONObject:
-    """
-    The status in a review that a webhook has answered.
-
-    @raise ValueError: It is none.
-    """
-    if not answer.body:
-        content_type = answer.headers.get("content-type", "")
-        raise ValueError(f"0-length response with status code: {answer.code} and content type: {content_type}")
-    try:
-        review = orjson.loads(answer.body)
-    except ValueError:
-        raise ValueError(f"the answer of the webhook is no {kind}: it is no JSON") from None
-    if not isinstance(review, dict):
-        raise ValueError(f"the answer of the webhook is no {kind}")
-    found = review.get("kind", kind), review.get("apiVersion", api_version)
-    if found != (kind, api_version):
-        raise ValueError(f"the answer of the webhook should be {kind} in {api_version}, not {found[0]} in {found[1]}")
-    status = review.get("status")
-    if status is None:
-        return {}
-    if not isinstance(status, dict):
-        raise ValueError(f"the answer of the webhook is no {kind}: its status is no object")
-    return status
 
 
 def _user(value: Any) -> UserInfo:

@@ -6,17 +6,18 @@ Twisted imports every drop-in merely to list it, so the factories here name a mo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from twisted.logger import Logger
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
+from ..api.goquote import quoted
+from ..api.rbacrules import quoted_list
 from ..interfaces import (
     IAuthenticator,
     IAuthenticatorFactory,
@@ -26,8 +27,6 @@ from ..interfaces import (
     IStorageBackendFactory,
 )
 from .errors import StartError
-
-_log = Logger()
 
 #: Authenticators from this rank on are asked only when nobody else has seen any credentials.
 LAST_RANK = 1000
@@ -168,25 +167,53 @@ def make_auditor(options: Any, server: Any) -> Any:
 
 def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None = None) -> IAuthorizer:
     """
-    Those of --authorization-mode in their order, as one.
+    Those of --authorization-mode in their order, as one; or those of --authorization-config.
 
     @param installed: Factories to choose from instead of the installed plugins.
-    @raise StartError: One is not there, is named twice, or can not be made.
+    @raise StartError: The flags make no sense, or one can not be made.
     """
-    from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
-
     factories = named(getPlugins(IAuthorizerFactory) if installed is None else installed, "authorizer")
-    modes = options["authorization-mode"] or ("Node", "RBAC")
+
+    def make(mode: str) -> IAuthorizer:
+        return factories[mode].make(options, server)  # type: ignore[no-any-return]
+
+    try:
+        path = options.get("authorization-config")
+        if path:
+            return _configured_authorizer(path, options, server, set(factories), make)
+        modes = options["authorization-mode"] or ("Node", "RBAC")
+        problems = list(_mode_problems(modes, options, set(factories)))
+        if problems:
+            raise StartError("; ".join(problems))
+        from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
+
+        return AuthorizerUnion([PrivilegedGroup(), *map(make, modes)])
+    except ValueError as error:
+        raise StartError(str(error)) from error
+
+
+def _configured_authorizer(
+    path: str, options: Any, server: Any, known: Set[str], make: Callable[[str], IAuthorizer]
+) -> IAuthorizer:
+    if any(name == "authorization-mode" or name.startswith("authorization-webhook-") for name in options.given):
+        raise StartError(
+            "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags"
+            " are defined"
+        )
+    from ..authorizers.reloaded import ReloadedAuthorizer
+
+    authorizer = ReloadedAuthorizer(server.reactor, server.outgoing, known, make)
+    authorizer.read(server.files, path)
+    return authorizer
+
+
+def _mode_problems(modes: Sequence[str], options: Any, known: Set[str]) -> Iterator[str]:
+    for mode in dict.fromkeys(modes):
+        if mode not in known:
+            yield f"authorization-mode {quoted(mode)} is not a valid mode"
     if options.get("authorization-policy-file") and "ABAC" not in modes:
-        raise StartError("cannot specify --authorization-policy-file without mode ABAC")
-    made: list[IAuthorizer] = [PrivilegedGroup()]
-    for mode in modes:
-        if modes.count(mode) > 1:
-            raise StartError(f"--authorization-mode names {mode} twice")
-        if mode not in factories:
-            raise StartError(f"--authorization-mode must name some of {', '.join(sorted(factories))}, not {mode}")
-        try:
-            made.append(factories[mode].make(options, server))
-        except ValueError as error:
-            raise StartError(str(error)) from error
-    return AuthorizerUnion(made)
+        yield "cannot specify --authorization-policy-file without mode ABAC"
+    if options.get("authorization-webhook-config-file") and "Webhook" not in modes:
+        yield "cannot specify --authorization-webhook-config-file without mode Webhook"
+    if len(set(modes)) < len(modes):
+        yield f"authorization-mode {quoted_list(modes)} has mode specified more than once"

@@ -10,7 +10,7 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
-from kubetwist.authorizers import always, authenticatedusers
+from kubetwist.authorizers import always
 from kubetwist.authorizers.union import AuthorizerUnion, PrivilegedGroup
 from kubetwist.interfaces import IAuthorizer, IRuleResolver
 
@@ -22,11 +22,6 @@ ANONYMOUS = UserInfo("system:anonymous", groups=("system:unauthenticated",))
 def pods(user: UserInfo) -> AuthorizerAttributes:
     """The question whether a user may list pods."""
     return AuthorizerAttributes(user, "list", version="v1", resource="pods", path="/api/v1/pods")
-
-
-def path(user: UserInfo, name: str, verb: str = "get") -> AuthorizerAttributes:
-    """The question whether a user may see a path."""
-    return AuthorizerAttributes(user, verb, path=name, is_resource_request=False)
 
 
 class Says:
@@ -59,33 +54,6 @@ class AlwaysTests(SynchronousTestCase):
         """AlwaysDeny has no opinion, and says why."""
         deny = always.make_deny({}, None)
         self.assertEqual(deny.authorize(pods(ALICE)), Verdict(Decision.NO_OPINION, "Everything is forbidden."))
-
-
-class AuthenticatedUsersTests(SynchronousTestCase):
-    """Tests for L{authenticatedusers}."""
-
-    def setUp(self) -> None:
-        """One of them."""
-        self.authorizer = authenticatedusers.make({}, None)
-        verifyObject(IAuthorizer, self.authorizer)
-
-    def allows(self, attributes: AuthorizerAttributes) -> bool:
-        """Whether it does."""
-        return self.authorizer.authorize(attributes).decision is Decision.ALLOW
-
-    def test_known(self) -> None:
-        """Whoever is known may do everything."""
-        self.assertTrue(self.allows(pods(ALICE)))
-        self.assertTrue(self.allows(path(ALICE, "/metrics", "post")))
-
-    def test_unknown(self) -> None:
-        """Whoever is not may read whether the server is well, and which it is, and nothing else."""
-        self.assertFalse(self.allows(pods(ANONYMOUS)))
-        for name in ("/healthz", "/livez", "/readyz", "/version", "/version/"):
-            self.assertTrue(self.allows(path(ANONYMOUS, name)), name)
-            self.assertFalse(self.allows(path(ANONYMOUS, name, "post")), name)
-        for name in ("/", "/api", "/healthz/etcd", "/metrics", "/readyz/", "/healthzz"):
-            self.assertFalse(self.allows(path(ANONYMOUS, name)), name)
 
 
 class UnionTests(SynchronousTestCase):

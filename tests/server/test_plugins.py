@@ -35,7 +35,7 @@ class InstalledTests(SynchronousTestCase):
                     "Anonymous",
                 },
             ),
-            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "AuthenticatedUsers", "Node", "RBAC", "ABAC"}),
+            (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "ABAC", "Webhook"}),
             (IStorageBackendFactory, {"sqlite", "memory"}),
         ):
             factories = named(getPlugins(interface), "test")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import tempfile
@@ -59,6 +60,21 @@ class Talk(Protocol):
         return found
 
 
+def _policy(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec}
+
+
+#: Whoever is known may do everything, and everybody may see whether the server is well.
+POLICIES = (
+    _policy(group="system:authenticated", namespace="*", resource="*", apiGroup="*"),
+    _policy(group="system:authenticated", nonResourcePath="*"),
+    *(
+        _policy(group="system:unauthenticated", readonly=True, nonResourcePath=path)
+        for path in ("/healthz", "/livez", "/readyz", "/version", "/version/")
+    ),
+)
+
+
 class ServerCase(TestCase):
     """A server with C{/api} on it, answered by C{handle}."""
 
@@ -99,7 +115,9 @@ class ServerCase(TestCase):
         options = Options()
         if not any(flag.startswith("--authorization-mode") for flag in flags):
             # There are no stores here, so there are no roles.
-            flags = ("--authorization-mode=AuthenticatedUsers", *flags)
+            policies = Path(f"{self.folder}.policies")
+            policies.write_text("\n".join(map(json.dumps, POLICIES)))
+            flags = ("--authorization-mode=ABAC", f"--authorization-policy-file={policies}", *flags)
         options.parseOptions([f"--data-dir={self.folder}/data", "--secure-port=0", "--storage-backend=memory", *flags])
         return KubeAPIService(options, reactor, self.install)
 
@@ -297,8 +315,8 @@ class StartTests(ServerCase):
             (f"--token-auth-file={bad}", "must have at least 3 columns"),
             (f"--client-ca-file={bad}", "can not use the client authorities"),
             ("--storage-backend=paper", "--storage-backend must be one of memory, sqlite"),
-            ("--authorization-mode=Nobody", "--authorization-mode must name some of"),
-            ("--authorization-mode=AlwaysAllow,AlwaysAllow", "names AlwaysAllow twice"),
+            ("--authorization-mode=Nobody", "is not a valid mode"),
+            ("--authorization-mode=AlwaysAllow,AlwaysAllow", "has mode specified more than once"),
             ("--bind-address=192.0.2.1", "can not listen on 192.0.2.1 port 0"),
         ):
             self.assertIn(message, await self.refused(flag))

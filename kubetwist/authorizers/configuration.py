@@ -1,0 +1,274 @@
+"""
+--authorization-config: who is asked, in which order, and which webhooks there are.
+
+@see: kubernetes/apiserver, C{pkg/apis/apiserver/validation}; kubernetes, C{pkg/kubeapiserver/authorizer/config.go}.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from ..api.configurations import (
+    OPTIONAL_BOOL,
+    OPTIONAL_STRING,
+    STRING,
+    BadConfiguration,
+    ListOf,
+    Struct,
+    decode_configuration,
+)
+from ..api.durations import format_duration, parse_nanoseconds
+from ..api.errors import Cause, aggregate, duplicate, invalid, not_supported, required
+from ..api.names import is_dns1123_subdomain_problems
+from ..api.resource import JSONObject
+from ..outgoing.errors import BadSettings
+from ..outgoing.kubeconfig import named_files, read_kubeconfig
+from ..outgoing.settings import CallSettings
+from .webhook import WebhookRules
+
+WEBHOOK: Final = "Webhook"
+
+_SCHEME: Final = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:31"
+_SECOND: Final = 1_000_000_000
+_LONGEST_TIMEOUT: Final = 30 * _SECOND
+#: By field: what it is without saying so.
+_TTLS: Final = {"authorizedTTL": 300 * _SECOND, "unauthorizedTTL": 30 * _SECOND}
+
+_CONFIGURATION: Final = Struct(
+    "AuthorizationConfiguration",
+    {
+        "authorizers": ListOf(
+            Struct(
+                "AuthorizerConfiguration",
+                {
+                    "type": STRING,
+                    "name": STRING,
+                    "webhook": Struct(
+                        "WebhookConfiguration",
+                        {
+                            "authorizedTTL": STRING,
+                            "cacheAuthorizedRequests": OPTIONAL_BOOL,
+                            "unauthorizedTTL": STRING,
+                            "cacheUnauthorizedRequests": OPTIONAL_BOOL,
+                            "timeout": STRING,
+                            "subjectAccessReviewVersion": STRING,
+                            "matchConditionSubjectAccessReviewVersion": STRING,
+                            "failurePolicy": STRING,
+                            "connectionInfo": Struct(
+                                "WebhookConnectionInfo", {"type": STRING, "kubeConfigFile": OPTIONAL_STRING}
+                            ),
+                            "matchConditions": ListOf(Struct("WebhookMatchCondition", {"expression": STRING})),
+                        },
+                        optional=True,
+                    ),
+                },
+            )
+        )
+    },
+)
+_VERSIONS: Final = {f"apiserver.config.k8s.io/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
+
+
+@frozen
+class Configured:
+    """
+    One authorizer of the file.
+
+    @ivar kind: Its type, which is its mode.
+    @ivar name: What it is called in the file.
+    @ivar rules: Of a webhook; L{None} for others.
+    @ivar settings: How that webhook is called.
+    """
+
+    kind: str
+    name: str
+    rules: WebhookRules | None = None
+    settings: CallSettings | None = None
+
+
+@frozen
+class AuthorizationConfiguration:
+    """
+    What the file says.
+
+    @ivar files: Other files that it is made of.
+    """
+
+    authorizers: tuple[Configured, ...]
+    files: tuple[Path, ...]
+
+
+def load_configuration(
+    content: bytes, known: Collection[str], wanted: Collection[str] = ()
+) -> AuthorizationConfiguration:
+    """
+    Make sense of the file. Reads the kubeconfigs that it names, and so blocks.
+
+    @param known: The types of authorizers that there are.
+    @param wanted: Those that must be there.
+    @raise ValueError: It can not be used, in the reference's words.
+    """
+    authorizers: list[JSONObject] = []
+    if content:
+        try:
+            authorizers = decode_configuration(content, _CONFIGURATION.name, _VERSIONS, _SCHEME)["authorizers"]
+            for authorizer in authorizers:
+                if authorizer["webhook"] is not None:
+                    _read_durations(authorizer["webhook"])
+        except ValueError as error:
+            raise BadConfiguration(f"failed to load AuthorizationConfiguration from file: {error}") from None
+    causes: list[Cause] = []
+    conditions = _validate(authorizers, known, causes)
+    if causes:
+        raise BadConfiguration(aggregate(causes).removeprefix(": "))
+    problems = [
+        f"expected name {one['type'].lower()} for authorizer {one['type']} instead of {one['name']}"
+        for one in authorizers
+        if one["type"] != WEBHOOK and one["name"] != one["type"].lower()
+    ]
+    missing = sorted(set(wanted) - {one["type"] for one in authorizers})
+    if missing:
+        problems.append(f"missing required types: [{' '.join(missing)}]")
+    if problems:
+        raise BadConfiguration(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    files: list[Path] = []
+    made = tuple(_made(one, conditions.get(index), files) for index, one in enumerate(authorizers))
+    return AuthorizationConfiguration(made, tuple(files))
+
+
+def _read_durations(webhook: JSONObject) -> None:
+    for name in (*_TTLS, "timeout"):
+        text = webhook[name]
+        webhook[name] = (parse_nanoseconds(text) if text else 0) or _TTLS.get(name, 0)
+
+
+def _validate(authorizers: list[JSONObject], known: Collection[str], causes: list[Cause]) -> dict[int, Any]:
+    """Conditions by the places of webhooks; what is wrong is added to C{causes}."""
+    if not authorizers:
+        causes.append(required("authorizers", "at least one authorization mode must be defined"))
+    types: set[str] = set()
+    names: set[str] = set()
+    conditions: dict[int, Any] = {}
+    for index, one in enumerate(authorizers):
+        path = f"authorizers[{index}]"
+        kind, name, webhook = one["type"], one["name"], one["webhook"]
+        if not kind:
+            causes.append(required(f"{path}.type"))
+            continue
+        if kind not in known:
+            causes.append(not_supported(f"{path}.type", kind, sorted(known)))
+            continue
+        if kind in types and kind != WEBHOOK:
+            causes.append(duplicate(f"{path}.type", kind))
+            continue
+        types.add(kind)
+        if not name:
+            causes.append(required(f"{path}.name"))
+        elif name in names:
+            causes.append(duplicate(f"{path}.name", name))
+        elif problems := is_dns1123_subdomain_problems(name):
+            causes.append(invalid(f"{path}.name", name, f"authorizer name is invalid: {', '.join(problems)}"))
+        names.add(name)
+        if kind != WEBHOOK:
+            if webhook is not None:
+                causes.append(invalid(f"{path}.webhook", "non-null", "may only be specified when type=Webhook"))
+        elif webhook is None:
+            causes.append(required(f"{path}.webhook", "required when type=Webhook"))
+        else:
+            conditions[index] = _validate_webhook(webhook, path, causes)
+    return conditions
+
+
+def _validate_webhook(webhook: JSONObject, path: str, causes: list[Cause]) -> Any:
+    timeout = webhook["timeout"]
+    if not timeout:
+        causes.append(required(f"{path}.timeout"))
+    elif not 0 < timeout <= _LONGEST_TIMEOUT:
+        causes.append(invalid(f"{path}.timeout", format_duration(timeout), "must be > 0s and <= 30s"))
+    for name in _TTLS:
+        if webhook[name] < 0:
+            causes.append(invalid(f"{path}.{name}", format_duration(webhook[name]), "must be > 0s"))
+    _choice(webhook, "subjectAccessReviewVersion", ("v1", "v1beta1"), path, causes)
+    version = webhook["matchConditionSubjectAccessReviewVersion"]
+    if version or webhook["matchConditions"]:
+        _choice(
+            webhook,
+            "matchConditionSubjectAccessReviewVersion",
+            ("v1",),
+            path,
+            causes,
+            "required if match conditions are specified",
+        )
+    _choice(webhook, "failurePolicy", ("NoOpinion", "Deny"), path, causes)
+    _validate_connection(webhook["connectionInfo"], f"{path}.connectionInfo", causes)
+    if not webhook["matchConditions"]:
+        return None
+    from ..cel.authorization import compile_match_conditions
+
+    conditions, problems = compile_match_conditions(webhook["matchConditions"], path)
+    causes += problems
+    return conditions
+
+
+def _choice(
+    fields: JSONObject, name: str, choice: tuple[str, ...], path: str, causes: list[Cause], why: str = ""
+) -> None:
+    value = fields[name]
+    if not value:
+        causes.append(required(f"{path}.{name}", why))
+    elif value not in choice:
+        causes.append(not_supported(f"{path}.{name}", value, choice))
+
+
+def _validate_connection(info: JSONObject, path: str, causes: list[Cause]) -> None:
+    kind, file = info["type"], info["kubeConfigFile"]
+    path_of_file = f"{path}.kubeConfigFile"
+    if kind == "InClusterConfig":
+        # There is no cluster around this server that it could ask.
+        causes.append(invalid(f"{path}.type", kind, "not allowed for kube-apiserver"))
+    elif kind != "KubeConfigFile":
+        _choice(info, "type", ("InClusterConfig", "KubeConfigFile"), path, causes)
+    elif not file:
+        causes.append(required(path_of_file))
+    elif not os.path.isabs(file):
+        causes.append(invalid(path_of_file, file, "must be an absolute path"))
+    else:
+        try:
+            regular = stat.S_ISREG(os.stat(file).st_mode)
+        except (OSError, ValueError) as error:
+            why = (getattr(error, "strerror", None) or str(error)).lower()
+            causes.append(invalid(path_of_file, file, f"error loading file: stat {file}: {why}"))
+        else:
+            if not regular:
+                causes.append(invalid(path_of_file, file, "must be a regular file"))
+
+
+def _made(one: JSONObject, conditions: Any, files: list[Path]) -> Configured:
+    webhook = one["webhook"]
+    if webhook is None:
+        return Configured(one["type"], one["name"])
+    file = Path(webhook["connectionInfo"]["kubeConfigFile"])
+    settings = read_kubeconfig(file)
+    try:
+        files += [file, *named_files(file.read_bytes(), file.parent)]
+    except OSError as error:
+        raise BadSettings(f"can not read {file}: {error.strerror}") from error
+    rules = WebhookRules(
+        version=webhook["subjectAccessReviewVersion"],
+        timeout=webhook["timeout"] / _SECOND,
+        authorized_seconds=_seconds(webhook, "authorizedTTL", "cacheAuthorizedRequests"),
+        unauthorized_seconds=_seconds(webhook, "unauthorizedTTL", "cacheUnauthorizedRequests"),
+        deny_on_error=webhook["failurePolicy"] == "Deny",
+        conditions=conditions,
+    )
+    return Configured(WEBHOOK, one["name"], rules, settings)
+
+
+def _seconds(webhook: JSONObject, name: str, switch: str) -> float:
+    return 0.0 if webhook[switch] is False else webhook[name] / _SECOND

@@ -1,0 +1,103 @@
+"""The authorizers of --authorization-config, as the file has them at the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ..api.authorization import AuthorizerAttributes, Verdict
+from ..api.resource import JSONObject, UserInfo
+from ..interfaces import IAuthorizer, IRuleResolver
+from ..outgoing.client import WebhookClient
+from ..outgoing.outgoing import Outgoing
+from .configuration import WEBHOOK, AuthorizationConfiguration, Configured, load_configuration
+from .union import AuthorizerUnion, PrivilegedGroup
+from .webhook import WebhookAuthorizer
+
+#: Makes the authorizer of a type that is no webhook.
+Make = Callable[[str], IAuthorizer]
+
+
+@implementer(IAuthorizer, IRuleResolver)
+class ReloadedAuthorizer:
+    """
+    Asks whom the file names, in its order.
+
+    What is no webhook is made once and lives on; the file must go on naming it.
+    """
+
+    name = "union"
+
+    def __init__(self, reactor: Any, outgoing: Outgoing, known: Collection[str], make: Make) -> None:
+        """
+        @param known: The types of authorizers that there are.
+        """
+        self._reactor = reactor
+        self._outgoing = outgoing
+        self._known = known
+        self._make = make
+        self._made: dict[str, IAuthorizer] = {}
+        self._clients: list[WebhookClient] = []
+        self._current = AuthorizerUnion([PrivilegedGroup()])
+        self._started = False
+
+    @property
+    def authorizers(self) -> Sequence[Any]:
+        """Whom it asks at the moment, in that order."""
+        return self._current.authorizers
+
+    def read(self, files: Any, path: str) -> None:
+        """
+        Read the file, and watch it from then on.
+
+        @param files: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        @raise ValueError: It can not be read, or not be used.
+        """
+        try:
+            found = files.watch([path], self._load, self._use, "--authorization-config", also=lambda found: found.files)
+        except OSError as error:
+            raise ValueError(f"open {path}: {(error.strerror or str(error)).lower()}") from error
+        self._use(found)
+        self._started = True
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Verdict | Deferred[Verdict]:
+        """See L{IAuthorizer.authorize}."""
+        return self._current.authorize(attributes)  # type: ignore[no-any-return]
+
+    def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
+        """See L{IRuleResolver.rules_for}."""
+        return self._current.rules_for(user, namespace)
+
+    def _load(self, contents: Sequence[bytes]) -> AuthorizationConfiguration:
+        return load_configuration(contents[0], self._known, tuple(self._made))
+
+    def _use(self, found: AuthorizationConfiguration) -> None:
+        clients: list[WebhookClient] = []
+        made = [PrivilegedGroup(), *(self._authorizer(one, clients) for one in found.authorizers)]
+        before, self._clients = self._clients, clients
+        self._current = AuthorizerUnion(made)
+        for client in before:
+            client.retire()
+
+    def _authorizer(self, one: Configured, clients: list[WebhookClient]) -> IAuthorizer:
+        if one.kind == WEBHOOK:
+            assert one.settings is not None and one.rules is not None, "a webhook has both"
+            client = self._outgoing.client(one.settings)
+            clients.append(client)
+            return WebhookAuthorizer(self._reactor, client, one.rules)
+        authorizer = self._made.get(one.kind)
+        if authorizer is None:
+            if self._started and one.kind not in _STATELESS:
+                raise ValueError(
+                    f"authorizer type {one.kind} is not allowed if it was not enabled at initial server startup"
+                )
+            authorizer = self._make(one.kind)
+            if not self._started:
+                self._made[one.kind] = authorizer
+        return authorizer
+
+
+_STATELESS = ("AlwaysAllow", "AlwaysDeny")

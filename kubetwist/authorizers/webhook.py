@@ -1,0 +1,259 @@
+"""
+Somebody else decides: a webhook is asked with a C{SubjectAccessReview}, and what it says is remembered for a while.
+
+@see: kubernetes/apiserver, C{plugin/pkg/authorizer/webhook/webhook.go}.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, ClassVar, Final, Protocol
+
+import orjson
+from attrs import frozen
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.resource import JSONObject, UserInfo
+from ..interfaces import IAuthorizer, IRuleResolver
+from ..outgoing.client import Answer
+from ..outgoing.refusals import check_answer
+from ..outgoing.remembered import ExpiringCache
+from ..outgoing.retrying import Backoff, with_backoff
+from ..outgoing.reviews import review_status
+
+#: Decisions of one webhook that are remembered.
+REMEMBERED: Final = 8192
+#: Characters that a client chooses; a decision about more of them is not remembered.
+_LONGEST: Final = 10000
+
+_SKIPPED: Final = Verdict(Decision.NO_OPINION)
+_OPERATORS: Final = {
+    "=": "In",
+    "==": "In",
+    "in": "In",
+    "!=": "NotIn",
+    "notin": "NotIn",
+    "exists": "Exists",
+    "!": "DoesNotExist",
+}
+
+
+class Posting(Protocol):
+    """What a webhook is called by."""
+
+    async def post(self, body: bytes, *, timeout: float) -> Answer:
+        """@see: L{kubetwist.outgoing.client.WebhookClient.post}."""
+
+
+class Conditions(Protocol):
+    """Whether a webhook is to be asked at all: L{kubetwist.cel.authorization.MatchConditions}."""
+
+    def matches(self, spec: JSONObject) -> bool:
+        """@raise kubetwist.cel.authorization.MatchConditionError: It can not be told."""
+
+
+@frozen
+class WebhookRules:
+    """
+    How one webhook is asked.
+
+    @ivar version: Of C{authorization.k8s.io}: C{"v1"} or C{"v1beta1"}.
+    @ivar timeout: Seconds for one try.
+    @ivar authorized_seconds: For how long it is remembered what was allowed; 0 for not at all.
+    @ivar unauthorized_seconds: Likewise, what was not.
+    @ivar deny_on_error: Whether a webhook that fails refuses; it has no opinion otherwise.
+    @ivar conditions: Which requests it is asked about; L{None} for all.
+    """
+
+    version: str = "v1beta1"
+    timeout: float = 30.0
+    authorized_seconds: float = 300.0
+    unauthorized_seconds: float = 30.0
+    deny_on_error: bool = False
+    conditions: Conditions | None = None
+
+
+@implementer(IAuthorizer, IRuleResolver)
+class WebhookAuthorizer:
+    """Says what a webhook says."""
+
+    name: ClassVar[str] = "Webhook"
+    _log = Logger()
+
+    def __init__(
+        self,
+        reactor: Any,
+        client: Posting,
+        rules: WebhookRules,
+        backoff: Backoff = Backoff(),  # noqa: B008
+    ) -> None:
+        self._reactor = reactor
+        self._client = client
+        self._rules = rules
+        self._backoff = backoff
+        self._api_version = f"authorization.k8s.io/{rules.version}"
+        self._on_error = Decision.DENY if rules.deny_on_error else Decision.NO_OPINION
+        self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(REMEMBERED, reactor.seconds)
+
+    def authorize(self, attributes: AuthorizerAttributes) -> Any:
+        """See L{IAuthorizer.authorize}."""
+        spec = review_spec(attributes)
+        conditions = self._rules.conditions
+        if conditions is not None:
+            from ..cel.authorization import MatchConditionError
+
+            try:
+                if not conditions.matches(spec):
+                    return _SKIPPED
+            except MatchConditionError as error:
+                return Verdict(self._on_error, "", str(error))
+        question = orjson.dumps(spec)
+        key = sha256(question).digest()
+        verdict = self._known.get(key)
+        if verdict is not None:
+            return verdict
+        return Deferred.fromCoroutine(self._ask(spec, key, _length(attributes) < _LONGEST))
+
+    def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
+        """See L{IRuleResolver.rules_for}; nobody can tell."""
+        return {
+            "resourceRules": [],
+            "nonResourceRules": [],
+            "incomplete": True,
+            "evaluationError": "webhook authorizer does not support user rule resolution",
+        }
+
+    async def _ask(self, spec: JSONObject, key: bytes, remember: bool) -> Verdict:
+        rules = self._rules
+        if rules.version == "v1beta1" and "groups" in spec:
+            spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
+        review = {
+            "kind": "SubjectAccessReview",
+            "apiVersion": self._api_version,
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": False},
+        }
+        body = orjson.dumps(review)
+        try:
+            status = await with_backoff(self._reactor, lambda: self._review(body), self._backoff)
+            verdict = _verdict(status)
+        except Exception as error:
+            self._log.error("Failed to make webhook authorizer request: {why}", why=str(error))
+            return Verdict(self._on_error, "", str(error))
+        if remember:
+            allowed = status.get("allowed") is True
+            self._known.put(key, verdict, rules.authorized_seconds if allowed else rules.unauthorized_seconds)
+        return verdict
+
+    async def _review(self, body: bytes) -> JSONObject:
+        answer = await self._client.post(body, timeout=self._rules.timeout)
+        check_answer(answer)
+        return review_status(answer, "SubjectAccessReview", self._api_version)
+
+
+def _verdict(status: JSONObject) -> Verdict:
+    allowed, denied, reason = status.get("allowed"), status.get("denied"), status.get("reason")
+    for name, value, kind in (("allowed", allowed, bool), ("denied", denied, bool), ("reason", reason, str)):
+        if value is not None and not isinstance(value, kind):
+            raise ValueError(f"{name} in the SubjectAccessReview is no {'string' if kind is str else 'boolean'}")
+    why = reason or ""
+    if denied and allowed:
+        return Verdict(Decision.DENY, why, "webhook subject access review returned both allow and deny response")
+    if denied:
+        return Verdict(Decision.DENY, why)
+    return Verdict(Decision.ALLOW if allowed else Decision.NO_OPINION, why)
+
+
+def _length(asked: AuthorizerAttributes) -> int:
+    return sum(
+        map(
+            len,
+            (
+                asked.namespace,
+                asked.verb,
+                asked.group,
+                asked.version,
+                asked.resource,
+                asked.subresource,
+                asked.name,
+                asked.path,
+            ),
+        )
+    )
+
+
+def review_spec(asked: AuthorizerAttributes) -> JSONObject:
+    """A question as the C{spec} of a C{SubjectAccessReview} in v1."""
+    spec: JSONObject = {}
+    if asked.is_resource_request:
+        resource: JSONObject = {}
+        for name, value in (
+            ("namespace", asked.namespace),
+            ("verb", asked.verb),
+            ("group", asked.group),
+            ("version", asked.version),
+            ("resource", asked.resource),
+            ("subresource", asked.subresource),
+            ("name", asked.name),
+        ):
+            if value:
+                resource[name] = value
+        if asked.field_terms:
+            resource["fieldSelector"] = {
+                "requirements": [
+                    {"key": field, "operator": "In" if equal else "NotIn", "values": [value]}
+                    for field, value, equal in asked.field_terms
+                ]
+            }
+        labels = [
+            {
+                "key": one.key,
+                "operator": _OPERATORS[one.operator],
+                **({"values": list(one.values)} if one.values else {}),
+            }
+            for one in asked.label_terms
+            # What there is no operator for in the API is left out: the question is wider then.
+            if one.operator in _OPERATORS
+        ]
+        if labels:
+            resource["labelSelector"] = {"requirements": labels}
+        spec["resourceAttributes"] = resource
+    else:
+        spec["nonResourceAttributes"] = {
+            name: value for name, value in (("path", asked.path), ("verb", asked.verb)) if value
+        }
+    user = asked.user
+    if user.name:
+        spec["user"] = user.name
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.extra:
+        spec["extra"] = {name: list(values) for name, values in user.extra.items()}
+    if user.uid:
+        spec["uid"] = user.uid
+    return spec
+
+
+def make(options: Any, server: Any) -> WebhookAuthorizer:
+    """
+    As C{--authorization-webhook-config-file} has it.
+
+    @raise ValueError: There is none, or it can not be used.
+    """
+    path = options["authorization-webhook-config-file"]
+    if not path:
+        raise ValueError("authorization-mode Webhook's authorization config file not passed")
+    from ..outgoing.fileclient import FileClient
+
+    rules = WebhookRules(
+        version=options["authorization-webhook-version"],
+        authorized_seconds=options["authorization-webhook-cache-authorized-ttl"],
+        unauthorized_seconds=options["authorization-webhook-cache-unauthorized-ttl"],
+    )
+    client = FileClient(server.outgoing, server.files, path, "--authorization-webhook-config-file")
+    return WebhookAuthorizer(server.reactor, client, rules)
