@@ -224,8 +224,8 @@ def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
         return _single(root, qualifiers[0], own)
 
     def walk(frame: Frame) -> Value:
-        value = root(frame)
         frame.cost += own
+        value = root(frame)
         wrapped = type(value) is Optional
         if wrapped:
             if not value.present:
@@ -235,9 +235,10 @@ def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
             value = value.value
         for qualifier in qualifiers:
             wrapped = wrapped or qualifier.optional
-            key = qualifier.key if qualifier.step is None else qualifier.step(frame)
             if not wrapped:
                 frame.cost += 1
+            key = qualifier.key if qualifier.step is None else qualifier.step(frame)
+            if not wrapped:
                 if qualifier.test:
                     return lookup(value, key) is not MISSING
                 value = select(value, key)
@@ -256,20 +257,21 @@ def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
 
 def _single(root: Step, qualifier: Qualifier, own: int) -> Step:
     """C{x[i]} and the like."""
-    cost = own + 1
     key_of, constant = qualifier.step, qualifier.key
 
     def single(frame: Frame) -> Value:
+        frame.cost += own
         value = root(frame)
         if type(value) is Optional:
             if not value.present:
-                frame.cost += own
                 return value
             found = lookup(value.value, constant if key_of is None else key_of(frame))
-            frame.cost += own + (found is not MISSING)
-            return NONE if found is MISSING else Optional(found)
+            if found is MISSING:
+                return NONE
+            frame.cost += 1
+            return Optional(found)
+        frame.cost += 1
         key = constant if key_of is None else key_of(frame)
-        frame.cost += cost
         if type(value) is list and type(key) is int and 0 <= key < len(value):
             return value[key]
         return select(value, key)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.ast import Call, Expr
 from kubetwist.cel.checker import Resolution
 from kubetwist.cel.errors import CelError, ConstantError
+from kubetwist.cel.estimates import Meter
 from kubetwist.cel.frame import Frame, Step
 from kubetwist.cel.functions import Overload
 from kubetwist.cel.metering import meter_of
 from kubetwist.cel.runtimetypes import fits, is_certain, no_overload, signature_fits
 from kubetwist.cel.standard.operators import GENERIC
 from kubetwist.cel.types import Type
-from kubetwist.cel.values import MISSING, Value
+from kubetwist.cel.values import Value
 
 if TYPE_CHECKING:
     from kubetwist.cel.compiler import Compiler
 
 #: Functions whose own complaint about arguments is the short one.
-_TERSE = frozenset({"contains", "startsWith", "endsWith"})
+_TERSE: Final = frozenset({"contains", "startsWith", "endsWith"})
+#: Functions whose second argument is a regular expression.
+_WITH_PATTERN: Final = frozenset({"matches", "find", "findAll"})
 
 
 def call_step(compiler: Compiler, expr: Call) -> Step:
@@ -38,20 +41,62 @@ def call_step(compiler: Compiler, expr: Call) -> Step:
         return _lazy(single, steps)
     call = _quick(compiler, resolution, arguments) or _implementation(compiler, resolution, static)
     meter = meter_of(compiler.model, resolution)
+    # Functions that are chosen at run time, and those of many arguments, stop at the first argument that fails.
+    eager = len(steps) > 2 or (single is None and resolution.function not in GENERIC)
     if isinstance(meter, int):
-        return _priced(call, steps, meter)
-    measure = meter
+        return _priced(call, steps, meter, eager)
+    return _metered(call, steps, meter, eager)
+
+
+def spend_on(steps: Sequence[Step], frame: Frame) -> list[Value]:
+    """
+    Evaluate what no longer matters for what it costs, as the reference does.
+
+    @return: The values, with L{_FAILED} for those that there are none of.
+    """
+    found = []
+    for step in steps:
+        try:
+            found.append(step(frame))
+        except CelError:
+            found.append(_FAILED)
+    return found
+
+
+#: Stands for the value of an argument that failed; it counts as one wherever sizes are asked.
+_FAILED: Final = object()
+
+
+def _metered(call: Callable[..., Any], steps: Sequence[Step], meter: Meter, eager: bool) -> Step:
+    """A call whose price depends on its arguments or its result."""
 
     def metered(frame: Frame) -> Value:
-        args = [step(frame) for step in steps]
-        result = call(*args)
-        frame.spend(measure(args, result) or 0)
+        args: list[Value] = []
+        try:
+            for step in steps:
+                args.append(step(frame))
+            result = call(*args)
+        except CelError:
+            if not eager or len(args) == len(steps):
+                if len(args) < len(steps):
+                    args += [_FAILED, *spend_on(steps[len(args) + 1 :], frame)]
+                frame.spend(_price(meter, args))
+            raise
+        frame.spend(meter(args, result) or 0)
         return result
 
     return metered
 
 
-def _priced(call: Callable[..., Any], steps: Sequence[Step], cost: int) -> Step:
+def _price(meter: Meter, args: Sequence[Value]) -> int:
+    """What a call costs that has no result."""
+    try:
+        return meter(args, _FAILED) or 0
+    except (TypeError, AttributeError, ValueError):
+        return 1
+
+
+def _priced(call: Callable[..., Any], steps: Sequence[Step], cost: int, eager: bool) -> Step:
     """A call of a fixed price."""
     if len(steps) == 1:
         [only] = steps
@@ -61,18 +106,24 @@ def _priced(call: Callable[..., Any], steps: Sequence[Step], cost: int) -> Step:
             return call(only(frame))
 
         return unary
-    if len(steps) == 2:
+    if len(steps) == 2 and not eager:
         left, right = steps
 
         def binary(frame: Frame) -> Value:
             frame.cost += cost
-            return call(left(frame), right(frame))
+            try:
+                first = left(frame)
+            except CelError:
+                spend_on((right,), frame)
+                raise
+            return call(first, right(frame))
 
         return binary
 
     def variadic(frame: Frame) -> Value:
+        args = [step(frame) for step in steps]
         frame.spend(cost)
-        return call(*[step(frame) for step in steps])
+        return call(*args)
 
     return variadic
 
@@ -104,7 +155,7 @@ def _implementation(compiler: Compiler, resolution: Resolution, static: Sequence
 def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[..., Any]:
     check = signature_fits(overload.parameters, static)
     call = overload.call
-    if check is None:
+    if check is None or not overload.guarded:
         return call
     accepts, terse = check, name in _TERSE
 
@@ -119,7 +170,7 @@ def _guarded(name: str, overload: Overload, static: Sequence[Type]) -> Callable[
 def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callable[..., Any]:
     """The first overload that takes the arguments."""
     candidates = [
-        (overload.call, [fits(parameter) for parameter in overload.parameters])
+        (overload.call, [fits(parameter) if overload.guarded else None for parameter in overload.parameters])
         for overload in overloads
         if len(overload.parameters) == count
     ]
@@ -134,14 +185,20 @@ def _dispatched(name: str, overloads: Sequence[Overload], count: int) -> Callabl
 
 
 def _quick(compiler: Compiler, resolution: Resolution, arguments: Sequence[Expr]) -> Callable[..., Any] | None:
-    """C{matches} with a constant expression, which is compiled now."""
-    if resolution.function != "matches" or len(arguments) != 2:
+    """
+    C{matches} with a constant expression, which is compiled now.
+
+    @raise ConstantError: It is none; nor may it be that in the other functions that take one.
+    """
+    if resolution.function not in _WITH_PATTERN or len(arguments) < 2:
         return None
     pattern = compiler.constant(arguments[1])
-    if pattern is MISSING or type(pattern) is not str or not is_certain(compiler.type(arguments[0])):
+    if type(pattern) is not str:
         return None
     try:
         search = compiled(pattern).search
     except PatternError as error:
         raise ConstantError(str(error)) from None
+    if resolution.function != "matches" or not is_certain(compiler.type(arguments[0])):
+        return None
     return lambda text, _: search(text) is not None

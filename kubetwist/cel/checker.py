@@ -347,13 +347,11 @@ class Checker:
 
     # Aggregates
 
-    def _join(self, expr: Expr, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: Type | None, current: Type) -> Type:
+        """What has room for both; that literals are of one type is a validator's business."""
         if previous is None:
             return current
-        if self._assign(previous, current):
-            return most_general(previous, current)
-        self._mismatch(expr, previous, current)
-        return types.ERROR
+        return most_general(previous, current) if self._assign(previous, current) else types.DYN
 
     def _unwrapped(self, expr: Expr, type_: Type) -> Type:
         """What an optional element holds."""
@@ -369,15 +367,15 @@ class Checker:
             found = self._check(element)
             if index in expr.optional:
                 found = self._unwrapped(element, found)
-            joined = self._join(element, joined, found)
+            joined = self._join(joined, found)
         return types.list_of(self._variable() if joined is None else joined)
 
     def _map(self, expr: MapExpr) -> Type:
         keys: Type | None = None
         values: Type | None = None
         for entry in expr.entries:
-            keys = self._join(entry.key, keys, self._check(entry.key))
-            values = self._join(entry.value, values, self._entry_value(entry))
+            keys = self._join(keys, self._check(entry.key))
+            values = self._join(values, self._entry_value(entry))
         if keys is None or values is None:
             keys, values = self._variable(), self._variable()
         return types.map_of(keys, values)

@@ -23,7 +23,7 @@ from kubetwist.cel.ast import (
     Select,
     StructExpr,
 )
-from kubetwist.cel.calls import call_step
+from kubetwist.cel.calls import call_step, spend_on
 from kubetwist.cel.checker import Checked, Resolution
 from kubetwist.cel.errors import CelError, ConstantError, no_such_overload
 from kubetwist.cel.estimates import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST, CostModel
@@ -248,7 +248,16 @@ class Compiler:
         cost = comparison_cost(self.model, expr.function)
 
         def compare(frame: Frame) -> bool:
-            one, other = first(frame), second(frame)
+            try:
+                one = first(frame)
+            except CelError:
+                frame.cost += cost(None, *spend_on((second,), frame))
+                raise
+            try:
+                other = second(frame)
+            except CelError:
+                frame.cost += cost(one, None)
+                raise
             frame.cost += cost(one, other)
             return equal(one, other) is wanted
 
@@ -409,7 +418,12 @@ def _logical(terms: Sequence[Step], decisive: bool) -> Step:
 def _scalar_comparison(left: Step, right: Step, wanted: bool) -> Step:
     def compare(frame: Frame) -> bool:
         frame.cost += 1
-        found: bool = left(frame) == right(frame)
+        try:
+            one = left(frame)
+        except CelError:
+            spend_on((right,), frame)
+            raise
+        found: bool = one == right(frame)
         return found is wanted
 
     return compare
@@ -420,7 +434,11 @@ def _text_comparison(value_of: Step, text: str, wanted: bool) -> Step:
     cost_of_text = (length + 9) // 10
 
     def compare(frame: Frame) -> bool:
-        value = value_of(frame)
+        try:
+            value = value_of(frame)
+        except CelError:
+            frame.cost += min(cost_of_text, 1)
+            raise
         if type(value) is str:
             size = len(value)
             frame.cost += cost_of_text if size >= length else (size + 9) // 10

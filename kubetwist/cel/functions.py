@@ -28,6 +28,7 @@ class Overload:
     @ivar member: Called as C{target.f(x)}, not as C{f(target, x)}.
     @ivar lazy: All arguments but the first are given to C{call} as callables without arguments, so that it may leave
         them unevaluated. Nothing is charged for the call itself then.
+    @ivar guarded: Whether C{call} relies on arguments of the right types; otherwise it sees to that itself.
     @ivar meter: What a call costs, where the library says so itself (cel-go's C{OverloadCostTracker}): a number, or
         from the arguments and the result.
     @ivar estimate: What a call may cost (cel-go's C{OverloadCostEstimate}).
@@ -39,6 +40,7 @@ class Overload:
     call: Callable[..., Value]
     member: bool = field(default=False, kw_only=True)
     lazy: bool = field(default=False, kw_only=True)
+    guarded: bool = field(default=True, kw_only=True)
     meter: Meter | int | None = field(default=None, kw_only=True)
     estimate: Estimator | None = field(default=None, kw_only=True)
 
@@ -93,11 +95,12 @@ def overload(
     call: Callable[..., Value],
     *,
     lazy: bool = False,
+    guarded: bool = True,
     meter: Meter | int | None = None,
     estimate: Estimator | None = None,
 ) -> Overload:
     """A signature called as C{f(x)}."""
-    return Overload(id, parameters, result, call, lazy=lazy, meter=meter, estimate=estimate)
+    return Overload(id, parameters, result, call, lazy=lazy, guarded=guarded, meter=meter, estimate=estimate)
 
 
 def member(
@@ -107,8 +110,11 @@ def member(
     call: Callable[..., Value],
     *,
     lazy: bool = False,
+    guarded: bool = True,
     meter: Meter | int | None = None,
     estimate: Estimator | None = None,
 ) -> Overload:
     """A signature called as C{target.f(x)}; the first parameter is the target."""
-    return Overload(id, parameters, result, call, member=True, lazy=lazy, meter=meter, estimate=estimate)
+    return Overload(
+        id, parameters, result, call, member=True, lazy=lazy, guarded=guarded, meter=meter, estimate=estimate
+    )

@@ -9,7 +9,7 @@ from kubetwist.api.patterns import PatternError, compiled
 from kubetwist.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children, walk
 from kubetwist.cel.checker import Checked
 from kubetwist.cel.errors import CelError
-from kubetwist.cel.standard.times import read_duration, read_timestamp
+from kubetwist.cel.standard.times import SECOND, read_duration, read_timestamp, timestamp_of
 from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.unify import display
 from kubetwist.cel.values import Value
@@ -31,6 +31,8 @@ def _duration(value: Value) -> None:
 def _timestamp(value: Value) -> None:
     if type(value) is str:
         read_timestamp(value)
+    elif type(value) is int:
+        timestamp_of(value * SECOND)
 
 
 def _pattern(value: Value) -> None:
