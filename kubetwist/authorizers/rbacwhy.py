@@ -22,6 +22,8 @@ _OTHER_NAMESPACE: Final = 2
 _RESEMBLING: Final = 1
 _OTHERS: Final = 3
 _BOUND_NOWHERE: Final = 4
+#: What is added for roles of the system's own parts, which nobody else is meant to have.
+_SYSTEM: Final = 3
 
 _TEXTS: Final = {
     "verb": "but not {verb}",
@@ -107,7 +109,7 @@ def _of_rule(
     if like is not None:
         why += f": {like.get('kind', '')} {quoted(_subject_name(like))} resembles the user, but is another"
     return (
-        _OTHERS if like is None else _RESEMBLING,
+        _OTHERS + _farther(binding.role[1]) if like is None else _RESEMBLING,
         {
             "why": why,
             "missing": "subject",
@@ -142,6 +144,10 @@ def _unbound(
             )
             return
         yield None
+
+
+def _farther(role: str) -> int:
+    return _SYSTEM if role.startswith("system:") or role == "cluster-admin" else 0
 
 
 def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSONObject:

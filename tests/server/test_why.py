@@ -255,6 +255,15 @@ class MissTests(WhyTestCase):
         self.assertEqual([missing for missing, _ in misses], ["verb", "binding"])
         self.assertEqual(misses[1][1], 'rule 0 of ClusterRole "all" allows it, but nobody has this role')
 
+    def test_system_roles(self) -> None:
+        """Roles that parts of the system have come behind those that anyone may be given."""
+        self.make(f"{API}/clusterroles", role("system:part", rule("*", "*", ["*"])))
+        self.make(f"{API}/clusterrolebindings", binding("system:part", "ClusterRole/system:part", "User/part"))
+        self.make(f"{API}/clusterroles", role("view", rule("list", "configmaps")))
+        misses = self.misses("user=eve&verb=list&resource=configmaps&namespace=default")
+        self.assertEqual([missing for missing, _ in misses], ["binding", "subject"])
+        self.assertIn('"system:part"', misses[1][1])
+
     def test_policy_file(self) -> None:
         """Lines of a policy file come near, too."""
         misses = self.misses("user=carol&verb=delete&resource=events&namespace=ns&apiGroup=")
