@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
 from .goquote import quoted
 from .resource import GroupKind, GroupResource
+
+_UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
 @frozen
@@ -30,6 +32,11 @@ class Cause:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
+
+
+@frozen
+class Tolerated(Cause):
+    """What is wrong with a field and was so before: the client is warned of it, and nothing more."""
 
 
 class APIStatusError(Exception):
@@ -238,12 +245,27 @@ def shown(value: Any) -> str:
     """A value as the reference prints it in an Invalid message: strings quoted, the rest as Go's JSON."""
     if isinstance(value, str):
         return quoted(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    return go_json(value, sort_keys=True)
+
+
+def go_json(value: Any, *, sort_keys: bool = False) -> str:
+    """
+    JSON as Go writes it, which is safe to be put into HTML.
+
+    @param sort_keys: As for maps; fields of structs come in their own order.
+    """
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
+    return text.translate(_UNSAFE)
 
 
 def required(field: str, detail: str = "") -> Cause:
     """A value that must be there is not."""
     return Cause("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)
+
+
+def internal(field: str, detail: str) -> Cause:
+    """The server could not look at a value."""
+    return Cause("InternalError", f"Internal error: {detail}", field)
 
 
 def invalid(field: str, value: Any, detail: str) -> Cause:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from ..admission.attributes import AdmissionAttributes
 from ..api import objectmeta
-from ..api.errors import APIStatusError, Cause, invalid
+from ..api.errors import APIStatusError, Cause, Tolerated, invalid
 from ..api.options import WriteOptions
 from ..api.resource import GroupKind, GroupVersionKind, JSONObject
 from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
@@ -166,7 +166,9 @@ class Updates(Creation):
         )
         causes += rules.validate(obj, old)
         if causes:
-            raise self.invalid(record.name, causes)
+            causes = told(causes, scope)
+            if causes:
+                raise self.invalid(record.name, causes)
         if rules.main:
             for text in self.strategy.warnings(obj, old):
                 scope.warn(text)
@@ -281,6 +283,14 @@ class Updates(Creation):
         if "deletionGracePeriodSeconds" in before and "deletionGracePeriodSeconds" not in meta:
             meta["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
         meta.pop("selfLink", None)
+
+
+def told(causes: Sequence[Cause], scope: RequestScope) -> list[Cause]:
+    """What is wrong, without what was wrong before and is tolerated: of that, the client is warned."""
+    for cause in causes:
+        if isinstance(cause, Tolerated):
+            scope.warn(str(cause))
+    return [cause for cause in causes if not isinstance(cause, Tolerated)]
 
 
 def same(obj: JSONObject, old: JSONObject) -> bool:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...api.jsonpath import JSONPath
 from ...api.resource import GroupVersionKind, JSONObject
+from ...schema.rulepaths import has_rules
 from ...schema.schemavalues import ValueSchema
 from ...schema.structural import OBJECT_META, CustomType
-from ...schema.structuralrules import everywhere
 from ..kinds import ResourceInfo, version_preference
 from .columns import Printer
 
 if TYPE_CHECKING:
+    from ...schema.celrules import RuleTree
     from ...schema.definitions import Definitions
     from .conversion import Conversion
 
@@ -94,9 +95,13 @@ class CustomVersion:
         return self.type.schema.embedded_anywhere()
 
     @cached_property
-    def has_rules(self) -> bool:
-        """Whether it has rules in CEL."""
-        return any(part.get("x-kubernetes-validations") for part in everywhere(self.schema))
+    def rules(self) -> RuleTree | None:
+        """Its rules in CEL, compiled; L{None} when there are none."""
+        if not has_rules(self.schema):
+            return None
+        from ...schema.celrules import RuleTree
+
+        return RuleTree.of(self.schema, root=True)
 
     @cached_property
     def printer(self) -> Printer:

@@ -85,7 +85,7 @@ class CustomStrategy(Strategy):
             causes += embedded_causes(obj, self.version.type.schema)
         if self.version.unique_lists:
             causes += list_causes(obj, self.version.type.schema)
-        return self._rule_causes(causes)
+        return self._with_rules(causes, obj, None)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The same, but what was wrong before and stays as it is may stay."""
@@ -93,7 +93,7 @@ class CustomStrategy(Strategy):
         causes += self._scale_causes(obj, spec=True)
         if self.version.embeds:
             causes += embedded_causes(obj, self.version.type.schema)
-        return self._rule_causes(causes + self._new_list_causes(obj, old))
+        return self._with_rules(causes + self._new_list_causes(obj, old), obj, old)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The status by its own part of the schema."""
@@ -103,13 +103,19 @@ class CustomStrategy(Strategy):
             before = Correlation(obj["status"], old["status"], schema) if "status" in old else None
             causes += _causes(schema, obj["status"], "status", before)
         causes += self._scale_causes(obj, spec=False)
-        return self._rule_causes(causes + self._new_list_causes(obj, old))
+        return self._with_rules(causes + self._new_list_causes(obj, old), obj, old)
 
-    def _rule_causes(self, causes: list[Cause]) -> list[Cause]:
-        """Where the schema has rules, tell those who hear of other problems that nobody has looked at the rules."""
-        if self.version.has_rules and any(cause.reason in _BLOCKING for cause in causes):
-            causes.append(_UNCHECKED)
-        return causes
+    def _with_rules(self, causes: list[Cause], obj: JSONObject, old: JSONObject | None) -> list[Cause]:
+        """Add what rules in CEL find, or that nobody has asked them, as the object is not even what they speak of."""
+        rules = self.version.rules
+        if rules is None:
+            return causes
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, _UNCHECKED]
+        whole, before = self.whole(obj), None if old is None else self.whole(old)
+        correlation = None if before is None else Correlation(whole, before, self.version.values)
+        found, _ = rules.causes(whole, before, correlation=correlation)
+        return causes + found
 
     def whole(self, obj: JSONObject) -> JSONObject:
         """An object with its kind and apiVersion, of which a schema may speak."""

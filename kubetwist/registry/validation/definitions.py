@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
+from attrs import evolve
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.formats import is_recognized
@@ -202,6 +203,8 @@ def _part_causes(
     causes: list[Cause] = []
     own = _schema_of(part)
     if own is not None:
+        if old is not None and _schema_of(old) == own:
+            options = evolve(options, new_rules=False)
         causes += schema_causes(own, f"{path}.{schema_field}.openAPIV3Schema", options)
     causes += _scale_causes((part.get("subresources") or {}).get("scale"), f"{path}.subresources")
     for index, column in enumerate(part.get("additionalPrinterColumns") or ()):

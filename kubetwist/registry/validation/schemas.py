@@ -2,7 +2,7 @@
 What is wrong with the schema of a CustomResourceDefinition.
 
 See kubernetes/apiextensions-apiserver, C{pkg/apis/apiextensions/validation/validation.go} and
-C{pkg/apiserver/schema/defaulting/validation.go}. Rules in CEL are not looked at here.
+C{pkg/apiserver/schema/defaulting/validation.go}. For rules in CEL see L{kubetwist.registry.validation.rules}.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ...api.errors import Cause, forbidden, invalid, not_supported, required
 from ...api.resource import JSONObject
 from ...schema.listrules import embedded_causes
 from ...schema.mismatch import DecodeError
 from ...schema.nodes import StructNode
+from ...schema.rulepaths import RULES_BUDGET, has_rules
 from ...schema.schemavalues import TooManyAlternatives, ValueSchema
 from ...schema.structural import CustomType, Structural, copied
 from ...schema.structuralrules import children, everywhere, structural_causes, unsupported
+from .rules import RuleContext, rule_causes, text_causes
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _META_FIELDS: Final = frozenset(("metadata", "kind", "apiVersion"))
@@ -60,6 +62,7 @@ class SchemaOptions:
     @ivar status: The status is a subresource.
     @ivar structural: It must be structural.
     @ivar object_meta: The type of C{metadata}; without it, metadata within defaults is not looked at.
+    @ivar new_rules: Rules in CEL have to be looked at; those of an unchanged schema have been.
     """
 
     status: bool
@@ -69,6 +72,7 @@ class SchemaOptions:
     atomic_sets: bool = True
     list_keys: bool = True
     valid_types: bool = True
+    new_rules: bool = True
 
 
 def schema_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list[Cause]:
@@ -81,14 +85,20 @@ def schema_causes(schema: JSONObject, path: str, options: SchemaOptions) -> list
     if schema.get("nullable"):
         causes.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     unreadable = ""
+    rules: RuleContext | None = None
     if options.structural:
         unreadable = unsupported(schema)
         if not unreadable:
             found = structural_causes(schema, path) or default_causes(schema, path, options)
             causes += found
-    causes += _openapi_causes(schema, path, options, _Place())
+            if not found and options.new_rules:
+                rules = RuleContext(schema)
+    wrong = _openapi_causes(schema, path, options, _Place(), rules)
+    causes += wrong.schema + wrong.rules
     if not causes and unreadable:
         causes.append(invalid(path, "", unreadable))
+    if rules is not None:
+        causes += rules.total.causes(path)
     return causes
 
 
@@ -114,10 +124,31 @@ class _Place:
     root: bool = True
     inside_meta: bool = False
     no_defaults: str | None = None
+    #: The part of the schema, here or above, whose old and new items can not be told apart.
+    uncorrelated: str | None = None
 
 
-def _openapi_causes(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[Cause]:
-    causes = _keyword_causes(schema, path, options, place)
+@frozen
+class _Wrong:
+    """What is wrong with a part of a schema, and with the rules in it: those wait until the rest is right."""
+
+    schema: list[Cause]
+    rules: list[Cause] = field(factory=list)
+
+    def add(self, other: _Wrong) -> None:
+        """What is wrong further down as well."""
+        self.schema.extend(other.schema)
+        self.rules.extend(other.rules)
+
+
+def _openapi_causes(
+    schema: JSONObject, path: str, options: SchemaOptions, place: _Place, rules: RuleContext | None
+) -> _Wrong:
+    """
+    @param rules: What rules here go by; L{None} where none are looked at.
+    """
+    wrong = _Wrong(_keyword_causes(schema, path, options, place))
+    causes = wrong.schema
     if schema.get("uniqueItems"):
         text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         causes.append(forbidden(f"{path}.uniqueItems", text))
@@ -131,30 +162,41 @@ def _openapi_causes(schema: JSONObject, path: str, options: SchemaOptions, place
         if isinstance(additional, dict):
             reason = "inside additionalProperties applying to object metadata"
             there = evolve(inner, no_defaults=reason) if place.inside_meta else inner
-            causes += _openapi_causes(additional, f"{path}.additionalProperties", options, there)
+            context = rules and rules.below(additional, "additionalProperties")
+            wrong.add(_openapi_causes(additional, f"{path}.additionalProperties", options, there, context))
     for name, part in properties.items():
         there = inner
+        if schema.get("x-kubernetes-map-type") not in (None, "granular", "atomic"):
+            there = evolve(there, uncorrelated=there.uncorrelated or path)
         if (place.root or schema.get("x-kubernetes-embedded-resource")) and name in _META_FIELDS:
             there = evolve(there, inside_meta=True)
             if place.root:
                 there = evolve(there, no_defaults=f"in top-level {name}")
-        causes += _openapi_causes(part, f"{path}.properties[{name}]", options, there)
+        context = rules and rules.below(part, "properties", name)
+        wrong.add(_openapi_causes(part, f"{path}.properties[{name}]", options, there, context))
     for part, end in children(schema):
         if not end.startswith((".properties[", ".additionalProperties", ".items")):
-            causes += _openapi_causes(part, path + end, options, inner)
+            wrong.add(_openapi_causes(part, path + end, options, inner, None))
     for name, part in (schema.get("definitions") or {}).items():
-        causes += _openapi_causes(part, f"{path}.definitions[{name}]", options, inner)
+        wrong.add(_openapi_causes(part, f"{path}.definitions[{name}]", options, inner, None))
     items = schema.get("items")
+    if schema.get("x-kubernetes-list-type") != "map":
+        inner = evolve(inner, uncorrelated=inner.uncorrelated or path)
     if isinstance(items, dict):
-        causes += _openapi_causes(items, f"{path}.items", options, inner)
+        context = rules and rules.below(items, "items")
+        wrong.add(_openapi_causes(items, f"{path}.items", options, inner, context))
     elif isinstance(items, list):
         for index, part in enumerate(items):
-            causes += _openapi_causes(part, f"{path}.items[{index}]", options, inner)
+            wrong.add(_openapi_causes(part, f"{path}.items[{index}]", options, inner, None))
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         causes.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
     causes += _map_type_causes(schema, path)
     causes += _list_type_causes(schema, path, options)
-    return causes
+    if schema.get("x-kubernetes-validations"):
+        causes += text_causes(schema, path)
+        if rules is not None and not causes:
+            wrong.rules.extend(rule_causes(rules, path, place.uncorrelated))
+    return wrong
 
 
 def _keyword_causes(schema: JSONObject, path: str, options: SchemaOptions, place: _Place) -> list[Cause]:
@@ -289,10 +331,35 @@ def default_causes(schema: JSONObject, path: str, options: SchemaOptions) -> lis
     """Defaults that would not be valid themselves; C{schema} is structural."""
     if all(part.get("default") is None for part in everywhere(schema)):
         return []
-    return _default_causes({**schema, "x-kubernetes-embedded-resource": True}, path, options, False)
+    return _default_causes({**schema, "x-kubernetes-embedded-resource": True}, path, options, False, _Budget())
 
 
-def _default_causes(schema: JSONObject, path: str, options: SchemaOptions, inside_meta: bool) -> list[Cause]:
+class _Budget:
+    """What running rules on defaults may still cost, in CEL's units; below zero there is an end."""
+
+    def __init__(self) -> None:
+        self.left = RULES_BUDGET
+
+    def causes(self, default: Any, schema: JSONObject, path: str, *, root: bool) -> list[Cause]:
+        """The rules that a default breaks, as an old value and as a new one."""
+        if not has_rules(schema):
+            return []
+        from ...schema.celrules import RuleTree
+
+        tree = RuleTree.of(schema, root=root)
+        if tree is None:
+            return []
+        causes, left = tree.causes(default, default, path, budget=self.left)
+        if not causes:
+            causes, again = tree.causes(default, None, path, budget=self.left)
+            left = min(left, again)
+        self.left = left
+        return causes
+
+
+def _default_causes(
+    schema: JSONObject, path: str, options: SchemaOptions, inside_meta: bool, budget: _Budget
+) -> list[Cause]:
     causes: list[Cause] = []
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     if embedded:
@@ -308,12 +375,16 @@ def _default_causes(schema: JSONObject, path: str, options: SchemaOptions, insid
                 causes += [problem.cause(where) for problem in values.problems(copied(default))]
             except TooManyAlternatives:
                 causes.append(invalid(where, "", "validating the default against its schema takes too long"))
+        if not causes:
+            causes += budget.causes(default, schema, where, root=embedded)
+    if budget.left < 0:
+        return causes
     items = schema.get("items")
     if isinstance(items, dict):
-        causes += _default_causes(items, f"{path}.items", options, inside_meta)
+        causes += _default_causes(items, f"{path}.items", options, inside_meta, budget)
     for name, part in (schema.get("properties") or {}).items():
         meta = inside_meta or (embedded and name in _META_FIELDS)
-        causes += _default_causes(part, f"{path}.properties[{name}]", options, meta)
+        causes += _default_causes(part, f"{path}.properties[{name}]", options, meta, budget)
     return causes
 
 
