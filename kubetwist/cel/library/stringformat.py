@@ -156,7 +156,7 @@ def _scientific(value: Value, precision: int) -> str:
     if special:
         return special
     digits, _, exponent = format(number or 0.0, f".{precision}e").partition("e")
-    return f"{digits}\u202f×\u202f10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
+    return f"{digits}×10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
 
 
 def _binary(value: Value) -> str:
