@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from kubetwist.api.errors import Cause, invalid
+from kubetwist.api.errors import Cause, internal, invalid
 from kubetwist.api.resource import UserInfo
 
 if TYPE_CHECKING:
@@ -127,11 +127,13 @@ def compile_user_expression(expression: str, path: str) -> UserExpression:
 
 
 def _compile(variable: str, expression: str, path: str, boolean: bool) -> Program:
-    from kubetwist.cel.errors import CompileErrors
+    from kubetwist.cel.errors import CompileErrors, ProgramError
     from kubetwist.cel.types import BOOL
 
     try:
         program = _environment(variable).compile(expression)
+    except ProgramError as error:
+        raise CauseError(internal(path, f"program instantiation failed: {error}")) from None
     except CompileErrors as errors:
         raise CauseError(invalid(path, expression, f"compilation failed: {errors}")) from None
     if boolean and program.output_type != BOOL:
@@ -163,7 +165,7 @@ def _wrapped(value: Any, top: bool = False) -> Any:
 
 @cache
 def _escaped_map() -> Any:
-    from kubetwist.cel.escaping import unescape
+    from kubetwist.cel.names import unescape
     from kubetwist.cel.values import MapValue
 
     class EscapedMap(MapValue):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kubetwist.api.errors import Cause, duplicate, invalid, required, too_many
+from kubetwist.api.errors import Cause, duplicate, internal, invalid, required, too_many
 
 if TYPE_CHECKING:
     from kubetwist.cel.environment import Environment, Program
@@ -126,25 +126,27 @@ def compile_match_conditions(
             causes.append(duplicate(where, expression))
             continue
         seen.add(expression)
-        program, problem = _compile(expression)
-        if program is None:
-            causes.append(invalid(where, expression, problem))
+        program = _compile(expression, where)
+        if isinstance(program, Cause):
+            causes.append(program)
         else:
             programs.append((expression, program))
     return (MatchConditions(programs) if programs else None), causes
 
 
-def _compile(expression: str) -> tuple[Program | None, str]:
-    from kubetwist.cel.errors import CompileErrors
+def _compile(expression: str, where: str) -> Program | Cause:
+    from kubetwist.cel.errors import CompileErrors, ProgramError
     from kubetwist.cel.types import BOOL
 
     try:
         program = _environment().compile(expression)
+    except ProgramError as error:
+        return internal(where, f"program instantiation failed: {error}")
     except CompileErrors as errors:
-        return None, f"compilation failed: {errors}"
+        return invalid(where, expression, f"compilation failed: {errors}")
     if program.output_type != BOOL:
-        return None, f"must evaluate to bool but got {program.output_type}"
-    return program, ""
+        return invalid(where, expression, f"must evaluate to bool but got {program.output_type}")
+    return program
 
 
 def _request(spec: Mapping[str, Any], field_selector: bool, label_selector: bool) -> dict[str, Any]:

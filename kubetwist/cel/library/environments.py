@@ -58,3 +58,20 @@ def kubernetes_environment() -> Environment:
     from kubetwist.cel.library.stringformat import check_formats
 
     return Environment(libraries=kubernetes_libraries(), costs=KubernetesCosts(), validators=(check_formats,))
+
+
+@cache
+def mutation_environment() -> Environment:
+    """The environment of what MutatingAdmissionPolicies make: with C{Object}, C{JSONPatch} and C{jsonpatch}."""
+    from kubetwist.cel.environment import Environment
+    from kubetwist.cel.library.costs import KubernetesCosts
+    from kubetwist.cel.library.jsonpatches import JSON_PATCHES
+    from kubetwist.cel.library.mutation import find_type
+    from kubetwist.cel.library.stringformat import check_formats
+
+    return Environment(
+        libraries=(*kubernetes_libraries(), JSON_PATCHES),
+        costs=KubernetesCosts(),
+        find_type=find_type,
+        validators=(check_formats,),
+    )

@@ -6,24 +6,18 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.cel.environment import Environment
 from kubetwist.cel.errors import CelError, CompileErrors
-from kubetwist.cel.library.costs import KubernetesCosts
-from kubetwist.cel.library.environments import kubernetes_libraries
-from kubetwist.cel.library.jsonpatches import JSON_PATCHES
+from kubetwist.cel.library.environments import mutation_environment
 from kubetwist.cel.library.mutation import (
     JSON_PATCHES_TYPE,
     OBJECT_TYPE,
     JSONPatch,
-    find_type,
     to_object,
     type_problems,
 )
 from kubetwist.cel.types import DYN
 
-_ENVIRONMENT = Environment(
-    {"object": DYN}, (*kubernetes_libraries(), JSON_PATCHES), KubernetesCosts(), find_type=find_type
-)
+_ENVIRONMENT = mutation_environment().extend({"object": DYN})
 
 
 class MutationTests(SynchronousTestCase):
