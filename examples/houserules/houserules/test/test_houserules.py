@@ -1,0 +1,89 @@
+"""The plugins, in a server that found them by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.server.errors import StartError
+from kubetwist.testing.trial import KubeAPIMixin
+
+PODS = "/api/v1/namespaces/alice/pods"
+
+
+class HouseRulesTests(KubeAPIMixin, TestCase):
+    """Tests for L{houserules}."""
+
+    async def start(self, **configuration: Any) -> None:
+        """A server with the plugins, and a namespace that is labelled."""
+        path = Path(self.mktemp())
+        plugin = {"name": "HouseRules", "configuration": configuration}
+        path.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "apiserver.config.k8s.io/v1",
+                    "kind": "AdmissionConfiguration",
+                    "plugins": [plugin],
+                }
+            )
+        )
+        self.server = await self.startKubeAPI(
+            f"--admission-control-config-file={path}",
+            "--authorization-mode=OwnNamespace,RBAC",
+            "--disable-admission-plugins=ServiceAccount",
+        )
+        namespace = {"metadata": {"name": "alice", "labels": {"example.org/team": "blue"}}}
+        await self.ask("POST", "/api/v1/namespaces", namespace)
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """A request of the administrator."""
+        code, answer = await deferToThread(self.server.request, method, path, body)
+        return code, answer
+
+    async def test_label(self) -> None:
+        """New pods get the label of their namespace, unless they have one."""
+        await self.start()
+        pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+        _, made = await self.ask("POST", PODS, pod)
+        self.assertEqual(made["metadata"]["labels"], {"example.org/team": "blue"})
+        pod["metadata"] = {"name": "b", "labels": {"example.org/team": "red"}}
+        _, made = await self.ask("POST", PODS, pod)
+        self.assertEqual(made["metadata"]["labels"], {"example.org/team": "red"})
+
+    async def test_registries(self) -> None:
+        """Images from elsewhere are refused, in whatever container of whatever object."""
+        await self.start(registries=["registry.example.org/"])
+        ours, theirs = {"name": "c", "image": "registry.example.org/c"}, {"name": "i", "image": "elsewhere/i"}
+        code, answer = await self.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [ours]}})
+        self.assertEqual(code, 201, answer)
+        spec = {"containers": [ours], "initContainers": [theirs]}
+        code, answer = await self.ask("POST", PODS, {"metadata": {"name": "b"}, "spec": spec})
+        why = "spec.initContainers[0]: the image 'elsewhere/i' of init container 'i' is not ours"
+        self.assertEqual((code, answer["message"]), (403, f'pods "b" is forbidden: {why}'))
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+        deployment = {
+            "metadata": {"name": "d"},
+            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+        }
+        code, answer = await self.ask("POST", "/apis/apps/v1/namespaces/alice/deployments", deployment)
+        self.assertEqual((code, answer["message"]), (403, f'deployments.apps "d" is forbidden: spec.template.{why}'))
+
+    async def test_configuration(self) -> None:
+        """A configuration that makes no sense stops the server, and it says why."""
+        with self.assertRaises(StartError) as caught:
+            await self.start(registrys=[])
+        text = 'couldn\'t init admission plugin "HouseRules": unknown field: registrys'
+        self.assertEqual(str(caught.exception), text)
+
+    async def test_own_namespace(self) -> None:
+        """Users may do everything in their own namespace, and elsewhere what RBAC says."""
+        await self.start()
+        for namespace, allowed in (("alice", True), ("bob", False)):
+            asked = {"verb": "delete", "resource": "secrets", "namespace": namespace}
+            review = {"spec": {"user": "alice", "resourceAttributes": asked}}
+            _, answer = await self.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+            self.assertEqual(answer["status"]["allowed"], allowed, namespace)
