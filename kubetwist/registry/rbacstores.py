@@ -36,9 +36,9 @@ class GrantingStore(Store):
 
     context: Stores
 
-    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING) -> int:
+    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, *more: Any) -> int:
         """See L{Store.commit}; whoever is answered then has what the write gives, and lacks what it takes away."""
-        revision = await super().commit(key, draft, expected, hold)
+        revision = await super().commit(key, draft, expected, hold, *more)
         await self.context.grants.seen(revision)
         return revision
 

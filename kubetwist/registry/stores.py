@@ -81,6 +81,7 @@ class Stores:
     plugins see of the server: L{lookup}.
 
     @ivar grants: What roles and bindings say.
+    @ivar allow_privileged: Whether containers may be privileged.
     @ivar authorizer: Asked where a write needs more than what its request was allowed for; L{None} allows no more.
     """
 
@@ -111,6 +112,7 @@ class Stores:
         self.admission = AdmissionChain()
         self.grants = Grants(self)
         self.authorizer: IAuthorizer | None = None
+        self.allow_privileged = True
         self.reactor = reactor
         self._prefix = prefix
         self._event_ttl = event_ttl

@@ -164,7 +164,7 @@ class Updates(Creation):
             rules=self.strategy.metadata_update_rules if rules.main else ("compare",),
             standard_finalizers=self.strategy.standard_finalizers,
         )
-        causes += rules.validate(obj, old)
+        causes += self.checked(rules.validate, obj, old)
         if causes:
             causes = told(causes, scope)
             if causes:

@@ -27,7 +27,6 @@ from ..registry.kinds import ResourceInfo, kinds_for
 from ..registry.resetfields import allowed_fields
 from ..registry.stores import Stores
 from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
-from ..registry.validation.security import Privileges
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
@@ -224,7 +223,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
         default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
     )
-    Privileges.allowed = options["allow-privileged"]
+    apis.stores.allow_privileged = options["allow-privileged"]
     config.stores = apis.stores
     apis.stores.authorizer = config.authorizer
     apis.stores.outgoing = config.outgoing

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar
 
 from ...api.errors import duplicate, forbidden, invalid, required, too_long
 from ...api.resource import JSONObject
 from .fields import Causes, go_json, go_struct, id_number, invalid_shown, local_path, unsupported
+
+_Found = TypeVar("_Found")
 
 _SECCOMP: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _SYSCTL: Final = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
@@ -17,10 +21,17 @@ _SYSCTL_TEXT: Final = (
 )
 
 
-class Privileges:
-    """What the whole server allows; set once from C{--allow-privileged}."""
+#: Whether the server whose objects are validated has privileged containers: C{--allow-privileged}.
+_privileged_allowed: Final[ContextVar[bool]] = ContextVar("privileged containers are allowed", default=True)
 
-    allowed = True
+
+def unprivileged(validate: Callable[..., _Found], *objects: Any) -> _Found:
+    """What C{validate} finds in objects, for a server that has no privileged containers."""
+    before = _privileged_allowed.set(False)
+    try:
+        return validate(*objects)
+    finally:
+        _privileged_allowed.reset(before)
 
 
 def validate_pod_security_context(context: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
@@ -42,7 +53,7 @@ def validate_pod_security_context(context: JSONObject, spec: JSONObject, path: s
 
 def validate_security_context(context: JSONObject, path: str, host_users: bool, causes: Causes) -> None:
     """What holds for one container."""
-    if context.get("privileged") and not Privileges.allowed:
+    if context.get("privileged") and not _privileged_allowed.get():
         causes.append(forbidden(f"{path}.privileged", "disallowed by cluster policy"))
     for name in ("runAsUser", "runAsGroup"):
         id_number(context.get(name), f"{path}.{name}", causes)

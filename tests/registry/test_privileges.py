@@ -1,0 +1,47 @@
+"""Tests for C{--allow-privileged} as stores have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.resources.server import Server, pod
+
+
+class PrivilegeTests(SynchronousTestCase):
+    """Whether containers may be privileged."""
+
+    def create(self, server: Server) -> tuple[int, Any]:
+        """Make a pod with a privileged container."""
+        obj = pod("p")
+        obj["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        return server.client().ask("POST", "/api/v1/namespaces/default/pods", obj)
+
+    def test_two_servers(self) -> None:
+        """Of two servers in one process each has its own say, when objects are created and when they are updated."""
+        strict, lenient = Server("pods"), Server("pods")
+        strict.stores.allow_privileged = False
+        for _ in range(2):
+            code, answer = self.create(strict)
+            self.assertEqual(code, 422)
+            self.assertIn(
+                "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy",
+                answer["message"],
+            )
+            code, answer = self.create(lenient)
+            self.assertIn(code, (201, 409), answer)
+
+    def test_templates(self) -> None:
+        """What is made of templates is looked at, too, and updates are."""
+        server = Server("replicationcontrollers")
+        template: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
+        path = "/api/v1/namespaces/default/replicationcontrollers"
+        controller = {"metadata": {"name": "c"}, "spec": {"selector": {"a": "b"}, "template": template}}
+        code, made = server.client().ask("POST", path, controller)
+        self.assertEqual(code, 201, made)
+        server.stores.allow_privileged = False
+        made["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        code, answer = server.client().ask("PUT", f"{path}/c", made)
+        self.assertEqual(code, 422)
+        self.assertIn("securityContext.privileged: Forbidden", answer["message"])
