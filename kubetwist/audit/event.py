@@ -7,6 +7,7 @@ An event is made on the reactor and never changed; it is encoded where that hold
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from time import gmtime, strftime
 from typing import Any, Final
 
@@ -247,7 +248,12 @@ def shown_peer(host: str) -> str:
 def micro_time(seconds: float) -> str:
     """A C{MicroTime}."""
     whole, micro = divmod(int(seconds * 1_000_000), 1_000_000)
-    return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(whole))}.{micro:06d}Z"
+    return f"{_second(whole)}.{micro:06d}Z"
+
+
+@lru_cache(maxsize=16)
+def _second(seconds: int) -> str:
+    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds))
 
 
 def _nano_time(seconds: float) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Final
+from typing import Any
 
 from twisted.internet.defer import Deferred
 from zope.interface import implementer
@@ -16,9 +16,6 @@ from .failures import Failures
 from .logfile import LogFile, PartlyWritten, StandardOutput
 from .truncation import TOO_LARGE, Limits, fitted
 
-#: How many events are written at a time.
-TOGETHER: Final = 512
-
 _Job = tuple[Sequence[Event], "Deferred[bool]"]
 
 
@@ -27,8 +24,8 @@ class LogOutput:
     """
     Writes events to a file.
 
-    Everything that waits is encoded and written together, so that a busy server pays for one write and one message
-    between threads for many events.
+    The thread is given work when it has none, and then all that there is: waking it costs more than writing an event,
+    and so a busy server pays for it once for many of them.
     """
 
     def __init__(
@@ -47,7 +44,9 @@ class LogOutput:
         self._truncated = truncated
         self._encode: Callable[[Event], bytes] = legacy_line if legacy else json_line
         self._limits = limits
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._waiting: list[_Job] = []
+        self._busy = False
+        self._batches: SimpleQueue[Sequence[_Job] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="audit log", daemon=True)
 
     def start(self) -> None:
@@ -57,8 +56,16 @@ class LogOutput:
     def send(self, events: Sequence[Event]) -> Deferred[bool]:
         """@see: L{IAuditOutput.send}."""
         done: Deferred[bool] = Deferred()
-        self._jobs.put((events, done))
+        self._waiting.append((events, done))
+        if not self._busy:
+            self._busy = True
+            # Not at once: of most requests two events are made in one turn of the reactor.
+            self._reactor.callLater(0, self._hand_over)
         return done
+
+    def _hand_over(self) -> None:
+        batch, self._waiting = self._waiting, []
+        self._batches.put(batch)
 
     async def flush(self) -> None:
         """@see: L{IAuditOutput.flush}."""
@@ -68,28 +75,18 @@ class LogOutput:
     async def stop(self) -> None:
         """@see: L{IAuditOutput.stop}."""
         if self._thread.is_alive():
-            self._jobs.put(None)
+            self._batches.put(None)
             self._thread.join()
 
     # In the thread.
 
     def _work(self) -> None:
-        get = self._jobs.get
         while True:
-            jobs = [get()]
-            number = len(jobs[0][0]) if jobs[0] is not None else 0
-            try:
-                while number < TOGETHER and jobs[-1] is not None:
-                    jobs.append(self._jobs.get_nowait())
-                    number += len(jobs[-1][0]) if jobs[-1] is not None else 0
-            except Empty:
-                pass
-            found = [job for job in jobs if job is not None]
-            if found:
-                self._do(found)
-            if jobs[-1] is None:
+            batch = self._batches.get()
+            if batch is None:
                 self._file.close()
                 return
+            self._do(batch)
 
     def _do(self, jobs: Sequence[_Job]) -> None:
         """Write the events of some jobs, and tell the reactor what became of them."""
@@ -138,6 +135,10 @@ class LogOutput:
     ) -> None:
         for failures, number, why in troubles:
             failures.lost(number, why)
+        if self._waiting:
+            self._hand_over()
+        else:
+            self._busy = False
         for done, fine in results:
             done.callback(fine)
 

@@ -35,7 +35,7 @@ def with_deadline(handler: Handler, reactor: Any, longest: float) -> Handler:
                     allowed = seconds
         request.deadline = reactor.seconds() + allowed
         handler(request)
-        if not request.finished and not request._disconnected:
+        if not (request.finished or request.held or request._disconnected):
             call = reactor.callLater(allowed, _expired, request)
             request.notifyFinish().addBoth(_cancel, call)
 

@@ -41,7 +41,6 @@ class AuditedRequest(KubeRequest):
 
     auditor: Any = None
     received = 0.0
-    _held = False
     _refusal: dict[str, Any] | None = None
 
     def serve(self, body: bytes) -> None:
@@ -63,7 +62,7 @@ class AuditedRequest(KubeRequest):
 
     def respond(self, code: int, body: bytes, content_type: bytes) -> None:
         """As L{KubeRequest.respond}, once the event is written."""
-        if self._held:
+        if self.held:
             return
         trail = self.audit
         if trail is None:
@@ -77,7 +76,7 @@ class AuditedRequest(KubeRequest):
             trail.begun(code)
             waiting = self._complete()
             if waiting is not None and not self._disconnected:
-                self._held = True
+                self.held = True
                 waiting.addBoth(lambda _: KubeRequest.respond(self, code, body, content_type))
                 waiting.addErrback(self.crashed)
                 return
@@ -93,14 +92,14 @@ class AuditedRequest(KubeRequest):
 
     def finish(self) -> None:
         """As L{KubeRequest.finish}, once the event is written."""
-        if self._held:
+        if self.held:
             return
         trail = self.audit
         if trail is not None and not (trail.over or self.finished or self._disconnected):
             trail.begun(self.code)
             waiting = self._complete()
             if waiting is not None:
-                self._held = True
+                self.held = True
                 waiting.addBoth(lambda _: KubeRequest.finish(self))
                 waiting.addErrback(self.crashed)
                 return

@@ -53,6 +53,7 @@ class KubeRequest(Request):
     @ivar impersonation_constraint: The verb that allows that, C{"impersonate:user-info"}; C{""} for the old one,
         which allows to do everything.
     @ivar audit: What the audit knows of it, L{kubetwist.audit.trail.Trail}; L{None} when it is not told of.
+    @ivar held: The answer is given, and waits for the audit.
     @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
     @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
@@ -65,6 +66,7 @@ class KubeRequest(Request):
     impersonator: UserInfo | None = None
     impersonation_constraint = ""
     audit: Any = None
+    held = False
     audit_id = ""
     deadline: float | None = None
     cache_control = b""

@@ -1,0 +1,163 @@
+"""Tests for L{kubetwist.audit.event} and L{kubetwist.audit.truncation}."""
+
+from __future__ import annotations
+
+import json
+
+from attrs import evolve
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.audit.event import Event, Payload, event_list, request_uri, shown_peer, shown_user_agent, source_ips
+from kubetwist.audit.truncation import Limits, fitted, parted
+
+from .events import ABOUT, event
+
+
+class JSONTests(SynchronousTestCase):
+    """The form that is written and sent."""
+
+    def test_all(self) -> None:
+        """Every field is where audit.k8s.io/v1 has it, and in its order."""
+        made = event(
+            level=3,
+            impersonated=UserInfo("bob"),
+            constraint="impersonate:user-info",
+            reference={"resource": "pods", "namespace": "ns", "name": "", "apiVersion": "v1"},
+            status={"status": "Success", "code": 200},
+            request=Payload(b'{"a": 1}'),
+            response=Payload(b'{"kind":"PodList"}'),
+            annotations={"b": "2", "a": "1"},
+        )
+        expected = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "RequestResponse",
+            "auditID": "id",
+            "stage": "ResponseComplete",
+            "requestURI": "/api/v1/namespaces/ns/pods?limit=1",
+            "verb": "list",
+            "user": {"username": "jane", "uid": "7", "groups": ["a", "b"], "extra": {"scopes": ["x"]}},
+            "impersonatedUser": {"username": "bob"},
+            "authenticationMetadata": {"impersonationConstraint": "impersonate:user-info"},
+            "sourceIPs": ["10.0.0.9"],
+            "userAgent": "kubectl/v1",
+            "objectRef": {"resource": "pods", "namespace": "ns", "apiVersion": "v1"},
+            "responseStatus": {"metadata": {}, "status": "Success", "code": 200},
+            "requestObject": {"a": 1},
+            "responseObject": {"kind": "PodList"},
+            "requestReceivedTimestamp": "2001-09-09T01:46:40.250000Z",
+            "stageTimestamp": "2001-09-09T01:46:40.500000Z",
+            "annotations": {"a": "1", "b": "2"},
+        }
+        self.assertEqual(json.dumps(json.loads(made.json())), json.dumps(expected))
+
+    def test_nobody(self) -> None:
+        """Of who could not be found out nothing is told."""
+        made = json.loads(Event(evolve(ABOUT, user=None, user_agent=b"", peer=""), "ResponseStarted", 1.0).json())
+        self.assertEqual(made["user"], {})
+        self.assertEqual({"userAgent", "sourceIPs", "objectRef", "responseStatus", "annotations"} & set(made), set())
+
+    def test_objects(self) -> None:
+        """
+        Objects stand on the line that the event is on, whatever line breaks they were sent with, or bytes that are
+        no text; what can not be read is left out.
+        """
+        for data, yaml, told in (
+            (b'{\n "a": "\xc3\xa9"\n}\n', False, {"a": "é"}),
+            (b'{"a":"\xff"}', False, {"a": "\ufffd"}),
+            (b"a: 1\nb: [x]\n", True, {"a": 1, "b": ["x"]}),
+            (b"a: [", True, None),
+        ):
+            line = event(level=2, request=Payload(data, yaml=yaml)).json()
+            self.assertNotIn(b"\n", line)
+            self.assertEqual(json.loads(line).get("requestObject"), told)
+
+    def test_managers(self) -> None:
+        """Managed fields are left out where that is wanted: of objects, of lists and of the rows of tables."""
+        managed = {"metadata": {"name": "x", "managedFields": [{}]}}
+        for obj, clean in (
+            (managed, {"metadata": {"name": "x"}}),
+            ({"items": [managed, None]}, {"items": [{"metadata": {"name": "x"}}, None]}),
+            ({"rows": [{"object": managed}]}, {"rows": [{"object": {"metadata": {"name": "x"}}}]}),
+            ([1], [1]),
+        ):
+            payload = Payload(json.dumps(obj).encode(), without_managers=True)
+            self.assertEqual(json.loads(event(level=3, response=payload).json())["responseObject"], clean)
+
+    def test_list(self) -> None:
+        """In a list, events do not repeat what kind they are."""
+        made = json.loads(event_list([event().item(), event(stage="Panic").item()]))
+        self.assertEqual((made["kind"], made["metadata"]), ("EventList", {}))
+        self.assertEqual([item["stage"] for item in made["items"]], ["ResponseComplete", "Panic"])
+        self.assertNotIn("kind", made["items"][0])
+
+    def test_legacy(self) -> None:
+        """The legacy form is a line of what is quoted."""
+        self.assertEqual(
+            event(status={"code": 200}, reference={"namespace": "ns"}).line(),
+            '2001-09-09T01:46:40.25Z AUDIT: id="id" stage="ResponseComplete" ip="10.0.0.9" method="list" user="jane"'
+            ' groups="\\"a\\",\\"b\\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1" namespace="ns"'
+            ' uri="/api/v1/namespaces/ns/pods?limit=1" response="200"',
+        )
+        nobody = Event(evolve(ABOUT, user=None), "RequestReceived", 1.0, impersonated=UserInfo("bob", groups=("c",)))
+        self.assertIn(' user="<none>" groups="<none>" as="bob" asgroups="\\"c\\"" ', nobody.line())
+        self.assertTrue(
+            nobody.line().endswith('namespace="<none>" uri="/api/v1/namespaces/ns/pods?limit=1" response="<deferred>"')
+        )
+
+
+class PartsTests(SynchronousTestCase):
+    """What some fields are made of."""
+
+    def test_sources(self) -> None:
+        """
+        Proxies are told in their order, then who connects, unless it was the last of them; what is no address is
+        not.
+        """
+        for forwarded, real, peer, told in (
+            (None, None, "1.2.3.4", ["1.2.3.4"]),
+            (b"9.9.9.9, junk , 8.8.8.8", None, "1.2.3.4", ["9.9.9.9", "8.8.8.8", "1.2.3.4"]),
+            (b"9.9.9.9,1.2.3.4", None, "1.2.3.4", ["9.9.9.9", "1.2.3.4"]),
+            (b"9.9.9.9", b"9.9.9.9", "1.2.3.4", ["9.9.9.9", "1.2.3.4"]),
+            (None, b"2001:db8::1", "1.2.3.4", ["2001:db8::1", "1.2.3.4"]),
+            (b"::ffff:9.9.9.9", None, "", ["9.9.9.9"]),
+            (b"x" * 100, b"", "", []),
+        ):
+            self.assertEqual(source_ips(forwarded, real, peer), told)
+        self.assertEqual(shown_peer("::ffff:10.1.2.3"), "10.1.2.3")
+
+    def test_user_agent(self) -> None:
+        """Long ones are cut."""
+        self.assertEqual(shown_user_agent(b"x" * 1024), "x" * 1024)
+        self.assertEqual(shown_user_agent(b"x" * 1025), "x" * 1024 + "...TRUNCATED")
+
+    def test_tokens(self) -> None:
+        """A token in the URL is not told."""
+        self.assertEqual(request_uri(b"/a?x=1&access_token=s3cret&y=2"), "/a?x=1&access_token=<masked>&y=2")
+        self.assertEqual(request_uri(b"/a?x=access_token"), "/a?x=access_token")
+
+
+class TruncationTests(SynchronousTestCase):
+    """Limits of size."""
+
+    def test_fitted(self) -> None:
+        """Large events lose their objects and say so; those that are large all the same, or have none, are lost."""
+        limits = Limits(1000, 10_000)
+        large = event(level=2, request=Payload(b'{"a":"%b"}' % (b"x" * 2000)))
+        told = fitted(large, limits)
+        assert told is not None
+        made = json.loads(told.json())
+        self.assertNotIn("requestObject", made)
+        self.assertEqual(made["annotations"], {"audit.k8s.io/truncated": "true"})
+        self.assertIs(fitted(large, None), large)
+        for level in (1, 2):
+            self.assertIsNone(fitted(event(level=level, annotations={"a": "x" * 2000}), limits))
+
+    def test_parted(self) -> None:
+        """Batches are as large as may be, and an event is never parted."""
+        items = [b"x" * size for size in (40, 40, 40, 200, 10)]
+        self.assertEqual([len(part) for part in parted(items, Limits(1, 100))], [2, 1, 1, 1])
+        self.assertEqual([len(part) for part in parted(items, None)], [5])
+        self.assertEqual(list(parted([], None)), [])

@@ -1,0 +1,116 @@
+"""Tests for L{kubetwist.audit.flags} and L{kubetwist.audit.make}, from the command line on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.audit.auditor import Auditor
+from kubetwist.audit.batching import Batching, Blocking
+from kubetwist.audit.make import make_auditor
+from kubetwist.server.watchedfiles import WatchedFiles
+from kubetwist.tap import Options
+
+POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+
+
+def options(*flags: str) -> Options:
+    """A command line, parsed."""
+    made = Options()
+    made.parseOptions(list(flags))
+    return made
+
+
+class FlagTests(SynchronousTestCase):
+    """What can be wrong about them."""
+
+    def refused(self, *flags: str) -> str:
+        """Why they are refused."""
+        return str(self.assertRaises(UsageError, options, *flags))
+
+    def test_refused(self) -> None:
+        """Flags that make no sense are refused in the reference's words."""
+        log, webhook = "--audit-log-path=-", "--audit-webhook-config-file=x"
+        for flag, text in (
+            (
+                "--audit-log-mode=fast",
+                'invalid audit log mode fast, allowed modes are "batch,blocking,blocking-strict"',
+            ),
+            ("--audit-log-format=xml", 'invalid audit log format xml, allowed formats are "legacy,json"'),
+            ("--audit-log-maxage=-1", "--audit-log-maxage -1 can't be a negative number"),
+            (
+                "--audit-log-truncate-max-batch-size=1",
+                "invalid audit truncate log max batch size 1, must be greater than max event size (102400)",
+            ),
+            (
+                "--audit-log-version=audit.k8s.io/v1beta1",
+                'invalid group version, allowed versions are ["audit.k8s.io/v1"]',
+            ),
+        ):
+            self.assertEqual(self.refused(log, flag), text)
+            options(flag)
+        for flag, text in (
+            ("--audit-webhook-batch-buffer-size=0", "webhook buffer size 0"),
+            ("--audit-webhook-batch-max-size=-1", "webhook max batch size -1"),
+            ("--audit-webhook-batch-throttle-qps=0", "webhook throttle QPS 0"),
+            ("--audit-webhook-batch-throttle-burst=0", "webhook throttle burst 0"),
+        ):
+            self.assertEqual(self.refused(webhook, flag), f"invalid audit batch {text}, must be a positive number")
+            options(webhook, "--audit-webhook-mode=blocking", flag)
+
+
+class MakeTests(SynchronousTestCase):
+    """What a command line makes."""
+
+    def make(self, *flags: str, policy: str = POLICY) -> Auditor | None:
+        """The audit of a server."""
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+        self.policy = self.folder / "policy.yaml"
+        self.policy.write_text(policy)
+        self.clock = Clock()
+        files = WatchedFiles(self.clock)
+        flags = tuple(flag.replace("FOLDER", str(self.folder)) for flag in flags)
+        server: Any = SimpleNamespace(reactor=self.clock, files=files)
+        return make_auditor(options(*flags), server)
+
+    def test_off(self) -> None:
+        """Without a policy, or a place to write to, there is no audit."""
+        for flags in (("--audit-log-path=-",), ("--audit-policy-file=FOLDER/policy.yaml",)):
+            self.assertIsNone(self.make(*flags))
+
+    def test_modes(self) -> None:
+        """A log has answers wait unless it is told to collect."""
+        for mode, kind, strict in (
+            ((), Blocking, False),
+            (("--audit-log-mode=blocking-strict",), Blocking, True),
+            (("--audit-log-mode=batch",), Batching, False),
+        ):
+            made = self.make("--audit-policy-file=FOLDER/policy.yaml", "--audit-log-path=FOLDER/deep/log", *mode)
+            assert made is not None
+            self.assertEqual((type(made._backends[0]), made.strict), (kind, strict))
+            self.assertTrue((self.folder / "deep" / "log").exists())
+
+    def test_bad(self) -> None:
+        """A policy or a place that can not be used stops the start, and says why."""
+        for flags, policy, text in (
+            (("--audit-policy-file=FOLDER/policy.yaml",), "{}", "loading audit policy file: failed decoding"),
+            (
+                ("--audit-policy-file=FOLDER/none",),
+                POLICY,
+                'failed to read file path "FOLDER/none": open FOLDER/none: no',
+            ),
+            (
+                ("--audit-policy-file=FOLDER/policy.yaml", "--audit-log-path=FOLDER/policy.yaml/log"),
+                POLICY,
+                "/policy.yaml: file exists",
+            ),
+        ):
+            with self.assertRaises(ValueError) as caught:
+                self.make(*flags, policy=policy)
+            self.assertIn(text.replace("FOLDER", str(self.folder)), str(caught.exception))

@@ -1,0 +1,245 @@
+"""Tests for L{kubetwist.audit.policy}."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.logger import globalLogPublisher
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.audit.policy import (
+    LEVELS,
+    METADATA,
+    NONE,
+    REQUEST,
+    REQUEST_RESPONSE,
+    BadPolicy,
+    Policy,
+    path_matches,
+    read_policy,
+)
+from kubetwist.filters.requestinfo import RequestInfo, request_info_of
+
+JANE = UserInfo("jane", groups=("devs", "system:authenticated"))
+
+
+def policy(*rules: Any, **others: Any) -> Policy:
+    """A policy of some rules."""
+    value = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules, **others}
+    return read_policy(json.dumps(value).encode())
+
+
+def get(path: str, method: bytes = b"GET") -> RequestInfo:
+    """What a request is about."""
+    return request_info_of(method, path.encode())
+
+
+def level(policy: Policy, path: str, user: UserInfo | None = JANE, method: bytes = b"GET") -> int:
+    """What it is told at."""
+    return policy.ruling(get(path, method), user).level
+
+
+POD = "/api/v1/namespaces/ns/pods/web"
+
+
+class RuleTests(SynchronousTestCase):
+    """Which rule fits a request."""
+
+    def test_first(self) -> None:
+        """The first rule that fits decides, and what none fits is not told of."""
+        found = policy({"level": "Request", "verbs": ["get"]}, {"level": "Metadata", "verbs": ["get", "list"]})
+        self.assertEqual(level(found, POD), REQUEST)
+        self.assertEqual(level(found, "/api/v1/pods"), METADATA)
+        self.assertEqual(level(found, POD, method=b"DELETE"), NONE)
+
+    def test_who(self) -> None:
+        """Rules about users fit their names; those about groups fit members of any; neither fits nobody."""
+        by_name = policy({"level": "Metadata", "users": ["jane"]})
+        by_group = policy({"level": "Metadata", "userGroups": ["x", "devs"]})
+        for one in (by_name, by_group):
+            self.assertEqual(level(one, POD), METADATA)
+            self.assertEqual(level(one, POD, UserInfo("joe", groups=("ops",))), NONE)
+            self.assertEqual(level(one, POD, None), NONE)
+        self.assertEqual(level(policy({"level": "Metadata"}), POD, None), METADATA)
+
+    def test_resources(self) -> None:
+        """Resources are named alone, with a subresource, with any, or any with one; groups may be any."""
+        log = f"{POD}/log"
+        scale = "/apis/apps/v1/namespaces/ns/deployments/web/scale"
+        for group, resource, fits in (
+            ("", "pods", {POD}),
+            ("", "pods/log", {log}),
+            ("", "pods/*", {POD, log}),
+            ("", "*/log", {log}),
+            ("", "*", {POD, log}),
+            ("*", "*/scale", {scale}),
+            ("apps", "deployments", set()),
+            ("extensions", "*", set()),
+        ):
+            found = policy({"level": "Metadata", "resources": [{"group": group, "resources": [resource]}]})
+            told = {path for path in (POD, log, scale) if level(found, path)}
+            self.assertEqual(told, fits, (group, resource))
+        whole = policy({"level": "Metadata", "resources": [{"group": "apps"}]})
+        self.assertEqual((level(whole, scale), level(whole, POD)), (METADATA, NONE))
+
+    def test_names(self) -> None:
+        """Names narrow a rule to some objects, whatever was asked before about others."""
+        found = policy({"level": "Metadata", "resources": [{"resources": ["pods"], "resourceNames": ["web"]}]})
+        self.assertEqual([level(found, f"/api/v1/namespaces/ns/pods/{name}") for name in ("db", "web")], [0, 1])
+
+    def test_namespaces(self) -> None:
+        """The empty namespace is that of what has none; paths are in no namespace at all."""
+        none = policy({"level": "Metadata", "namespaces": [""]})
+        self.assertEqual([level(none, path) for path in ("/api/v1/nodes", POD, "/version")], [1, 0, 0])
+        some = policy({"level": "Metadata", "namespaces": ["ns"]})
+        self.assertEqual([level(some, path) for path in ("/api/v1/nodes", POD)], [0, 1])
+
+    def test_paths(self) -> None:
+        """Rules about paths fit them, or what they begin with; never resources."""
+        found = policy({"level": "Metadata", "nonResourceURLs": ["/version", "/healthz*"]})
+        told = [level(found, path) for path in ("/version", "/version/x", "/healthz", "/healthz/etcd", POD)]
+        self.assertEqual(told, [1, 0, 1, 1, 0])
+        self.assertEqual(level(policy({"level": "Metadata", "nonResourceURLs": ["*"]}), "/"), 1)
+
+    def test_rulings(self) -> None:
+        """Stages are left out that the policy or the rule leaves out; of managed fields the rule has the last word."""
+        found = policy(
+            {"level": "Request", "verbs": ["get"], "omitStages": ["Panic"], "omitManagedFields": False},
+            {"level": "Metadata"},
+            omitStages=["RequestReceived"],
+            omitManagedFields=True,
+        )
+        first, second = (found.ruling(get(path), JANE) for path in (POD, "/api/v1/pods"))
+        self.assertEqual(first.omitted, {"Panic", "RequestReceived"})
+        self.assertEqual((first.omit_managed_fields, second.omit_managed_fields), (False, True))
+        self.assertEqual(second.omitted, {"RequestReceived"})
+
+    @given(
+        st.lists(
+            st.fixed_dictionaries(
+                {"level": st.sampled_from(LEVELS)},
+                optional={
+                    "users": st.lists(st.sampled_from(["jane", "joe"]), max_size=2),
+                    "verbs": st.lists(st.sampled_from(["get", "list", "delete"]), max_size=2),
+                    "namespaces": st.lists(st.sampled_from(["", "ns"]), max_size=2),
+                    "resources": st.lists(
+                        st.fixed_dictionaries({"resources": st.lists(st.sampled_from(["pods", "nodes", "pods/*"]))}),
+                        max_size=2,
+                    ),
+                },
+            ),
+            min_size=1,
+            max_size=5,
+        ),
+        st.lists(st.sampled_from([POD, f"{POD}/log", "/api/v1/nodes", "/api/v1/pods", "/version"]), min_size=1),
+        st.sampled_from([JANE, UserInfo("joe"), None]),
+    )
+    def test_one_by_one(self, rules: list[Any], paths: list[str], user: UserInfo | None) -> None:
+        """A policy says what the first of its rules says that says something alone, asked anew or remembered."""
+        whole = policy(*rules)
+        alone = [policy(rule, {"level": "None", "omitStages": ["Panic"]}) for rule in rules]
+        for path in [*paths, *paths]:
+            info = get(path)
+            said = (
+                LEVELS.index(rule["level"])
+                for rule, one in zip(rules, alone, strict=True)
+                if not one.ruling(info, user).omitted
+            )
+            self.assertEqual(whole.ruling(info, user).level, next(said, NONE))
+
+    @given(st.text("/a*", max_size=6), st.text("/a", max_size=6))
+    def test_patterns(self, pattern: str, path: str) -> None:
+        """A pattern without a star at its end fits nothing but itself."""
+        if not pattern.endswith("*"):
+            self.assertEqual(path_matches(path, pattern), path == pattern)
+
+
+class ReadingTests(SynchronousTestCase):
+    """What is a policy, and what is wrong about others."""
+
+    def refused(self, content: str) -> str:
+        """Why it is none."""
+        return str(self.assertRaises(BadPolicy, read_policy, content.encode()))
+
+    def rules(self, rules: str, more: str = "") -> str:
+        """Why these rules are none."""
+        return self.refused(f"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: {rules}\n{more}")
+
+    def test_yaml(self) -> None:
+        """YAML is read, and nulls are nothing."""
+        found = read_policy(
+            b"apiVersion: audit.k8s.io/v1\nkind: Policy\nmetadata: {name: x}\nomitStages: null\n"
+            b"rules:\n- level: RequestResponse\n  users: null\n"
+        )
+        self.assertEqual(level(found, POD), REQUEST_RESPONSE)
+
+    def test_kinds(self) -> None:
+        """Other kinds and versions are refused, and what has none."""
+        self.assertEqual(
+            self.refused("kind: Policy"), "failed decoding: Object 'apiVersion' is missing in \"{'kind': 'Policy'}\""
+        )
+        self.assertIn(
+            'no kind "Policy" is registered for version "audit.k8s.io/v1beta1"',
+            self.refused("kind: Policy\napiVersion: audit.k8s.io/v1beta1"),
+        )
+        self.assertIn("Object 'Kind' is missing", self.refused(""))
+        self.assertIn("cannot unmarshal array", self.refused("[]"))
+        self.assertIn("yaml: ", self.refused("a: [1"))
+
+    def test_values(self) -> None:
+        """Every rule that is wrong is told, in the reference's words."""
+        self.assertEqual(self.rules("[]"), "loaded illegal policy with 0 rules")
+        self.assertEqual(self.rules("[{}]"), "rules[0].level: Required value")
+        self.assertEqual(
+            self.rules("[{level: metadata}]"),
+            'rules[0].level: Unsupported value: "metadata": supported values: "None", "Metadata", "Request",'
+            ' "RequestResponse"',
+        )
+        self.assertEqual(
+            self.rules("[{level: None, nonResourceURLs: [version, '/a*/b'], namespaces: [x]}]"),
+            "[rules[0].nonResourceURLs[0]: Invalid value: \"version\": non-resource URL rules must begin with a '/'"
+            " character, rules[0].nonResourceURLs[1]: Invalid value: \"/a*/b\": non-resource URL wildcards '*' must be"
+            ' the final character of the rule, rules[0].nonResourceURLs: Invalid value: ["version","/a*/b"]: rules'
+            " cannot apply to both regular resources and non-resource URLs]",
+        )
+        self.assertIn(
+            'rules[0].resources.group: Invalid value: "rbac.authorization.k8s.io/v1": a lowercase RFC 1123 subdomain',
+            self.rules("[{level: None, resources: [{group: rbac.authorization.k8s.io/v1}]}]"),
+        )
+        self.assertEqual(
+            self.rules("[{level: None, resources: [{resourceNames: [a]}]}]"),
+            'rules[0].resources.resourceNames: Invalid value: ["a"]: using resourceNames requires at least one'
+            " resource",
+        )
+        self.assertEqual(
+            self.rules("[{level: None, omitStages: [x]}]"),
+            'rules[0].omitStages[0]: Invalid value: "x": allowed stages are'
+            " RequestReceived,ResponseStarted,ResponseComplete,Panic",
+        )
+
+    def test_types(self) -> None:
+        """Values of other types than they must be are refused as Go refuses them."""
+        self.assertEqual(
+            self.rules("[{level: None, users: jane}]"),
+            "failed decoding: json: cannot unmarshal string into Go struct field PolicyRule.rules.users of type"
+            " []string",
+        )
+        self.assertIn("Policy.rules of type []v1.PolicyRule", self.rules("{}"))
+        self.assertIn(
+            "cannot unmarshal number into Go struct field PolicyRule.rules.verbs of type string",
+            self.rules("[{level: None, verbs: [1]}]"),
+        )
+
+    def test_unknown(self) -> None:
+        """Unknown fields are told, and left out."""
+        told: list[Any] = []
+        globalLogPublisher.addObserver(told.append)
+        self.addCleanup(globalLogPublisher.removeObserver, told.append)
+        found = policy({"level": "Metadata", "user": ["joe"]})
+        self.assertEqual(level(found, POD), METADATA)
+        self.assertIn('unknown field "rules[0].user"', [entry.get("errors", "") for entry in told])

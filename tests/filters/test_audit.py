@@ -1,0 +1,356 @@
+"""Tests for L{kubetwist.filters.audit}, with requests that leave a trail, and all other filters around them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.resource import UserInfo
+from kubetwist.audit.auditor import Auditor
+from kubetwist.audit.failures import Counts
+from kubetwist.audit.policy import read_policy
+from kubetwist.filters.stack import with_filters
+from kubetwist.server.auditedrequest import PATIENCE, audited_request
+from kubetwist.server.site import KubeRequest, KubeSite, traverse
+
+from ..audit.events import Kept
+from ..server.harness import Allow, Client, Everyone, Leaf, echo, make_site
+
+PODS = "/api/v1/namespaces/ns/pods"
+POD = f"{PODS}/web"
+
+
+class Says:
+    """An authorizer, or authenticator, that says one thing."""
+
+    name = "Says"
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+    def authorize(self, attributes: Any) -> Any:
+        """Say it."""
+        return self.result
+
+    authenticate = authorize
+
+
+class AuditCase(SynchronousTestCase):
+    """A site with an audit whose events are kept."""
+
+    def site(
+        self,
+        handle: Callable[[KubeRequest], Any] = echo,
+        level: str = "Metadata",
+        *,
+        waits: bool = False,
+        strict: bool = False,
+        authenticator: Any = None,
+        authorizer: Any = None,
+        **rule: Any,
+    ) -> KubeSite:
+        """One whose policy has one rule."""
+        content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": level, **rule}]}
+        self.clock = Clock()
+        self.kept = Kept(waits)
+        self.counts = Counts()
+        auditor = Auditor(read_policy(json.dumps(content).encode()), [self.kept], strict, self.counts)
+        handler = with_filters(
+            traverse(Leaf(handle)),
+            reactor=self.clock,
+            authenticator=authenticator or Everyone(),
+            authorizer=authorizer or Allow(),
+            auditor=auditor,
+        )
+        site = make_site(handler, self.clock)
+        site.requestFactory = audited_request(auditor)  # type: ignore[assignment]
+        return site
+
+    def told(self) -> list[Any]:
+        """The events so far, decoded."""
+        return [json.loads(event.json()) for event in self.kept.events]
+
+    def stages(self) -> list[str]:
+        """Their stages."""
+        return [event["stage"] for event in self.told()]
+
+
+class StageTests(AuditCase):
+    """When what is told."""
+
+    def test_short(self) -> None:
+        """A request is told of when it comes and when it is answered."""
+        answer = Client(self.site()).request("GET", POD, User_Agent="me", X_Forwarded_For="9.9.9.9")
+        self.assertEqual(answer.code, 200)
+        received, complete = self.told()
+        self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
+        self.assertEqual(received["stageTimestamp"], received["requestReceivedTimestamp"])
+        self.assertEqual(received["auditID"], answer.header("audit-id"))
+        self.assertEqual((received["verb"], received["requestURI"], received["userAgent"]), ("get", POD, "me"))
+        self.assertEqual(received["user"], {"username": "admin", "groups": ["system:authenticated"]})
+        self.assertEqual(received["sourceIPs"][0], "9.9.9.9")
+        self.assertEqual(
+            received["objectRef"], {"resource": "pods", "namespace": "ns", "name": "web", "apiVersion": "v1"}
+        )
+        self.assertNotIn("responseStatus", received)
+        self.assertEqual(complete["responseStatus"], {"metadata": {}, "code": 200})
+        self.assertEqual(
+            complete["annotations"], {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""}
+        )
+
+    def test_not_told(self) -> None:
+        """What the policy does not mean costs nothing and tells nothing."""
+        seen: list[Any] = []
+
+        def handle(request: KubeRequest) -> None:
+            seen.append(request.audit)
+            echo(request)
+
+        client = Client(self.site(handle, level="None"))
+        self.assertEqual(client.request("GET", POD).code, 200)
+        self.assertEqual((seen, self.kept.events), ([None], []))
+
+    def test_long_running(self) -> None:
+        """A watch is told of when it begins, too, and ends with its connection."""
+        client = Client(self.site(lambda request: request.write(b"event\n")))
+        client.send(b"GET %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % PODS.encode())
+        self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
+        self.assertEqual(self.told()[1]["responseStatus"], {"metadata": {}, "code": 200})
+        client.channel.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.stages()[2:], ["ResponseComplete"])
+
+    def test_streamed(self) -> None:
+        """An answer that comes in pieces is complete with the last of them."""
+
+        def handle(request: KubeRequest) -> None:
+            request.write(b"a")
+            self.assertEqual(self.stages(), ["RequestReceived"])
+            request.finish()
+
+        self.assertEqual(Client(self.site(handle)).request("GET", POD).body, b"a")
+        self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
+
+    def test_omitted(self) -> None:
+        """Stages that the policy leaves out are left out."""
+        Client(self.site(omitStages=["RequestReceived"])).request("GET", POD)
+        self.assertEqual(self.stages(), ["ResponseComplete"])
+
+    def test_bug(self) -> None:
+        """A bug is told of as a panic, and then there is nothing more to tell."""
+
+        def handle(request: KubeRequest) -> None:
+            raise ZeroDivisionError("oops")
+
+        self.assertEqual(Client(self.site(handle)).request("GET", POD).code, 500)
+        self.assertEqual(self.stages(), ["RequestReceived", "Panic"])
+        status = self.told()[1]["responseStatus"]
+        self.assertEqual((status["code"], status["message"]), (500, "APIServer panic'd: oops"))
+        self.flushLoggedErrors(ZeroDivisionError)
+
+    def test_gone(self) -> None:
+        """A read ends when its client has gone; of a write it is told what came of it, if anything did."""
+        for method, answered, message in (
+            (b"GET", False, "Connection closed early"),
+            (b"DELETE", True, None),
+            (b"DELETE", False, "Connection closed early"),
+        ):
+            open: list[KubeRequest] = []
+            client = Client(self.site(open.append))
+            client.send(b"%b %b HTTP/1.1\r\nHost: x\r\n\r\n" % (method, POD.encode()))
+            client.channel.connectionLost(Failure(ConnectionDone()))
+            if method == b"DELETE":
+                self.assertEqual(self.stages(), ["RequestReceived"])
+            if answered:
+                open[0].respond(202, b"", b"text/plain")
+            self.clock.advance(PATIENCE)
+            self.assertEqual(self.stages(), ["RequestReceived", "ResponseComplete"])
+            status = self.told()[1]["responseStatus"]
+            self.assertEqual((status["code"], status.get("message")), (202 if answered else 200, message))
+
+
+class WhoTests(AuditCase):
+    """Who is told of, and why they may."""
+
+    def test_nobody(self) -> None:
+        """Who can not be authenticated is told of once, as nobody."""
+        site = self.site(level="RequestResponse", authenticator=Says(None))
+        self.assertEqual(Client(site).request("GET", POD, Authorization="Bearer s3cret").code, 401)
+        (event,) = self.told()
+        self.assertEqual((event["stage"], event["user"]), ("ResponseStarted", {}))
+        self.assertEqual(event["responseStatus"]["message"], "Unauthorized")
+        self.assertEqual(event["responseObject"]["code"], 401)
+        self.assertNotIn(b"s3cret", self.kept.events[0].json())
+
+    def test_bad_timeout(self) -> None:
+        """So is a request that nobody looks at because of its timeout."""
+        self.assertEqual(Client(self.site()).request("GET", f"{POD}?timeout=x").code, 400)
+        (event,) = self.told()
+        self.assertEqual((event["stage"], event["responseStatus"]["code"]), ("ResponseStarted", 400))
+
+    def test_forbidden(self) -> None:
+        """It is told who may not do what, and what the authorizer said to it."""
+        site = self.site(authorizer=Says(Verdict(Decision.NO_OPINION, "no rule")))
+        self.assertEqual(Client(site).request("GET", POD).code, 403)
+        event = self.told()[1]
+        self.assertEqual(
+            event["annotations"], {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": "no rule"}
+        )
+        self.assertEqual((event["responseStatus"]["reason"], event["responseStatus"]["code"]), ("Forbidden", 403))
+
+    def test_failed(self) -> None:
+        """That an authorizer failed is no decision."""
+        site = self.site(authorizer=Says(Verdict(Decision.NO_OPINION, "", "broken")))
+        self.assertEqual(Client(site).request("GET", POD).code, 500)
+        self.assertEqual(self.told()[1]["annotations"], {"authorization.k8s.io/reason": "internal error"})
+
+    def test_impersonation(self) -> None:
+        """Both are told: who sends a request, and as whom."""
+        Client(self.site()).request("GET", POD, Impersonate_User="bob")
+        received, complete = self.told()
+        self.assertNotIn("impersonatedUser", received)
+        self.assertEqual((received["user"]["username"], complete["user"]["username"]), ("admin", "admin"))
+        self.assertEqual(complete["impersonatedUser"], {"username": "bob", "groups": ["system:authenticated"]})
+
+    def test_token(self) -> None:
+        """Bearer tokens are not told."""
+        Client(self.site(level="RequestResponse")).request(
+            "GET", f"{POD}?access_token=s3cret", Authorization="Bearer s3cret"
+        )
+        self.assertFalse([event for event in self.kept.events if b"s3cret" in event.json()])
+
+
+class ContentTests(AuditCase):
+    """What of requests and answers is told."""
+
+    def test_levels(self) -> None:
+        """Objects that are sent are told from Request on, those that are answered at RequestResponse."""
+
+        def handle(request: KubeRequest) -> None:
+            assert request.audit is not None
+            request.audit.sent({"name": "web", "uid": "7", "resourceVersion": "3"}, lambda: b'{"kind":"Pod"}')
+            request.respond(201, b'{"kind":"Pod","status":{}}', b"application/json")
+
+        for level, names in (
+            ("Metadata", set()),
+            ("Request", {"requestObject"}),
+            ("RequestResponse", {"requestObject", "responseObject"}),
+        ):
+            Client(self.site(handle, level)).request("POST", PODS)
+            event = self.told()[1]
+            self.assertEqual({"requestObject", "responseObject"} & set(event), names)
+            reference = event["objectRef"]
+            self.assertEqual([reference[name] for name in ("name", "uid", "resourceVersion")], ["web", "7", "3"])
+
+    def test_errors(self) -> None:
+        """Of an error all is told but its metadata."""
+
+        def handle(request: KubeRequest) -> None:
+            request.fail(APIStatusError.bad_request("no"))
+
+        Client(self.site(handle)).request("GET", POD)
+        self.assertEqual(
+            self.told()[1]["responseStatus"],
+            {"metadata": {}, "status": "Failure", "message": "no", "reason": "BadRequest", "code": 400},
+        )
+
+    def test_annotations(self) -> None:
+        """Annotations are told from their level on; the first of a key stays."""
+
+        def handle(request: KubeRequest) -> None:
+            request.annotate("x.io/a", "1", "Metadata")
+            request.annotate("x.io/a", "2", "Metadata")
+            request.annotate("x.io/b", "1", "Request")
+            echo(request)
+
+        Client(self.site(handle)).request("GET", POD)
+        annotations = self.told()[1]["annotations"]
+        self.assertEqual((annotations["x.io/a"], annotations.get("x.io/b")), ("1", None))
+
+    def test_slow(self) -> None:
+        """Of slow requests it is told how long they took."""
+
+        def handle(request: Any) -> None:
+            request.audit.about.received -= 1.5
+            echo(request)
+
+        Client(self.site(handle)).request("GET", POD)
+        annotations = self.told()[1]["annotations"]
+        self.assertTrue(annotations["apiserver.latency.k8s.io/total"].startswith("1.5"))
+        self.assertIn("apiserver.latency.k8s.io/authentication", annotations)
+
+
+class WaitingTests(AuditCase):
+    """Answers that wait for their events."""
+
+    def test_answer_waits(self) -> None:
+        """An answer is held back until its event is written, and no other takes its place meanwhile."""
+        client = Client(self.site(waits=True))
+        client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
+        self.assertEqual((self.stages(), client.answers()), (["RequestReceived", "ResponseComplete"], []))
+        self.clock.advance(100)
+        self.assertEqual(client.answers(), [])
+        self.kept.answer()
+        self.assertEqual([answer.code for answer in client.answers()], [200])
+
+    def test_end_waits(self) -> None:
+        """So is the end of an answer that comes in pieces."""
+
+        def handle(request: KubeRequest) -> None:
+            request.write(b"a")
+            request.finish()
+
+        client = Client(self.site(handle, waits=True))
+        client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
+        self.assertNotIn(b"0\r\n\r\n", client.transport.value())
+        self.kept.answer()
+        self.assertEqual([answer.body for answer in client.answers()], [b"a"])
+
+    def test_strict(self) -> None:
+        """Where that is insisted on, a request is begun only once its first event is written."""
+        begun: list[KubeRequest] = []
+        client = Client(self.site(begun.append, waits=True, strict=True))
+        client.send(b"DELETE %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
+        self.assertEqual(begun, [])
+        self.kept.answer()
+        self.assertEqual(len(begun), 1)
+
+    def test_strict_failure(self) -> None:
+        """And fails when that can not be."""
+        begun: list[KubeRequest] = []
+        client = Client(self.site(begun.append, waits=True, strict=True))
+        client.send(b"DELETE %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
+        self.kept.answer(False)
+        (answer,) = client.answers()
+        self.assertEqual((answer.code, begun, self.counts.rejected), (500, [], 1))
+        self.assertEqual(answer.body.decode(), f'Internal Server Error: "{POD}": failed to store audit event\n')
+        self.assertEqual(self.stages(), ["RequestReceived"])
+
+    def test_several(self) -> None:
+        """Of several backends all are waited for that want it."""
+        one, other, third = Kept(True), Kept(True), Kept()
+        auditor = Auditor(
+            read_policy(b"{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}"),
+            [one, other, third],
+            False,
+            Counts(),
+        )
+        waiting = auditor.emit(object())  # type: ignore[arg-type]
+        assert isinstance(waiting, Deferred)
+        one.answer()
+        self.assertNoResult(waiting)
+        other.answer(False)
+        self.assertEqual((self.successResultOf(waiting), len(third.events)), (False, 1))
+
+    def test_unknown_user(self) -> None:
+        """A user without a name is told as that."""
+        Client(self.site(authenticator=Says(UserInfo("")))).request("GET", POD)
+        self.assertEqual(self.told()[0]["user"], {})
