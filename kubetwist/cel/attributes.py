@@ -248,7 +248,7 @@ def _general(root: Step, qualifiers: Sequence[Qualifier], own: int) -> Step:
                 frame.cost += 1
                 return value is not MISSING
             if value is MISSING:
-                return NONE
+                return False if qualifiers[-1].test else NONE
             frame.cost += 1
         return Optional(value) if wrapped else value
 

@@ -258,7 +258,7 @@ class Compiler:
             except CelError:
                 frame.cost += cost(one, None)
                 raise
-            frame.cost += cost(one, other)
+            frame.spend(cost(one, other))
             return equal(one, other) is wanted
 
         return compare

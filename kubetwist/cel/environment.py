@@ -24,8 +24,8 @@ from kubetwist.cel.values import Value
 
 #: What one evaluation may cost in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
-#: How long one evaluation may take, in seconds; no cost limit that is in use allows that much by itself.
-MAX_SECONDS: Final = 2.0
+#: How long one evaluation may take, in seconds; what costs as much as it may takes a tenth of that.
+MAX_SECONDS: Final = 1.0
 
 #: From what depth on the trees of an expression are walked with a higher limit of recursion.
 _DEEP: Final = 30

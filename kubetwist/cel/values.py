@@ -140,13 +140,12 @@ class ListValue(Sequence[Value]):
 
     __slots__ = ()
 
-    #: How two of them compare: C{None} in order, "set" without order.
     def equals(self, other: Sequence[Value]) -> bool:
         """Whether a list has the same elements; lists with another notion of equality override this."""
         return len(self) == len(other) and all(map(equal, self, other))
 
     def concat(self, other: Sequence[Value]) -> Sequence[Value]:
-        """What C{+} makes of this list and another."""
+        """What C{+} makes of this list and another, for lists of which it is not the elements in order."""
         return [*self, *other]
 
 

@@ -6,8 +6,9 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from kubetwist.cel.errors import CelError, no_such_overload
+from kubetwist.cel.errors import CelError, CostLimitExceeded, no_such_overload
 from kubetwist.cel.functions import Function, Overload, function, overload
+from kubetwist.cel.standard.gonumbers import format_g
 from kubetwist.cel.standard.times import SECOND, duration_of, timestamp_of
 from kubetwist.cel.types import (
     BOOL,
@@ -39,6 +40,7 @@ from kubetwist.cel.values import (
     compare,
     equal,
     find,
+    type_of,
 )
 
 A: Final = type_parameter("A")
@@ -155,12 +157,66 @@ def _subtract_timestamps(left: Timestamp, right: Timestamp) -> Duration:
     return duration_of(left.ns - right.ns)
 
 
+#: Lists longer than this are joined without copying them.
+_COPIED: Final = 1000
+#: No list may get longer: doubling one again and again costs next to nothing.
+_LONGEST: Final = 2_000_000
+
+
+class _Joined(ListValue):
+    """Two lists as one."""
+
+    __slots__ = ("_left", "_right", "_size")
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self._left = left
+        self._right = right
+        self._size = len(left) + len(right)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return list(self)[index]
+        if not -self._size <= index < self._size:
+            raise IndexError(index)
+        index %= self._size
+        part: Any = self
+        while isinstance(part, _Joined):
+            if index < len(part._left):
+                part = part._left
+            else:
+                index -= len(part._left)
+                part = part._right
+        return part[index]
+
+    def __iter__(self) -> Iterator[Value]:
+        pending: list[Any] = [self]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, _Joined):
+                pending += (part._right, part._left)
+            else:
+                yield from part
+
+    def concat(self, other: Any) -> Any:
+        """The elements of both, in order."""
+        return _joined(self, other)
+
+
+def _joined(left: Any, right: Any) -> Any:
+    if len(left) + len(right) > _LONGEST:
+        raise CostLimitExceeded
+    return _Joined(left, right)
+
+
 def _add_lists(left: Any, right: Any) -> Any:
     if isinstance(left, ListValue):
         return left.concat(right)
     if not right:
         return left
-    return [*left, *right]
+    return [*left, *right] if len(left) + len(right) <= _COPIED else _joined(left, right)
 
 
 def _negate_double(number: float) -> float:
@@ -331,7 +387,7 @@ def show_key(key: Value) -> str:
         return "true" if key else "false"
     if type(key) is UInt:
         return str(int(key))
-    return str(key)
+    return format_g(key) if type(key) is float else str(key)
 
 
 def index_of(key: Value) -> int:
@@ -342,10 +398,12 @@ def index_of(key: Value) -> int:
     """
     if type(key) is int:
         return key
-    if type(key) is UInt or (type(key) is float and key.is_integer()):
+    if type(key) is UInt:
         return int(key)
-    from kubetwist.cel.values import type_of
-
+    if type(key) is float:
+        if key.is_integer():
+            return int(key)
+        raise CelError(f"unsupported index value {format_g(key)} in list")
     raise CelError(f"unsupported index type '{type_of(key)}' in list")
 
 
