@@ -208,6 +208,35 @@ def _identified(certificate: Any) -> str:
     return f"SN={certificate.serial_number}, SKID={keys[0]}, AKID={keys[1]}"
 
 
+def watched_authorities(
+    server: Any, paths: Sequence[Path], flag: str, tell: Callable[[Any], UserInfo | None] = lambda certificate: None
+) -> Authorities:
+    """
+    The authorities of files, which are read again when they change.
+
+    @param flag: What the log calls them.
+    @raise BadAuthorities: A file can not be used.
+    """
+
+    def load(contents: Sequence[bytes]) -> Pool:
+        for path, content in zip(paths, contents, strict=True):
+            try:
+                Pool(content)
+            except BadAuthorities as error:
+                raise BadAuthorities(f"can not use the client authorities in {path}: {error}") from error
+        return Pool(b"\n".join(contents))
+
+    def use(pool: Pool) -> None:
+        authorities.replace(pool)
+
+    try:
+        authorities = Authorities(server.files.watch(paths, load, use, flag), tell)
+    except OSError as error:
+        raise BadAuthorities(f"can not use the client authorities in {error.filename}: {error}") from error
+    server.client_authorities.append(authorities)
+    return authorities
+
+
 def read_authorities(paths: Iterable[Path]) -> bytes:
     """
     The content of files of authorities, each of which must have some.
@@ -237,7 +266,4 @@ def make(options: Any, server: Any) -> ClientCertificates:
 
     @raise BadAuthorities: A file can not be used.
     """
-    paths = client_authorities(options)
-    authorities = Authorities(Pool(read_authorities(paths)), user_of)
-    server.client_authorities.append(authorities)
-    return ClientCertificates(authorities)
+    return ClientCertificates(watched_authorities(server, client_authorities(options), "--client-ca-file", user_of))

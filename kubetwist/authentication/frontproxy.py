@@ -17,7 +17,15 @@ from zope.interface import implementer
 from ..api.identityheaders import OddHeader, check_names, extra_key, single, text
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
-from .certificates import Authorities, BadAuthorities, Pool, client_authorities, common_name, read_authorities
+from .certificates import (
+    Authorities,
+    BadAuthorities,
+    Pool,
+    client_authorities,
+    common_name,
+    read_authorities,
+    watched_authorities,
+)
 from .errors import AuthenticationFailed, RequestRefused
 
 _log = Logger()
@@ -135,18 +143,16 @@ def make(options: Any, server: Any) -> FrontProxy | None:
     if not options["requestheader-client-ca-file"]:
         return None
     path = Path(options["requestheader-client-ca-file"])
-    pool = Pool(read_authorities([path]))
+    authorities = watched_authorities(server, [path], "--requestheader-client-ca-file")
     allowed = options["requestheader-allowed-names"]
     if not allowed:
         users = {_bytes(one) for one in Pool(read_authorities(client_authorities(options))).certificates}
-        if any(_bytes(one) in users for one in pool.certificates):
+        if any(_bytes(one) in users for one in authorities.pool.certificates):
             raise BadAuthorities(
                 "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates;"
                 " --requestheader-allowed-names must be specified to ensure regular client certificates cannot set"
                 " authenticating proxy headers for arbitrary users"
             )
-    authorities = Authorities(pool)
-    server.client_authorities.append(authorities)
     return FrontProxy(authorities, ProxyHeaders.of(options), allowed)
 
 

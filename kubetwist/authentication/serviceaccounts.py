@@ -30,6 +30,7 @@ from ..api.users import service_account_groups, service_account_user, split_serv
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
+from .lastused import LastUsed
 from .union import TokenAlone, authenticated
 
 #: The issuer of tokens that stand in secrets.
@@ -42,6 +43,11 @@ REMEMBERED: Final = 4096
 _PREFIX: Final = "authentication.kubernetes.io/"
 _CREDENTIAL_ID: Final = f"{_PREFIX}credential-id"
 _LEGACY: Final = "kubernetes.io/serviceaccount/"
+_AUDIT: Final = "authentication.k8s.io/"
+_AUTO_GENERATED: Final = (
+    "Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated"
+    " secret-based tokens."
+)
 _INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
 _INVALIDATED: Final = "service account token has been invalidated"
 _JWS: Final = jwt.PyJWS()
@@ -74,6 +80,7 @@ class ServiceAccountTokens:
         *,
         lookup: bool = True,
         now: Callable[[], float] = time,
+        used: Callable[[JSONObject], object] = lambda secret: None,
     ) -> None:
         """
         @param keys: L{kubetwist.registry.tokenkeys.TokenKey}s.
@@ -82,14 +89,21 @@ class ServiceAccountTokens:
         @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
         @param lookup: Whether tokens from secrets must still stand there.
         @param now: Tells the time.
+        @param used: Called with the secret that a token stands in, whenever that token is used.
         """
         self._keys = tuple(keys)
+        self._used = used
         self._issuers = frozenset((*issuers, LEGACY_ISSUER))
         self._audiences = tuple(audiences)
         self._find_stores = find_stores
         self._lookup = lookup
         self._now = now
         self._known: OrderedDict[bytes, _Verified] = OrderedDict()
+
+    def use_keys(self, keys: Sequence[Any]) -> None:
+        """Verify with these keys from now on; what others have signed is good no more."""
+        self._keys = tuple(keys)
+        self._known.clear()
 
     def authenticate(self, request: Any) -> UserInfo | None:
         """@see: L{IAuthenticator.authenticate}."""
@@ -115,7 +129,7 @@ class ServiceAccountTokens:
                 f"token audiences {_listed(found.audiences)} is invalid for the target audiences {_listed(wanted)}"
             )
         try:
-            user = self._user(found, token)
+            user = self._user(found, token, request)
         except _Expired:
             del self._known[digest]
             raise
@@ -172,9 +186,9 @@ class ServiceAccountTokens:
 
     # The claims.
 
-    def _user(self, found: _Verified, token: bytes) -> UserInfo:
+    def _user(self, found: _Verified, token: bytes, request: Any) -> UserInfo:
         if found.claims["iss"] == LEGACY_ISSUER:
-            return self._legacy_user(found, token)
+            return self._legacy_user(found, token, request)
         claims = found.claims
         now = self._now()
         _check_times(claims, now)
@@ -202,9 +216,14 @@ class ServiceAccountTokens:
                 if _text(node, "uid"):
                     extra[f"{_PREFIX}node-uid"] = (node["uid"],)
             found.user = _user_of(namespace, account["name"], account["uid"], extra)
+        warn_after = private.get("warnafter")
+        if isinstance(warn_after, int) and warn_after and now > warn_after:
+            late = int(now) - warn_after
+            text = f"subject: {_text(claims, 'sub')}, seconds after warning threshold: {late}"
+            request.annotate("authentication.k8s.io/stale-token", text, "Metadata")
         return found.user
 
-    def _legacy_user(self, found: _Verified, token: bytes) -> UserInfo:
+    def _legacy_user(self, found: _Verified, token: bytes, request: Any) -> UserInfo:
         claims = found.claims
         named = {"sub": _text(claims, "sub")}
         for part, claim in (
@@ -221,15 +240,16 @@ class ServiceAccountTokens:
         if split_service_account(subject) != (namespace, name):
             raise AuthenticationFailed("sub claim is invalid")
         if self._lookup:
-            self._check_secret(namespace, name, secret_name, token)
+            secret = self._secret(namespace, secret_name, token)
             self._check_account(found, namespace, name, uid, None)
+            self._check_use(secret, name, request)
         if found.user is None:
             found.user = _user_of(namespace, name, uid, {})
         return found.user
 
     # What is there.
 
-    def _check_secret(self, namespace: str, account: str, name: str, token: bytes) -> None:
+    def _secret(self, namespace: str, name: str, token: bytes) -> JSONObject:
         secret = self._find_stores().lookup("", "secrets", namespace, name)
         if secret is None or "deletionTimestamp" in secret["metadata"]:
             raise AuthenticationFailed(_INVALIDATED)
@@ -239,11 +259,26 @@ class ServiceAccountTokens:
             stored = b""
         if not compare_digest(stored, token):
             raise AuthenticationFailed("service account token does not match server's copy")
-        if (secret["metadata"].get("labels") or {}).get(_INVALID_SINCE):
+        return secret  # type: ignore[no-any-return]
+
+    def _check_use(self, secret: JSONObject, account: str, request: Any) -> None:
+        """Note that a token is used that stands in a secret; some of those are not to be used any more."""
+        meta = secret["metadata"]
+        namespace, name = meta["namespace"], meta["name"]
+        self._used(secret)
+        if (meta.get("labels") or {}).get(_INVALID_SINCE):
+            request.annotate(f"{_AUDIT}legacy-token-invalidated", f"{name}/{namespace}", "Metadata")
             raise AuthenticationFailed(
                 f"the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked"
-                f" invalid: take one from a TokenRequest, or remove the label {_INVALID_SINCE} from the secret"
+                " invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the"
+                f" '{_INVALID_SINCE}' label from the secret to temporarily allow use of this token"
             )
+        owner = self._find_stores().lookup("", "serviceaccounts", namespace, account) or {}
+        if any(one.get("name") == name for one in owner.get("secrets") or ()):
+            request.warn(_AUTO_GENERATED)
+            request.annotate(f"{_AUDIT}legacy-token-autogenerated-secret", name, "Metadata")
+        else:
+            request.annotate(f"{_AUDIT}legacy-token-manual-secret", name, "Metadata")
 
     def _check_account(self, found: _Verified, namespace: str, name: str, uid: str, now: float | None) -> None:
         known = self._look_up(found, "serviceaccounts", namespace, name)
@@ -337,10 +372,13 @@ def make(options: Any, server: Any) -> ServiceAccountTokens | None:
     if not server.token_keys:
         return None
     issuers = options["service-account-issuer"]
-    return ServiceAccountTokens(
+    tokens = ServiceAccountTokens(
         server.token_keys,
         issuers,
         options["api-audiences"] or issuers,
         lambda: server.stores,
         lookup=options["service-account-lookup"],
+        used=LastUsed(lambda: server.stores).note,
     )
+    server.token_key_followers.append(tokens.use_keys)
+    return tokens

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .union import authenticated
 
+_log = Logger()
+
 
 class BadTokenFile(ValueError):
     """The file can not be used; the text says why."""
@@ -24,12 +28,14 @@ class BadTokenFile(ValueError):
 class TokenFile:
     """Knows the users whose bearer tokens stand in a file."""
 
-    _log = Logger()
-
     def __init__(self, users: dict[str, UserInfo]) -> None:
         """
         @param users: By token.
         """
+        self.use(users)
+
+    def use(self, users: dict[str, UserInfo]) -> None:
+        """Know these users from now on, and no others."""
         # By digest: how long a look-up of a digest takes tells nothing about the token.
         self._users = {sha256(token.encode()).digest(): authenticated(user) for token, user in users.items()}
 
@@ -43,33 +49,58 @@ class TokenFile:
     @classmethod
     def read(cls, path: Path) -> TokenFile:
         """
-        Read a file with the columns token, user name, uid and, in quotes, groups.
+        Read a file.
 
-        @raise BadTokenFile: It can not be read, or is not of that form.
+        @raise BadTokenFile: It can not be read, or is not of the form that L{users_of_file} wants.
         """
-        users: dict[str, UserInfo] = {}
         try:
-            with path.open(encoding="utf-8", newline="") as file:
-                rows = [row for row in csv.reader(file, strict=True) if row]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            return cls(users_of_file(path.read_bytes(), path))
+        except OSError as error:
             raise BadTokenFile(f"can not read the token file {path}: {error}") from error
-        for number, row in enumerate(rows, 1):
-            if len(row) < 3:
-                raise BadTokenFile(
-                    f"the token file {path} must have at least 3 columns (token, user name, user uid),"
-                    f" found {len(row)} in record {number}"
-                )
-            token, name, uid, *groups = row
-            if not token:
-                cls._log.warn("empty token in the token file {path}, record {number}", path=str(path), number=number)
-                continue
-            if token in users:
-                cls._log.warn("repeated token in the token file {path}, record {number}", path=str(path), number=number)
-            users[token] = UserInfo(name, uid, tuple(groups[0].split(",")) if groups else ())
-        return cls(users)
+
+
+def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
+    """
+    The users of a file with the columns token, user name, uid and, in quotes, groups; by token.
+
+    @param path: Where it is, for messages.
+    @raise BadTokenFile: It is not of that form.
+    """
+    users: dict[str, UserInfo] = {}
+    try:
+        rows = [row for row in csv.reader(StringIO(content.decode(), newline=""), strict=True) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadTokenFile(f"can not read the token file {path}: {error}") from error
+    for number, row in enumerate(rows, 1):
+        if len(row) < 3:
+            raise BadTokenFile(
+                f"the token file {path} must have at least 3 columns (token, user name, user uid),"
+                f" found {len(row)} in record {number}"
+            )
+        token, name, uid, *groups = row
+        if not token:
+            _log.warn("empty token in the token file {path}, record {number}", path=str(path), number=number)
+            continue
+        if token in users:
+            _log.warn("repeated token in the token file {path}, record {number}", path=str(path), number=number)
+        users[token] = UserInfo(name, uid, tuple(groups[0].split(",")) if groups else ())
+    return users
 
 
 def make(options: Any, server: Any) -> TokenFile | None:
-    """As C{--token-auth-file} has it."""
-    path = options["token-auth-file"]
-    return TokenFile.read(Path(path)) if path else None
+    """As C{--token-auth-file} has it; it is read again when it changes."""
+    if not options["token-auth-file"]:
+        return None
+    path = Path(options["token-auth-file"])
+
+    def load(contents: Sequence[bytes]) -> dict[str, UserInfo]:
+        return users_of_file(contents[0], path)
+
+    def use(users: dict[str, UserInfo]) -> None:
+        tokens.use(users)
+
+    try:
+        tokens = TokenFile(server.files.watch([path], load, use, "--token-auth-file"))
+    except OSError as error:
+        raise BadTokenFile(f"can not read the token file {path}: {error}") from error
+    return tokens

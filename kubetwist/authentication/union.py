@@ -150,6 +150,9 @@ class TokenAlone:
     def warn(self, text: str) -> None:
         """There is no answer that a warning could go with."""
 
+    def annotate(self, key: str, value: str, level: str) -> None:
+        """Nor an audit event of its own."""
+
     def finding(self, user: UserInfo | None) -> TokenFinding:
         """What was found, if anything was."""
         return TokenFinding(user, self.granted) if user is not None else TokenFinding(None, error=_INVALID)

@@ -162,7 +162,12 @@ class TokenRequests:
         reference = spec.get("boundObjectRef")
         bound = self._bound(scope.namespace, name, reference) if reference else {}
         now = datetime.now(UTC)
-        extended = seconds == RENEWED_SECONDS and "pod" in bound and set(audiences) <= set(issuer.audiences)
+        if issuer.longest and seconds > issuer.longest:
+            scope.warn(f"requested expiration of {seconds} seconds shortened to {issuer.longest} seconds")
+            seconds = issuer.longest
+        extended = (
+            issuer.extend and seconds == RENEWED_SECONDS and "pod" in bound and set(audiences) <= set(issuer.audiences)
+        )
         claims = token_claims(
             account,
             bound,
@@ -171,6 +176,7 @@ class TokenRequests:
             EXTENDED_SECONDS if extended else seconds,
             seconds if extended else 0,
         )
+        scope.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}", "Metadata")
         shown = {
             "name": owner["name"],
             "namespace": owner["namespace"],

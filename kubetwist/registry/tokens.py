@@ -41,6 +41,8 @@ class TokenIssuer:
 
     @ivar issuer: Who says so: the first of C{--service-account-issuer}.
     @ivar audiences: Whom tokens are for that do not say it.
+    @ivar longest: For how many seconds tokens are good at the most; 0 for no limit.
+    @ivar extend: Whether L{EXTENDED_SECONDS} is how long those of pods live that are renewed before.
     """
 
     issuer: str
@@ -48,9 +50,13 @@ class TokenIssuer:
     _key: Any
     _algorithm: str
     _key_id: str
+    longest: int = 0
+    extend: bool = True
 
     @classmethod
-    def load(cls, pem: bytes, issuer: str, audiences: Sequence[str]) -> TokenIssuer:
+    def load(
+        cls, pem: bytes, issuer: str, audiences: Sequence[str], longest: int = 0, extend: bool = True
+    ) -> TokenIssuer:
         """
         Make one with a private key, RSA or elliptic.
 
@@ -68,7 +74,7 @@ class TokenIssuer:
             raise BadSigningKey("only RSA keys and those on the curves P-256, P-384 and P-521 can sign tokens")
         public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         key_id = urlsafe_b64encode(hashlib.sha256(public).digest()).rstrip(b"=").decode()
-        return cls(issuer, tuple(audiences), key, algorithm, key_id)
+        return cls(issuer, tuple(audiences), key, algorithm, key_id, longest, extend)
 
     def sign(self, claims: Mapping[str, Any]) -> str:
         """A token that says C{claims}, and who issued it."""

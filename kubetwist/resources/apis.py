@@ -14,6 +14,7 @@ from ..admission.configuration import read_configurations
 from ..admission.selection import build_chain
 from ..api.resource import GroupVersion, JSONObject
 from ..controllers.customresources import DefinitionController
+from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
@@ -227,6 +228,10 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     config.stores = apis.stores
     apis.stores.authorizer = config.authorizer
     apis.stores.outgoing = config.outgoing
+    apis.stores.toleration_seconds = (
+        options["default-not-ready-toleration-seconds"],
+        options["default-unreachable-toleration-seconds"],
+    )
     apis.use_admission(
         options["enable-admission-plugins"],
         options["disable-admission-plugins"],
@@ -301,6 +306,15 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
 
         kube.add_post_start_hook("rbac/bootstrap-roles", roles)
         aggregator.add_at_end("aggregated cluster roles", aggregation.stop)
+    if ("", "configmaps") in present:
+        tracking = TokenTracking(stores.get("", "configmaps"), config.reactor)
+
+        async def track() -> None:
+            await bootstrap.system_namespaces(stores)
+            await tracking.start()
+
+        kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
+        aggregator.add_at_end("tracking of tokens in secrets", tracking.stop)
     hook(
         aggregator,
         "kube-apiserver-autoregistration",

@@ -29,6 +29,7 @@ class ServerConfig:
     @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
     @ivar client_authorities: Whose certificates authenticators look for, as they are made:
         L{kubetwist.authentication.certificates.Authorities}.
+    @ivar token_key_followers: Called with others when C{--service-account-key-file} has changed.
     @ivar authentication_configuration: What C{--authentication-config} says, once an authenticator has asked for it:
         L{kubetwist.authentication.configuration.AuthenticationConfiguration}.
     @ivar authentication_followers: Called with another one when the file has changed.
@@ -52,6 +53,7 @@ class ServerConfig:
     token_issuer: Any = None
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
+    token_key_followers: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
     authentication_configuration: Any = None
     authentication_followers: list[Callable[[Any], object]] = field(factory=list)
     closers: list[Callable[[], object]] = field(factory=list)

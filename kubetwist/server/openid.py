@@ -40,6 +40,10 @@ class PublicDocument(Resource):
         self._make = make
         self._body: bytes | None = None
 
+    def forget(self) -> None:
+        """Make it anew when somebody asks for it."""
+        self._body = None
+
     def render(self, request: KubeRequest) -> Any:
         """Answer GET on the path itself."""
         try:
@@ -77,11 +81,14 @@ def check_issuer(issuer: str, jwks_uri: str) -> None:
             raise BadIssuer(f"issuer URL may not include a query or a fragment, got: {url}")
 
 
-def serve_documents(layer: Layer, options: Any, keys: Sequence[TokenKey], address: Callable[[], str]) -> None:
+def serve_documents(
+    layer: Layer, options: Any, keys: Sequence[TokenKey], address: Callable[[], str]
+) -> Callable[[], None]:
     """
     Have a layer answer for both documents, if the issuer is one that they can be about.
 
     @param address: Where clients find this server, once it listens: host and port.
+    @return: To be called when C{keys} has changed.
     """
     issuer = options["service-account-issuer"][0]
     jwks_uri = options["service-account-jwks-uri"]
@@ -89,7 +96,7 @@ def serve_documents(layer: Layer, options: Any, keys: Sequence[TokenKey], addres
         check_issuer(issuer, jwks_uri)
     except BadIssuer as error:
         _log.warn("there is no discovery of the issuer of service account tokens: {why}", why=str(error))
-        return
+        return lambda: None
 
     def configuration() -> Any:
         return {
@@ -103,5 +110,15 @@ def serve_documents(layer: Layer, options: Any, keys: Sequence[TokenKey], addres
     def key_set() -> Any:
         return {"keys": [key.as_jwk() for key in keys]}
 
-    layer.claim_below(CONFIGURATION, PublicDocument(CONFIGURATION, "application/json", configuration))
-    layer.claim_below(KEYS, PublicDocument(KEYS, "application/jwk-set+json", key_set))
+    documents = [
+        PublicDocument(CONFIGURATION, "application/json", configuration),
+        PublicDocument(KEYS, "application/jwk-set+json", key_set),
+    ]
+    for path, document in zip((CONFIGURATION, KEYS), documents, strict=True):
+        layer.claim_below(path, document)
+
+    def forget() -> None:
+        for document in documents:
+            document.forget()
+
+    return forget

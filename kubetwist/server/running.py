@@ -95,7 +95,7 @@ class APIServer:
         config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
         self._config = config
         config.token_issuer = make_token_issuer(options, self._data)
-        config.token_keys = read_token_keys(options, self._data)
+        config.token_keys = read_token_keys(config)
         config.authorizer = make_authorizer(options, config)
         authenticator = config.authenticator = make_authenticator(options, config)
         server = self._server = create_server_chain(config, self._install)
@@ -132,7 +132,8 @@ class APIServer:
         """What every chain has, whatever APIs are on it."""
         server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
         server.layer.claim_below(WHY, lambda: _why(config))
-        serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
+        forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
+        config.token_key_followers.append(lambda keys: forget())
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)
         before = {

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from twisted.logger import Logger
+
 from ..registry.tokenkeys import BadVerificationKey, TokenKey, load_token_keys
-from ..registry.tokens import BadSigningKey, TokenIssuer
+from ..registry.tokens import EXTENDED_SECONDS, RENEWED_SECONDS, BadSigningKey, TokenIssuer
 from .datadir import DataDirectory
 from .errors import StartError
+
+_log = Logger()
 
 
 def make_token_issuer(options: Any, data: DataDirectory) -> TokenIssuer:
@@ -22,27 +26,70 @@ def make_token_issuer(options: Any, data: DataDirectory) -> TokenIssuer:
     issuers = options["service-account-issuer"]
     audiences = options["api-audiences"] or issuers
     try:
-        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences)
+        longest, extend = _expiration(options)
+        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend)
     except OSError as error:
         raise StartError(f"can not read {path}: {error.strerror}") from error
     except BadSigningKey as error:
         raise StartError(f"can not use {path}: {error}") from error
 
 
-def read_token_keys(options: Any, data: DataDirectory) -> tuple[TokenKey, ...]:
+def _expiration(options: Any) -> tuple[int, bool]:
+    longest = int(options["service-account-max-token-expiration"])
+    extend = options["service-account-extend-token-expiration"]
+    if longest and extend:
+        if longest < RENEWED_SECONDS:
+            _log.warn(
+                "service-account-extend-token-expiration is true, in order to correctly trigger safe transition logic,"
+                " service-account-max-token-expiration must be set longer than {needed} seconds (currently {longest})",
+                needed=RENEWED_SECONDS,
+                longest=longest,
+            )
+        if longest < EXTENDED_SECONDS:
+            _log.warn(
+                "service-account-extend-token-expiration is true, enabling tokens valid up to {extended} seconds, which"
+                " is longer than service-account-max-token-expiration set to {longest} seconds",
+                extended=EXTENDED_SECONDS,
+                longest=longest,
+            )
+    return longest, extend
+
+
+def read_token_keys(config: Any) -> list[TokenKey]:
     """
     What service account tokens are verified by: the keys of C{--service-account-key-file}, or the one that signs.
 
+    Files that are named are read again when they change: the list that is returned then has other keys.
+
+    @param config: L{kubetwist.server.config.ServerConfig}.
     @raise StartError: They can not be read, or not be used.
     """
+    options = config.options
+    given = options["service-account-key-file"]
     signing = options["service-account-signing-key-file"]
-    paths = [Path(path) for path in options["service-account-key-file"]]
-    keys: list[TokenKey] = []
-    for path in paths or [Path(signing) if signing else data.service_account_keys()[1]]:
-        try:
-            keys += load_token_keys(path.read_bytes())
-        except OSError as error:
-            raise StartError(f"can not read {path}: {error.strerror}") from error
-        except BadVerificationKey as error:
-            raise StartError(f"can not use {path}: {error}") from error
-    return tuple(keys)
+    paths = [Path(path) for path in given] or [Path(signing) if signing else config.data.service_account_keys()[1]]
+
+    def load(contents: Sequence[bytes]) -> list[TokenKey]:
+        keys = []
+        for path, content in zip(paths, contents, strict=True):
+            try:
+                keys += load_token_keys(content)
+            except BadVerificationKey as error:
+                raise ValueError(f"can not use {path}: {error}") from error
+        return keys
+
+    def use(keys: list[TokenKey]) -> None:
+        found[:] = keys
+        for follower in config.token_key_followers:
+            follower(keys)
+
+    try:
+        if given:
+            found: list[TokenKey] = config.files.watch(paths, load, use, "--service-account-key-file")
+        else:
+            found = load([path.read_bytes() for path in paths])
+    except OSError as error:
+        raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise StartError(str(error)) from error
+    return found

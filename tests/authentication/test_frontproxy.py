@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -16,6 +17,7 @@ from kubetwist.authentication.errors import AuthenticationFailed, RequestRefused
 from kubetwist.authentication.frontproxy import FrontProxy, ProxyHeaders
 from kubetwist.authentication.union import AuthenticatorUnion
 from kubetwist.interfaces import IAuthenticator
+from kubetwist.server.watchedfiles import WatchedFiles
 from kubetwist.tap import Options
 from tests.certificates import Request, root, subject
 
@@ -150,7 +152,7 @@ class MakeTests(SynchronousTestCase):
         (data / "pki" / "ca.crt").write_bytes(self.users.pem)
         self.file = data / "proxies.crt"
         self.file.write_bytes(root("proxies").pem + self.more)
-        server: Any = type("Server", (), {"client_authorities": []})
+        server: Any = type("Server", (), {"client_authorities": [], "files": WatchedFiles(Clock())})
         self.server = server
         flags = tuple(flag.replace("FILE", str(self.file)) for flag in flags)
         return frontproxy.make(options(f"--data-dir={data}", *flags), server)

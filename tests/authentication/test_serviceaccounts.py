@@ -16,6 +16,7 @@ from kubetwist.api.resource import UserInfo
 from kubetwist.api.times import seconds_since_epoch
 from kubetwist.authentication import serviceaccounts
 from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.lastused import LABEL, LastUsed
 from kubetwist.authentication.serviceaccounts import ServiceAccountTokens
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.interfaces import IAuthenticator
@@ -26,6 +27,7 @@ from tests.resources.server import pod
 from tests.tokenkeys import private_pem, public_pem
 
 NOW = 1_800_000_000
+TODAY = "2027-01-15"
 HERE = "https://here"
 KEY = private_pem(ec.generate_private_key(ec.SECP256R1()))
 OTHER = rsa.generate_private_key(65537, 2048)
@@ -36,6 +38,16 @@ class Request:
 
     def __init__(self, token: str | None) -> None:
         self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
+        self.warnings: list[str] = []
+        self.annotations: dict[str, str] = {}
+
+    def warn(self, text: str) -> None:
+        """Keep a warning."""
+        self.warnings.append(text)
+
+    def annotate(self, key: str, value: str, level: str) -> None:
+        """Keep an annotation."""
+        self.annotations[key] = value
 
 
 class TokenCase(StoreTestCase):
@@ -56,7 +68,12 @@ class TokenCase(StoreTestCase):
         known = [key for pem in keys or (KEY,) for key in load_token_keys(pem)]
         options.setdefault("audiences", (HERE,))
         made = ServiceAccountTokens(
-            known, [HERE, "https://before"], find_stores=lambda: self.stores, now=lambda: self.now, **options
+            known,
+            [HERE, "https://before"],
+            find_stores=lambda: self.stores,
+            now=lambda: self.now,
+            used=LastUsed(lambda: self.stores, lambda: self.now).note,
+            **options,
         )
         verifyObject(IAuthenticator, made)
         return made
@@ -72,7 +89,8 @@ class TokenCase(StoreTestCase):
 
     def user(self, token: str | None) -> UserInfo | None:
         """Whose it is."""
-        return self.tokens.authenticate(Request(token))
+        self.request = Request(token)
+        return self.tokens.authenticate(self.request)
 
     def refused(self, token: str) -> str:  # type: ignore[override]
         """Why it is refused."""
@@ -104,6 +122,15 @@ class SignatureTests(TokenCase):
         """What is no token of a known issuer is not ours to judge."""
         for token in (None, "", "abc", "a.b.c", "e30.e30.", self.token(iss="https://elsewhere")):
             self.assertIsNone(self.user(token), token)
+
+    def test_other_keys(self) -> None:
+        """Keys can be replaced; what an old one has signed is good no more, whoever was known by it."""
+        token = self.token()
+        self.assertIsNotNone(self.user(token))
+        self.tokens.use_keys(load_token_keys(public_pem(OTHER)))
+        self.assertEqual(self.refused(token), "invalid signature, no keys found")
+        self.issuer = TokenIssuer.load(private_pem(OTHER), HERE, [HERE])
+        self.assertIsNotNone(self.user(self.token()))
 
     def test_other_issuer(self) -> None:
         """Tokens of all issuers that are named are accepted, whoever issues now."""
@@ -163,6 +190,15 @@ class SignatureTests(TokenCase):
 
 class ClaimTests(TokenCase):
     """When a token is good, and for whom."""
+
+    def test_stale(self) -> None:
+        """The audit is told of a token that lives longer only for those who do not renew theirs."""
+        token = self.issuer.sign(token_claims(self.account, {}, [HERE], NOW, 100_000, 3607))
+        for self.now, late in ((NOW + 3607.0, None), (NOW + 3700.9, 93)):
+            self.assertIsNotNone(self.user(token))
+            text = f"subject: system:serviceaccount:default:robot, seconds after warning threshold: {late}"
+            expected = {} if late is None else {"authentication.k8s.io/stale-token": text}
+            self.assertEqual(self.request.annotations, expected)
 
     def test_times(self) -> None:
         """A token is good from its beginning to its end, with a minute for clocks that differ."""
@@ -297,10 +333,61 @@ class LegacyTests(TokenCase):
         self.assertEqual(self.refused(token), "service account token does not match server's copy")
 
     def test_marked(self) -> None:
-        """A secret can be marked so that its token is no longer good."""
+        """A secret can be marked so that its token is no longer good; its use is noted all the same."""
         token = self.legacy()
         self.keep(token, labels={"kubernetes.io/legacy-token-invalid-since": "2026-01-01"})
-        self.assertIn("has been marked invalid", self.refused(token))
+        self.assertEqual(
+            self.refused(token),
+            "the token in secret default/s for service account default/robot has been marked invalid. Use tokens from"
+            " the TokenRequest API or manually created secret-based tokens, or remove the"
+            " 'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of this token",
+        )
+        self.assertEqual(self.request.annotations, {"authentication.k8s.io/legacy-token-invalidated": "s/default"})
+        self.assertEqual(self.last_used(), TODAY)
+
+    def last_used(self) -> Any:
+        """The day that the secret tells."""
+        return self.stores.lookup("", "secrets", "default", "s")["metadata"]["labels"].get(LABEL)
+
+    def test_sorts(self) -> None:
+        """Whoever uses a token of a secret that was made for an account is warned; the audit tells either sort."""
+        token = self.legacy()
+        self.keep(token)
+        self.assertIsNotNone(self.user(token))
+        self.assertEqual(self.request.warnings, [])
+        self.assertEqual(self.request.annotations, {"authentication.k8s.io/legacy-token-manual-secret": "s"})
+
+        def own(obj: Any) -> None:
+            obj["secrets"] = [{"name": "s"}]
+
+        self.changed(self.store("serviceaccounts"), "robot", own)
+        self.assertIsNotNone(self.user(token))
+        self.assertIn("instead of auto-generated secret-based tokens.", self.request.warnings[0])
+        self.assertEqual(self.request.annotations, {"authentication.k8s.io/legacy-token-autogenerated-secret": "s"})
+
+    def test_last_used(self) -> None:
+        """The secret tells the day on which its token was used last, and is written to once on that day."""
+        token = self.legacy()
+        self.keep(token)
+        revisions = []
+        for self.now, day in ((NOW, TODAY), (NOW + 60, TODAY), (NOW + 86400, "2027-01-16"), (NOW, "2027-01-16")):
+            self.assertIsNotNone(self.user(token))
+            self.assertEqual(self.last_used(), day)
+            revisions.append(self.stores.lookup("", "secrets", "default", "s")["metadata"]["resourceVersion"])
+        self.assertEqual([revisions.index(one) for one in revisions], [0, 0, 2, 2])
+
+    def test_deleted_while_noting(self) -> None:
+        """A secret that is gone, or is another one by then, is not written to."""
+        known = LastUsed(lambda: self.stores, lambda: self.now)
+        self.keep("x")
+        secret = self.stores.lookup("", "secrets", "default", "s")
+        known.note({"metadata": {**secret["metadata"], "uid": "another"}})
+        self.assertIsNone(
+            (self.stores.lookup("", "secrets", "default", "s")["metadata"].get("labels") or {}).get(LABEL)
+        )
+        self.remove("secrets", "s")
+        known.note(secret)
+        self.assertIsNone(self.stores.lookup("", "secrets", "default", "s"))
 
     def test_claims(self) -> None:
         """Everything must be named, and the subject be the account."""

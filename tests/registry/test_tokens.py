@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jwt
+from attrs import evolve
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -21,6 +22,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.options import CreateOptions
 from kubetwist.interfaces import INamedCreator
 from kubetwist.registry.actions import TokenRequests
+from kubetwist.registry.scope import RequestScope
 from kubetwist.registry.tokens import BadSigningKey, TokenIssuer
 from kubetwist.resources.apis import ServerContext
 from tests.registry.storetools import StoreTestCase
@@ -104,6 +106,33 @@ class TokenRequestTests(StoreTestCase):
         self.assertEqual(said["exp"] - said["iat"], 3600)
         account = {"name": "robot", "uid": self.account["metadata"]["uid"]}
         self.assertEqual(said["kubernetes.io"], {"namespace": "default", "serviceaccount": account})
+
+    def test_limit(self) -> None:
+        """A limit shortens what is asked for, with a warning; what pods renew lives longer, unless that is off."""
+        self.context.token_issuer = evolve(self.context.token_issuer, longest=3600)
+        answer = self.successResultOf(Deferred.fromCoroutine(self.asked(expirationSeconds=7200)))
+        said = self.claims(answer)
+        self.assertEqual((answer["spec"]["expirationSeconds"], said["exp"] - said["iat"]), (3600, 3600))
+        self.assertEqual(self.warnings, ["requested expiration of 7200 seconds shortened to 3600 seconds"])
+        running = pod("p")
+        running["spec"]["serviceAccountName"] = "robot"
+        self.made(self.store("pods"), running)
+        reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
+        for extend, seconds in ((True, 365 * 24 * 3600), (False, 3607)):
+            self.context.token_issuer = evolve(self.context.token_issuer, longest=7200, extend=extend)
+            answer = self.successResultOf(
+                Deferred.fromCoroutine(self.asked(boundObjectRef=reference, expirationSeconds=3607))
+            )
+            said = self.claims(answer)
+            self.assertEqual(said["exp"] - said["iat"], seconds)
+
+    def test_audit(self) -> None:
+        """The audit is told which token was issued."""
+        told: list[tuple[str, str, str]] = []
+        self.scope = RequestScope("default", annotate=lambda *one: told.append(one))
+        answer = self.successResultOf(Deferred.fromCoroutine(self.asked()))
+        token_id = f"JTI={self.claims(answer)['jti']}"
+        self.assertEqual(told, [("authentication.kubernetes.io/issued-credential-id", token_id, "Metadata")])
 
     def test_refused(self) -> None:
         """Requests for another account, for too short a time, or for nobody are refused."""

@@ -37,6 +37,7 @@ class TokenServer(Server):
         super().__init__("serviceaccounts", "tokenreviews", "selfsubjectreviews")
         key = private_pem(ec.generate_private_key(ec.SECP256R1()))
         self.token_keys = load_token_keys(key)
+        self.token_key_followers: list[Any] = []
         options = {"service-account-issuer": (HERE,), "api-audiences": (), "service-account-lookup": True}
         union = AuthenticatorUnion([make(options, self), Tokens(), UnclaimedTokens()])
         layer = Layer("tokens", NotFound())

@@ -1,0 +1,74 @@
+"""When tokens that stand in secrets were used last: a label of the secret tells the day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from time import time
+from typing import Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from ..api.errors import APIStatusError
+from ..api.options import UpdateOptions
+from ..api.resource import JSONObject
+from ..registry.bootstrap import SERVER
+from ..registry.scope import RequestScope
+
+LABEL: Final = "kubernetes.io/legacy-token-last-used"
+#: Secrets that are written to at a time; of others it is noted when they are used again.
+_AT_A_TIME: Final = 64
+
+
+class LastUsed:
+    """Writes the label, once a day at the most; whoever uses a token does not wait for that."""
+
+    _log = Logger()
+
+    def __init__(self, find_stores: Callable[[], Any], now: Callable[[], float] = time) -> None:
+        """
+        @param find_stores: Gives the server's L{kubetwist.registry.stores.Stores}.
+        @param now: Tells the time.
+        """
+        self._find_stores = find_stores
+        self._now = now
+        self._writing: set[str] = set()
+
+    def note(self, secret: JSONObject) -> None:
+        """The token of a secret is used."""
+        today = datetime.fromtimestamp(self._now(), UTC)
+        days = [(today + timedelta(days=days)).strftime("%Y-%m-%d") for days in (0, 1)]
+        meta = secret["metadata"]
+        uid = meta["uid"]
+        # Clocks differ: somebody else may have written the day that begins.
+        if (meta.get("labels") or {}).get(LABEL) in days or uid in self._writing or len(self._writing) >= _AT_A_TIME:
+            return
+        self._writing.add(uid)
+        writing = Deferred.fromCoroutine(self._write(meta["namespace"], meta["name"], uid, days[0]))
+        writing.addErrback(lambda failure: self._log.failure("noting the use of a token in a secret failed", failure))
+        writing.addBoth(lambda _: self._writing.discard(uid))
+
+    async def _write(self, namespace: str, name: str, uid: str, day: str) -> None:
+        store = self._find_stores().get("", "secrets")
+
+        def change(obj: JSONObject | None) -> JSONObject:
+            assert obj is not None, "a patch makes nothing"
+            meta = obj["metadata"]
+            if meta["uid"] != uid:
+                # Another of its name.
+                return obj
+            new = {**obj, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), LABEL: day}}}
+            store.own(obj, new, "", SERVER)
+            return new
+
+        try:
+            await store.update(RequestScope(namespace), name, change, UpdateOptions(), patching=True)
+        except APIStatusError as error:
+            if error.code != 404:
+                self._log.warn(
+                    "the use of the token in the secret {namespace}/{name} could not be noted: {why}",
+                    namespace=namespace,
+                    name=name,
+                    why=error.message,
+                )

@@ -1,0 +1,82 @@
+"""Files of authentication that change while a server runs."""
+
+from __future__ import annotations
+
+import json
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kubetwist.server.certificates import Authority, Subject
+from tests.server.test_running import ServerCase
+from tests.tokenkeys import private_pem, public_pem
+
+
+class ReloadingTests(ServerCase):
+    """Each file by itself."""
+
+    def look(self) -> None:
+        """Have the server look at its files."""
+        files = self.config.files
+        files._tell(files._changes())
+
+    async def test_client_authorities(self) -> None:
+        """Another authority takes the place of the one before, on connections that are there, too; ours stays."""
+        first, second = Authority.make("first"), Authority.make("second")
+        path = self.folder / "clients.crt"
+        path.write_bytes(first.pair.certificate)
+        await self.start(f"--client-ca-file={path}")
+        talk = await self.connect(first.issue(Subject("alice")))
+        self.assertEqual((await self.ask_on(talk, "/api/v1/x")).code, 200)
+        carol = second.issue(Subject("carol"))
+        self.assertEqual((await self.ask("/api/v1/x", carol)).code, 401)
+        path.write_bytes(second.pair.certificate)
+        self.look()
+        self.assertEqual((await self.ask_on(talk, "/api/v1/x")).code, 401)
+        self.assertEqual((await self.ask("/api/v1/x", carol)).code, 200)
+        self.assertEqual((await self.ask("/api/v1/x", self.admin)).code, 200)
+        path.write_text("garbage")
+        self.look()
+        self.assertEqual((await self.ask("/api/v1/x", carol)).code, 200)
+
+    async def test_proxies(self) -> None:
+        """So it is with the authorities of proxies."""
+        first, second = Authority.make("first"), Authority.make("second")
+        path = self.folder / "proxies.crt"
+        path.write_bytes(first.pair.certificate)
+        await self.start(f"--requestheader-client-ca-file={path}", "--requestheader-username-headers=X-Remote-User")
+        headers = {"X-Remote-User": "alice"}
+        front = second.issue(Subject("front"))
+        self.assertEqual((await self.ask("/api/v1/x", front, **headers)).code, 401)
+        path.write_bytes(second.pair.certificate)
+        self.look()
+        self.assertEqual((await self.ask("/api/v1/x", front, **headers)).body, b"alice system:authenticated")
+
+    async def test_tokens(self) -> None:
+        """A token is good while it stands in the file; a bad file changes nothing."""
+        path = self.folder / "tokens.csv"
+        path.write_text("one,alice,u\n")
+        await self.start(f"--token-auth-file={path}")
+        for content, good in (("two,alice,u\n", "two"), ("three\n", "two"), ("three,alice,u\n", "three")):
+            path.write_text(content)
+            self.look()
+            for token in ("one", "two", "three"):
+                code = (await self.ask("/api/v1/x", Authorization=f"Bearer {token}")).code
+                self.assertEqual(code, 200 if token == good else 401)
+
+    async def test_keys_of_tokens(self) -> None:
+        """Clients are told of the keys that the files have now."""
+        path = self.folder / "sa.pub"
+        keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+        signing = self.folder / "sa.key"
+        signing.write_bytes(private_pem(keys[0]))
+        path.write_bytes(public_pem(keys[0]))
+        await self.start(f"--service-account-key-file={path}", f"--service-account-signing-key-file={signing}")
+        told = []
+        for content in (None, public_pem(keys[0]) + public_pem(keys[1]), b"garbage"):
+            if content is not None:
+                path.write_bytes(content)
+                self.look()
+            answer = await self.ask("/openid/v1/jwks", self.admin)
+            told.append([key["kid"] for key in json.loads(answer.body)["keys"]])
+        self.assertEqual([len(one) for one in told], [1, 2, 2])
+        self.assertEqual(told[1][0], told[0][0])
