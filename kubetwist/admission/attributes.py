@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..api.errors import APIStatusError
@@ -16,6 +16,7 @@ from ..api.resource import (
     JSONObject,
     UserInfo,
 )
+from ..storage.values import Write
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthorizer
@@ -30,16 +31,25 @@ OPERATIONS: Final = (CREATE, UPDATE, DELETE, CONNECT)
 AUDIT_LEVELS: Final = ("Metadata", "Request", "RequestResponse")
 
 
+#: Writes an object, together with other writes, in one transaction; gives its revision.
+Commit = Callable[[Sequence[Write]], Awaitable[int]]
+#: What a plugin has done at that moment: it is given a L{Commit}, and has to call it.
+Charge = Callable[[Commit], Awaitable[int]]
+
+
 class AdmissionContext(Protocol):
     """
     What plugins may ask the server for.
 
     @ivar reactor: The reactor, or a clock in tests.
     @ivar authorizer: Asked with a L{kubetwist.api.authorization.AuthorizerAttributes}; L{None} where there is none.
+    @ivar toleration_seconds: How long pods stay on a node that is not ready, and on one that can not be reached:
+        C{--default-not-ready-toleration-seconds}, C{--default-unreachable-toleration-seconds}.
     """
 
     reactor: Any
     authorizer: IAuthorizer | None
+    toleration_seconds: tuple[int, int]
 
     @property
     def release(self) -> str:
@@ -71,14 +81,22 @@ class AdmissionContext(Protocol):
         @raise APIStatusError: It is there already, or refused.
         """
 
-    async def amend(
-        self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
-    ) -> None:
+    async def commit_with(
+        self,
+        commit: Commit,
+        group: str,
+        resource: str,
+        namespace: str,
+        names: Sequence[str],
+        change: Callable[[JSONObject], None],
+    ) -> int:
         """
-        Change the status of a stored object, as the server itself.
+        Change the status of stored objects in the transaction of a write.
 
-        @param change: Called with the newest state, which it changes; again after a conflict.
-        @raise APIStatusError: There is no such object; or whatever C{change} raises.
+        @param names: Of those objects; one that is not there any more is left out.
+        @param change: Called with the newest state of each, which it changes; again after a conflict.
+        @return: The revision of the write.
+        @raise APIStatusError: Whatever C{change} raises.
         """
 
 
@@ -126,6 +144,7 @@ class AdmissionAttributes:
         "_options",
         "_warn",
         "annotations",
+        "charges",
         "context",
         "dry_run",
         "group",
@@ -192,6 +211,7 @@ class AdmissionAttributes:
         self._annotate = annotate
         self.annotations: dict[str, tuple[str, str]] | None = None
         self.reinvocation: Reinvocation | None = None
+        self.charges: list[Charge] = []
 
     @property
     def old_object(self) -> JSONObject | None:
@@ -238,6 +258,14 @@ class AdmissionAttributes:
     def forbidden(self, why: str) -> APIStatusError:
         """The 403 of a plugin that refuses."""
         return APIStatusError.forbidden(self.group_resource, self.shown_name, why)
+
+    def charge(self, charge: Charge) -> None:
+        """
+        Have something written in the transaction of this write, if it comes to that.
+
+        For plugins that validate; a dry run writes nothing.
+        """
+        self.charges.append(charge)
 
     def warn(self, text: str) -> None:
         """Tell the client something, in a C{Warning} header."""

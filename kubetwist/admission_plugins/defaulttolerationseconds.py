@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
@@ -27,6 +27,11 @@ class DefaultTolerationSeconds:
     name: ClassVar[str] = "DefaultTolerationSeconds"
     resources: ClassVar[tuple[str, ...]] = ("pods",)
     seconds: tuple[int, int] = (300, 300)
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> DefaultTolerationSeconds:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(server.toleration_seconds)
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""

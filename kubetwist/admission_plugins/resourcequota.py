@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import Factory, frozen
 
+from twisted.internet.defer import DeferredLock
 from zope.interface import implementer
 
-from ..admission.attributes import AdmissionAttributes
-from ..api.errors import APIStatusError
+from ..admission.attributes import AdmissionAttributes, Commit
+from ..api.errors import APIStatusError, Cause, required
 from ..api.quantity import Quantity
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.podresources import Amounts, amounts
-from ..registry.quotas import countable, counts, in_scope, in_text, unsaid, usage
+from ..registry.quotas import countable, counts, in_scope, in_text, matching_scopes, scopes_of, unsaid, usage
+from .configurations import collected, items, of_kind, only, text
 
 _ZERO: Final = Quantity.parse("0")
+_API_VERSIONS: Final = (
+    "apiserver.config.k8s.io/v1",
+    "resourcequota.admission.k8s.io/v1beta1",
+    "resourcequota.admission.k8s.io/v1alpha1",
+)
+
+
+@frozen
+class Limited:
+    """
+    What nobody may use without a quota for it.
+
+    @ivar contains: Of the names of what is used, parts.
+    @ivar scopes: What objects may not have, as requirements.
+    """
+
+    group: str
+    resource: str
+    contains: tuple[str, ...]
+    scopes: tuple[JSONObject, ...]
 
 
 @implementer(IValidatingAdmission)
@@ -26,75 +49,178 @@ class ResourceQuota:
     """
     See kubernetes, C{staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota}.
 
-    A quota counts from when its status says what is allowed. What is counted here for a write that fails later stays
-    counted until the quota's controller looks again.
+    A quota counts from when its status says what is allowed. What is used is written in the same transaction as the
+    object that uses it: they are both there, or none. Writes that a quota counts follow one another in each
+    namespace, so that they do not get into each other's way.
+
+    @ivar limited: What needs a quota: C{limitedResources} of the configuration.
     """
 
     name: ClassVar[str] = "ResourceQuota"
+    limited: Sequence[Limited] = ()
+    _locks: dict[str, DeferredLock] = Factory(dict)
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> ResourceQuota:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        if configuration is None:
+            return cls()
+        kind = "ResourceQuotaConfiguration" if configuration.get("apiVersion") == _API_VERSIONS[0] else "Configuration"
+        said = of_kind(configuration, kind, _API_VERSIONS, ("limitedResources",))
+        with collected() as causes:
+            found = [
+                _limited(one, f"limitedResources[{index}]", causes)
+                for index, one in enumerate(items(said.get("limitedResources"), "limitedResources"))
+            ]
+        return cls(found)
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""
         return operation in ("CREATE", "UPDATE")
 
-    async def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
-        group, resource, obj = attributes.group, attributes.resource, attributes.object
-        if not attributes.namespace or obj is None or resource == "namespaces":
+        namespace, resource = attributes.namespace, attributes.resource
+        if not namespace or attributes.object is None or (resource == "namespaces" and not attributes.group):
             return
-        if not counts(attributes.operation, group, resource, attributes.subresource):
+        if not counts(attributes.operation, attributes.group, resource, attributes.subresource):
             return
-        quotas = attributes.context.lookup_all("", "resourcequotas", attributes.namespace)
-        if not quotas:
+        quotas = attributes.context.views("", "resourcequotas", namespace)
+        if not quotas and not self.limited:
             return
-        concerned = [quota for quota in quotas if _concerns(quota, attributes, obj)]
-        delta = usage(group, resource, obj)
-        if attributes.old_object is not None:
-            before = usage(group, resource, attributes.old_object)
-            delta = {name: max(amount - before.get(name, _ZERO), _ZERO) for name, amount in delta.items()}
-        delta = {name: amount for name, amount in delta.items() if amount}
-        charged = [quota for quota in concerned if set(delta).intersection(_hard(quota))]
-        for quota in charged:
-            _charge(quota, delta, attributes)
-        if not attributes.dry_run:
-            await self._count(charged, delta, attributes)
-
-    async def _count(self, quotas: Sequence[JSONObject], delta: Amounts, attributes: AdmissionAttributes) -> None:
-        def counted(quota: JSONObject) -> None:
-            # Others may have used something since it was looked at.
-            quota["status"]["used"] = _charge(quota, delta, attributes)
-
+        charges = self._charges(quotas, attributes, attributes.object)
         for quota in quotas:
-            name = quota["metadata"]["name"]
-            await attributes.context.amend("", "resourcequotas", attributes.namespace, name, counted)
+            delta = charges.get(quota["metadata"]["name"])
+            if delta:
+                _charged(quota, delta, attributes)
+        if charges and not attributes.dry_run:
+            attributes.charge(partial(self._commit, attributes, charges))
+
+    async def _commit(self, attributes: AdmissionAttributes, charges: Mapping[str, Amounts], commit: Commit) -> int:
+        """
+        Write the object and what its quotas say is used.
+
+        @raise APIStatusError: Others have used it up by now (403).
+        """
+
+        def change(quota: JSONObject) -> None:
+            delta = charges[quota["metadata"]["name"]]
+            quota["status"]["used"] = _charged(quota, delta, attributes)
+
+        namespace = attributes.namespace
+        lock = self._locks.setdefault(namespace, DeferredLock())
+        await lock.acquire()
+        try:
+            return await attributes.context.commit_with(commit, "", "resourcequotas", namespace, list(charges), change)
+        finally:
+            lock.release()
+            if not lock.locked:
+                self._locks.pop(namespace, None)
+
+    def _charges(
+        self, quotas: Sequence[JSONObject], attributes: AdmissionAttributes, obj: JSONObject
+    ) -> dict[str, Amounts]:
+        """
+        What a write uses of each quota, by the names of those that it uses anything of.
+
+        @raise APIStatusError: A quota can not be reckoned with, or one is missing.
+        """
+        group, resource = attributes.group, attributes.resource
+        covered: set[str] = set()
+        covered_scopes: list[JSONObject] = []
+        concerned: list[JSONObject] = []
+        for quota in quotas:
+            covered_scopes += matching_scopes(scopes_of(quota), group, resource, obj)
+            restricted = _restricted(quota, attributes, obj)
+            if restricted:
+                concerned.append(quota)
+                covered |= restricted
+        used = usage(group, resource, obj)
+        negative = sorted(name for name, amount in used.items() if amount < _ZERO)
+        if negative:
+            raise attributes.forbidden(f"quota usage is negative for resource(s): {','.join(negative)}")
+        more = _more(used, attributes)
+        charges = {}
+        for quota in concerned:
+            had = attributes.old_object is None or in_scope(quota, group, resource, attributes.old_object)
+            delta = more if had else {name: amount for name, amount in used.items() if amount}
+            if delta:
+                charges[quota["metadata"]["name"]] = delta
+        if self.limited and (charges or (not concerned and more)):
+            self._check_covered(attributes, obj, used, covered, covered_scopes)
+        return charges
+
+    def _check_covered(
+        self,
+        attributes: AdmissionAttributes,
+        obj: JSONObject,
+        used: Amounts,
+        covered: set[str],
+        covered_scopes: Sequence[JSONObject],
+    ) -> None:
+        """
+        Look whether there are quotas for all that needs one.
+
+        @raise APIStatusError: One is missing.
+        """
+        group, resource = attributes.group, attributes.resource
+        needed = {
+            name
+            for limited in self.limited
+            if (limited.group, limited.resource) == (group, resource)
+            for name, amount in used.items()
+            if amount and any(part in name for part in limited.contains)
+        }
+        missing = sorted(needed - covered)
+        if missing:
+            raise attributes.forbidden(f"insufficient quota to consume: {','.join(missing)}")
+        known = {scope.get("scopeName") for scope in covered_scopes}
+        scopes = [
+            scope
+            for limited in self.limited
+            for scope in matching_scopes(limited.scopes, group, resource, obj)
+            if scope.get("scopeName") not in known
+        ]
+        if scopes:
+            shown = " ".join(_shown(scope) for scope in scopes)
+            raise APIStatusError.unknown(f"insufficient quota to match these scopes: [{shown}]")
+
+
+def _more(used: Amounts, attributes: AdmissionAttributes) -> Amounts:
+    """What a write uses more than is used already."""
+    old = attributes.old_object
+    before = {} if old is None else usage(attributes.group, attributes.resource, old)
+    more = {name: amount - before[name] if name in before else amount for name, amount in used.items()}
+    return {name: amount for name, amount in more.items() if amount > _ZERO}
 
 
 def _hard(quota: JSONObject) -> JSONObject:
     return (quota.get("status") or {}).get("hard") or {}
 
 
-def _concerns(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObject) -> bool:
+def _restricted(quota: JSONObject, attributes: AdmissionAttributes, obj: JSONObject) -> set[str]:
     """
-    Whether a quota counts this object.
+    What a quota counts of this object; nothing if it does not concern it.
 
     @raise APIStatusError: It does, and can not, as the object or the quota does not say enough (403).
     """
     group, resource = attributes.group, attributes.resource
     restricted = countable(group, resource, _hard(quota))
     if not restricted or not in_scope(quota, group, resource, obj):
-        return False
+        return set()
     name = quota["metadata"]["name"]
     if not group and resource == "pods":
         missing = unsaid(obj, restricted)
         if missing:
-            raise _forbidden(attributes, f"failed quota: {name}: {missing}")
+            raise attributes.forbidden(f"failed quota: {name}: {missing}")
     unknown = restricted.difference(quota["status"].get("used") or {})
     if unknown:
         why = f"status unknown for quota: {name}, resources: {','.join(sorted(restricted))}"
-        raise _forbidden(attributes, why)
-    return True
+        raise attributes.forbidden(why)
+    return restricted
 
 
-def _charge(quota: JSONObject, delta: Amounts, attributes: AdmissionAttributes) -> JSONObject:
+def _charged(quota: JSONObject, delta: Amounts, attributes: AdmissionAttributes) -> JSONObject:
     """
     What is used of a quota with this write.
 
@@ -110,9 +236,23 @@ def _charge(quota: JSONObject, delta: Amounts, attributes: AdmissionAttributes) 
             f"exceeded quota: {quota['metadata']['name']}, requested: {in_text(requested, exceeded)}, "
             f"used: {in_text(used, exceeded)}, limited: {in_text(hard, exceeded)}"
         )
-        raise _forbidden(attributes, why)
+        raise attributes.forbidden(why)
     return {name: str(amount) for name, amount in {**used, **total}.items()}
 
 
-def _forbidden(attributes: AdmissionAttributes, why: str) -> APIStatusError:
-    return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)
+def _shown(scope: JSONObject) -> str:
+    """A requirement as Go prints one."""
+    return f"{{{scope.get('scopeName', '')} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
+
+
+def _limited(value: Any, path: str, causes: list[Cause]) -> Limited:
+    said = only(value, ("apiGroup", "resource", "matchContains", "matchScopes"), path)
+    resource = text(said.get("resource"), f"{path}.resource")
+    if not resource:
+        causes.append(required(f"{path}.resource"))
+    contains = tuple(text(one, f"{path}.matchContains") for one in items(said.get("matchContains"), path))
+    scopes = tuple(
+        only(one, ("scopeName", "operator", "values"), f"{path}.matchScopes[{index}]")
+        for index, one in enumerate(items(said.get("matchScopes"), f"{path}.matchScopes"))
+    )
+    return Limited(text(said.get("apiGroup"), f"{path}.apiGroup"), resource, contains, scopes)

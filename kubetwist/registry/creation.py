@@ -75,6 +75,7 @@ class Creation(StoredObjects):
             raise self.invalid(meta.get("name", ""), causes)
         for text in self.strategy.warnings(obj, None):
             scope.warn(text)
+        attributes.charges.clear()  # of a name before this one that was taken
         await self.admission.validate(attributes)
         if version not in ("", "0"):
             raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
@@ -88,7 +89,7 @@ class Creation(StoredObjects):
                 hold.cancel()
                 return obj
             draft = await self.drafted(obj)
-            revision = await self.commit(key, draft, 0, hold)
+            revision = await self.commit(key, draft, 0, hold, attributes.charges)
         except BaseException:
             hold.cancel()
             raise

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..admission.attributes import AdmissionAttributes, AdmissionContext
+from ..admission.attributes import AdmissionAttributes, AdmissionContext, Charge, Commit
 from ..api.errors import APIStatusError, Cause
 from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
@@ -157,7 +157,9 @@ class StoredObjects:
             raise self.not_found(name)
         return record
 
-    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING) -> int:
+    async def commit(
+        self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
+    ) -> int:
         """
         Write one object, or delete it, with what comes along with it; the errors are storage's.
 
@@ -166,10 +168,24 @@ class StoredObjects:
         """
         value = None if draft is None else self.value(draft)
         write = Write(self._prefix + key, value, expected, self.ttl, draft)
-        revision = await self.backend.commit([write, *hold.writes()])
+        if charges:
+            revision = await self._charged(charges, lambda more: self.backend.commit([write, *hold.writes(), *more]))
+        else:
+            revision = await self.backend.commit([write, *hold.writes()])
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision
+
+    async def _charged(self, charges: Sequence[Charge], commit: Commit) -> int:
+        """Commit together with what admission plugins write then."""
+        *others, last = charges
+        if not others:
+            return await last(commit)
+
+        async def with_last(more: Sequence[Write]) -> int:
+            return await last(lambda added: commit([*more, *added]))
+
+        return await self._charged(others, with_last)
 
     def written(self, key: str, revision: int, draft: Draft) -> Record:
         """The record of what was just committed: the cache's own while it is the newest."""

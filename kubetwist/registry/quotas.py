@@ -22,11 +22,17 @@ _MUST_SAY: Final = frozenset(("cpu", "memory", "requests.cpu", "requests.memory"
 #: Kinds that are counted under their own name, too.
 _NAMED: Final = frozenset(("configmaps", "secrets", "replicationcontrollers", "resourcequotas"))
 _CLASS: Final = ".storageclass.storage.k8s.io/"
+_RESOURCE: Final = "resource.k8s.io"
+_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+#: What a claim of all devices gets at the most.
+_MOST_DEVICES: Final = 32
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
     """Whether such a write may use up anything."""
+    if resource == "events" and not group:
+        return False
     if subresource:
         return (group, resource, subresource, operation) == ("", "pods", "resize", "UPDATE")
     if operation == "CREATE":
@@ -37,11 +43,9 @@ def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
 def usage(group: str, resource: str, obj: JSONObject) -> Amounts:
     """What an object uses, by the names that quotas have for it."""
     used = {f"count/{resource}.{group}" if group else f"count/{resource}": _ONE}
-    if group:
-        return used
-    if resource in _NAMED:
+    if not group and resource in _NAMED:
         used[resource] = _ONE
-    measure = _MEASURES.get(resource)
+    measure = _MEASURES.get((group, resource))
     if measure is not None:
         used.update(measure(obj))
     return used
@@ -96,20 +100,39 @@ def _claim_usage(claim: JSONObject) -> Amounts:
     return used
 
 
-_MEASURES: Final[dict[str, Callable[[JSONObject], Amounts]]] = {
-    "pods": _pod_usage,
-    "services": _service_usage,
-    "persistentvolumeclaims": _claim_usage,
+def _device_usage(claim: JSONObject) -> Amounts:
+    """The devices of each class that a claim may get at the most."""
+    used: Amounts = {}
+    for request in (claim["spec"].get("devices") or {}).get("requests") or ():
+        # Of several that will do, it gets one: the largest of each class counts.
+        ways = request.get("firstAvailable") or [request.get("exactly") or request]
+        most: Amounts = {}
+        for way in ways:
+            devices = _MOST_DEVICES if way.get("allocationMode") == "All" else way.get("count") or 1
+            name = f"{way.get('deviceClassName') or ''}{_DEVICES}"
+            most[name] = max(most.get(name, _ZERO), Quantity.parse(devices))
+        for name, amount in most.items():
+            used[name] = used[name] + amount if name in used else amount
+    return used
+
+
+_MEASURES: Final[dict[tuple[str, str], Callable[[JSONObject], Amounts]]] = {
+    ("", "pods"): _pod_usage,
+    ("", "services"): _service_usage,
+    ("", "persistentvolumeclaims"): _claim_usage,
+    (_RESOURCE, "resourceclaims"): _device_usage,
 }
 
 
 def countable(group: str, resource: str, names: Iterable[str]) -> set[str]:
     """Which of the resources that a quota names are about this kind."""
     own = {f"count/{resource}.{group}" if group else f"count/{resource}"}
-    if not group and (resource in _NAMED or resource in _MEASURES):
+    if not group and (resource in _NAMED or (group, resource) in _MEASURES):
         own.add(resource)
     found = own.intersection(names)
     if group:
+        if (group, resource) in _MEASURES:
+            found.update(name for name in names if name.endswith(_DEVICES))
         return found
     if resource == "pods":
         found.update(name for name in names if _is_of_pods(name))
@@ -149,14 +172,52 @@ def unsaid(pod: JSONObject, names: Iterable[str]) -> str:
     return f"must specify {'; '.join(listed)}"
 
 
-def in_scope(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> bool:
-    """Whether an object has all that a quota is limited to; only pods can."""
+def scopes_of(quota: JSONObject) -> list[JSONObject]:
+    """What objects must have for a quota to count them, as requirements."""
     spec = quota.get("spec") or {}
-    wanted = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
-    wanted += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
-    if not wanted:
-        return True
-    return not group and resource == "pods" and all(_has_scope(obj["spec"], one) for one in wanted)
+    wanted: list[JSONObject] = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    return wanted + list((spec.get("scopeSelector") or {}).get("matchExpressions") or ())
+
+
+def matching_scopes(scopes: Iterable[JSONObject], group: str, resource: str, obj: JSONObject) -> list[JSONObject]:
+    """Those of the requirements that an object meets; pods and claims of storage can."""
+    has = None if group else _SCOPED.get(resource)
+    return [] if has is None else [one for one in scopes if has(obj, one)]
+
+
+def in_scope(quota: JSONObject, group: str, resource: str, obj: JSONObject) -> bool:
+    """Whether an object has all that a quota is limited to."""
+    wanted = scopes_of(quota)
+    return not wanted or len(matching_scopes(wanted, group, resource, obj)) == len(wanted)
+
+
+def _claim_has_scope(claim: JSONObject, wanted: JSONObject) -> bool:
+    if wanted.get("scopeName") != "VolumeAttributesClass":
+        return False
+    status = claim.get("status") or {}
+    named = (
+        claim["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return any(_selects(wanted, name) for name in {name for name in named if name} or {""})
+
+
+def _selects(wanted: JSONObject, name: str) -> bool:
+    """Whether a name, or none at all, is what a requirement is about."""
+    operator = wanted.get("operator")
+    if operator == "Exists":
+        return bool(name)
+    if operator == "DoesNotExist":
+        return not name
+    return bool(name in (wanted.get("values") or ())) == bool(operator == "In")
+
+
+def _pod_has_scope(pod: JSONObject, wanted: JSONObject) -> bool:
+    return _has_scope(pod["spec"], wanted)
+
+
+_SCOPED: Final = {"pods": _pod_has_scope, "persistentvolumeclaims": _claim_has_scope}
 
 
 def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
@@ -168,12 +229,7 @@ def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
     if scope == "CrossNamespacePodAffinity":
         return _crosses_namespaces(spec)
     if scope == "PriorityClass":
-        name, operator = spec.get("priorityClassName") or "", wanted.get("operator")
-        if operator == "Exists":
-            return bool(name)
-        if operator == "DoesNotExist":
-            return not name
-        return bool(name in (wanted.get("values") or ())) == bool(operator == "In")
+        return _selects(wanted, spec.get("priorityClassName") or "")
     return False
 
 

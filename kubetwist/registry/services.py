@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from ..admission.attributes import Charge
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
@@ -96,7 +97,9 @@ class ServiceStore(Store):
                 writes += addresses.dropping(canonical(address))
         return ServiceHold(allocator, reservation, writes)
 
-    async def commit(self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING) -> int:
+    async def commit(
+        self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
+    ) -> int:
         """See L{Store.commit}."""
         addresses = self.addresses
         if draft is None and addresses is not None:
@@ -105,7 +108,7 @@ class ServiceStore(Store):
                 gone = addresses_of(orjson.loads(record.item))
                 hold = Goodbye([write for address in gone for write in addresses.dropping(address)])
         try:
-            return await super().commit(key, draft, expected, hold)
+            return await super().commit(key, draft, expected, hold, charges)
         except KeyExists as error:
             if error.key == self.path(key):
                 raise

@@ -10,15 +10,20 @@ import orjson
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 
+from ..admission.attributes import Commit
 from ..admission.chain import AdmissionChain
+from ..api.errors import APIStatusError
 from ..api.frozen import frozen
-from ..api.options import CreateOptions, UpdateOptions
+from ..api.options import CreateOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..storage.errors import KeyNotFound, RevisionConflict
 from ..storage.record import Record
+from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
 from .allocators import NodePortAllocator, ServiceAllocator
+from .bootstrap import SERVER
 from .definitionstore import DefinitionStore
 from .fieldmanager import FieldManager, built_in_field_manager
 from .fieldselectors import selectable_fields
@@ -33,14 +38,13 @@ from .services import ServiceStore
 from .store import Store
 from .strategies import strategy_for
 from .strategy import Strategy
-from .updates import UpdateRules
+from .updates import ATTEMPTS
 from .versions import FindCustom, Versions
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
     from ..outgoing.outgoing import Outgoing
-
     from ..schema.definitions import Definitions
 
 #: Resources whose storage knows more than the generic store does.
@@ -131,6 +135,7 @@ class Stores:
         self.versions = Versions(self)
         #: How plugins call others; L{None} where nobody is called.
         self.outgoing: Outgoing | None = None
+        self.toleration_seconds = (300, 300)
         self._caches: dict[str, WatchCache] = {}
         #: By place: the store whose rules say how what is there is decoded.
         self._owners: dict[str, Store] = {}
@@ -291,19 +296,44 @@ class Stores:
             return []
         return store.cache.list(f"{namespace}/" if namespace and store.info.namespaced else "").records
 
-    async def amend(
-        self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
-    ) -> None:
-        """See L{kubetwist.admission.attributes.AdmissionContext.amend}."""
+    async def commit_with(
+        self,
+        commit: Commit,
+        group: str,
+        resource: str,
+        namespace: str,
+        names: Sequence[str],
+        change: Callable[[JSONObject], None],
+    ) -> int:
+        """See L{kubetwist.admission.attributes.AdmissionContext.commit_with}."""
+        store = self._stores[group, resource]
+        for _ in range(ATTEMPTS):
+            writes = [write for name in names if (write := self._amendment(store, namespace, name, change))]
+            try:
+                revision = await commit(writes)
+            except (RevisionConflict, KeyNotFound) as error:
+                if all(error.key != write.key for write in writes):
+                    raise
+                # Somebody else has written one of them: begin again with that.
+                await store.cache.seen(error.revision)
+                continue
+            await store.cache.seen(revision)
+            return revision
+        raise APIStatusError.modified(GroupResource(group, resource), names[0])
 
-        def changed(obj: JSONObject | None) -> JSONObject:
-            assert obj is not None, "nothing is created here"
-            change(obj)
-            return obj
-
-        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        scope = RequestScope(namespace)
-        await self._stores[group, resource].update(scope, name, changed, UpdateOptions(), rules, patching=True)
+    def _amendment(self, store: Store, namespace: str, name: str, change: Callable[[JSONObject], None]) -> Write | None:
+        """The write that changes the status of an object; L{None} where nothing changes."""
+        key = store.key(namespace, name)
+        record = store.cache.get(key)
+        if record is None:
+            return None
+        old, new = store.load(record), store.load(record)
+        change(new)
+        if new == old:
+            return None
+        store.own(old, new, "status", SERVER)
+        draft = store.draft(new)
+        return Write(store.path(key), store.value(draft), record.revision, store.ttl, draft)
 
     async def start(self) -> None:
         """Load every cache; the stores serve from then on."""

@@ -195,7 +195,8 @@ class Updates(Creation):
             if options.dry_run:
                 hold.cancel()
                 return Record.from_draft(key, record.revision, draft)
-            revision = await self.commit(key, draft, record.revision, hold)
+            charges = () if attributes is None else attributes.charges
+            revision = await self.commit(key, draft, record.revision, hold, charges)
         except BaseException:
             hold.cancel()
             raise

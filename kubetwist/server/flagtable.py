@@ -10,6 +10,7 @@ from .flags import (
     ADDRESS,
     BOOLEAN,
     DURATION,
+    INTEGER,
     MAPPING,
     NATURAL,
     NETWORKS,
@@ -303,6 +304,18 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             STRING,
             "",
             "An AdmissionConfiguration, which has the configurations of admission plugins.",
+        ),
+        (
+            "default-not-ready-toleration-seconds",
+            INTEGER,
+            300,
+            "How long pods that do not say so themselves stay on a node that is not ready.",
+        ),
+        (
+            "default-unreachable-toleration-seconds",
+            INTEGER,
+            300,
+            "How long pods that do not say so themselves stay on a node that can not be reached.",
         ),
     ],
     "Logs": [

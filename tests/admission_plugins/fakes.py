@@ -54,6 +54,7 @@ class Context:
     reactor: Any = field(factory=Clock)
     authorizer: Any = None
     release: str = "1.36"
+    toleration_seconds: tuple[int, int] = (300, 300)
     outgoing: Any = None
     created: list[JSONObject] = field(factory=list)
 

@@ -1,0 +1,314 @@
+"""Tests for L{ResourceQuota} where writes meet: what is used is written with what uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred, ensureDeferred
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.configurations import InvalidConfiguration
+from kubetwist.admission_plugins.resourcequota import ResourceQuota
+from kubetwist.api.errors import APIStatusError
+from kubetwist.api.options import CreateOptions, UpdateOptions
+from kubetwist.api.resource import JSONObject
+from kubetwist.registry.parts import status_rules
+from kubetwist.registry.quotas import in_scope, usage
+from kubetwist.registry.store import Store
+from kubetwist.storage.errors import StorageUnavailable
+from tests.admission_plugins.fakes import Context, write
+from tests.admission_plugins.fakes import PluginTestCase as SinglePluginTestCase
+from tests.registry.storetools import StoreTestCase
+from tests.resources.server import pod
+
+
+class Slow:
+    """
+    A backend that commits when it is told to.
+
+    @ivar waiting: How many commits wait.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._commits: list[tuple[Any, Deferred[int]]] = []
+        self.most = 0
+        self.failing = False
+
+    def commit(self, writes: Any) -> Deferred[int]:
+        """Have it wait."""
+        done: Deferred[int] = Deferred()
+        self._commits.append((writes, done))
+        self.most = max(self.most, len(self._commits))
+        return done
+
+    def go_on(self) -> None:
+        """Commit until nothing waits any more."""
+        while self._commits:
+            writes, done = self._commits.pop(0)
+            if self.failing:
+                done.errback(StorageUnavailable("full"))
+            else:
+                self._backend.commit(writes).chainDeferred(done)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+
+class QuotaTestCase(StoreTestCase):
+    """A test of quotas over stores."""
+
+    resources = ("pods", "resourcequotas", "configmaps", "secrets", "services", "persistentvolumeclaims", "events")
+
+    def quota(self, name: str = "q", spec: JSONObject | None = None, **hard: str) -> None:
+        """Have a quota that is in force; C{_} in a name stands for a dot."""
+        hard = {key.replace("_", "."): amount for key, amount in hard.items()}
+        quotas = self.store("resourcequotas")
+        self.made(quotas, {"metadata": {"name": name}, "spec": {"hard": hard, **(spec or {})}})
+        status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
+        self.changed(quotas, name, lambda obj: obj.update(status=status), rules=status_rules(quotas))
+
+    def use(self, *limited: JSONObject) -> None:
+        """Have the plugin look at all writes."""
+        kind = {"kind": "ResourceQuotaConfiguration", "apiVersion": "apiserver.config.k8s.io/v1"}
+        plugin = ResourceQuota.configured(Context(), {**kind, "limitedResources": list(limited)} if limited else None)
+        self.stores.use(AdmissionChain([plugin]))
+
+    def used(self, name: str = "q") -> Any:
+        """What is counted as used."""
+        return self.stored(self.store("resourcequotas"), name)["status"]["used"]
+
+    def slow(self, store: Store) -> Slow:
+        """Have commits wait."""
+        store.backend = slow = Slow(self.server.backend)  # type: ignore[assignment]
+        return slow
+
+    def create(self, store: Store, obj: JSONObject) -> Deferred[Any]:
+        """Begin to create an object."""
+        store.strategy.default(obj)
+        return ensureDeferred(store.create(self.scope, obj, CreateOptions()))
+
+
+class CommitTests(QuotaTestCase):
+    """What is used is told in the transaction of the object that uses it."""
+
+    def test_no_overshoot(self) -> None:
+        """Of a hundred creates at the same time just as many succeed as there is room for, and each is counted."""
+        self.quota(configmaps="30")
+        self.use()
+        store = self.store("configmaps")
+        slow = self.slow(store)
+        begun = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(100)]
+        slow.go_on()
+        refused = 0
+        for one in begun:
+            outcome: list[Any] = []
+            one.addBoth(outcome.append)
+            value = getattr(outcome[0], "value", None)
+            if isinstance(value, APIStatusError):
+                self.assertIn("exceeded quota: q, requested: configmaps=1, used: configmaps=30", value.message)
+                refused += 1
+        self.assertEqual((refused, self.used()), (70, {"configmaps": "30"}))
+        self.assertEqual(slow.most, 1)
+        self.assertEqual(len(self.stores.lookup_all("", "configmaps", "default")), 30)
+
+    def test_one_revision(self) -> None:
+        """The object and the quota get the same revision: nobody ever sees one without the other."""
+        self.quota(configmaps="1")
+        self.use()
+        made = self.made(self.store("configmaps"), {"metadata": {"name": "a"}})
+        quota = self.stored(self.store("resourcequotas"), "q")
+        self.assertEqual(quota["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+
+    def test_nothing_written(self) -> None:
+        """What could not be written is not counted, and does not stand in the way of others."""
+        self.quota(configmaps="1")
+        self.use()
+        store = self.store("configmaps")
+        slow = self.slow(store)
+        slow.failing = True
+        done = self.create(store, {"metadata": {"name": "a"}})
+        slow.go_on()
+        self.failureResultOf(done, StorageUnavailable)
+        slow.failing = False
+        done = self.create(store, {"metadata": {"name": "a"}})
+        slow.go_on()
+        self.successResultOf(done)
+        self.assertEqual(self.used(), {"configmaps": "1"})
+
+    def test_given_up(self) -> None:
+        """A client that goes while others wait takes nobody's place."""
+        self.quota(configmaps="2")
+        self.use()
+        store = self.store("configmaps")
+        slow = self.slow(store)
+        begun = [self.create(store, {"metadata": {"name": f"c{number}"}}) for number in range(3)]
+        begun[1].addErrback(lambda failure: None)
+        begun[1].cancel()
+        slow.go_on()
+        self.successResultOf(begun[0])
+        self.successResultOf(begun[2])
+        self.assertEqual(self.used(), {"configmaps": "2"})
+
+    def test_taken_name(self) -> None:
+        """A name that is taken is not counted."""
+        self.quota(configmaps="5")
+        self.use()
+        store = self.store("configmaps")
+        self.made(store, {"metadata": {"name": "a"}})
+        error = self.refused(store.create(self.scope, {"metadata": {"name": "a"}}, CreateOptions()))
+        self.assertEqual((error.reason, self.used()), ("AlreadyExists", {"configmaps": "1"}))
+
+    def test_others_write(self) -> None:
+        """A quota that somebody else writes meanwhile is looked at again; one that has gone counts nothing."""
+        self.quota(configmaps="5")
+        self.use()
+        store, quotas = self.store("configmaps"), self.store("resourcequotas")
+        rules = status_rules(quotas)
+        meddler = self.meddler(store)
+        used = {"used": {"configmaps": "3"}, "hard": {"configmaps": "5"}}
+        meddler.before.append(lambda: self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules))
+        self.made(store, {"metadata": {"name": "a"}})
+        self.assertEqual((self.used(), meddler.commits), ({"configmaps": "4"}, 2))
+        used["used"] = {"configmaps": "5"}
+        meddler.before.append(lambda: self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules))
+        error = self.refused(store.create(self.scope, {"metadata": {"name": "b"}}, CreateOptions()))
+        self.assertIn("exceeded quota: q", error.message)
+        used["used"] = {"configmaps": "0"}
+        self.changed(quotas, "q", lambda obj: obj.update(status=used), rules=rules)
+        meddler.before.append(lambda: self.delete(quotas, "q"))
+        self.made(store, {"metadata": {"name": "b"}})
+
+    def test_several(self) -> None:
+        """An object is counted in all quotas that it concerns, or in none."""
+        self.quota("a", configmaps="2")
+        self.quota("b", **{"count/configmaps": "1"})
+        self.use()
+        store = self.store("configmaps")
+        self.made(store, {"metadata": {"name": "x"}})
+        error = self.refused(store.create(self.scope, {"metadata": {"name": "y"}}, CreateOptions()))
+        self.assertIn("exceeded quota: b, requested: count/configmaps=1", error.message)
+        self.assertEqual((self.used("a"), self.used("b")), ({"configmaps": "1"}, {"count/configmaps": "1"}))
+
+    def test_update(self) -> None:
+        """An update is charged for what it needs more, and nothing for what it needs less."""
+        self.quota(requests_storage="3Gi")
+        self.use()
+        claims = self.store("persistentvolumeclaims")
+
+        def claim(storage: str) -> JSONObject:
+            spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+            return {"metadata": {"name": "c"}, "spec": {**spec, "volumeName": "v"}, "status": {"phase": "Bound"}}
+
+        self.made(claims, claim("1Gi"))
+        self.changed(claims, "c", lambda obj: obj.update(status={"phase": "Bound"}), rules=status_rules(claims))
+        self.changed(claims, "c", lambda obj: obj["spec"]["resources"].update(requests={"storage": "2Gi"}))
+        self.assertEqual(self.used(), {"requests.storage": "2Gi"})
+
+        def more(obj: Any) -> Any:
+            obj["spec"]["resources"]["requests"]["storage"] = "4Gi"
+            return obj
+
+        error = self.refused(claims.update(self.scope, "c", more, UpdateOptions(), patching=True))
+        self.assertIn("exceeded quota: q, requested: requests.storage=2Gi", error.message)
+
+    def test_events(self) -> None:
+        """Events are not counted."""
+        self.quota(**{"count/events": "0"})
+        self.use()
+        involved = {"kind": "Pod", "namespace": "default", "name": "p"}
+        self.made(self.store("events"), {"metadata": {"name": "e"}, "involvedObject": involved})
+        self.assertEqual(self.used(), {"count/events": "0"})
+
+
+class LimitedTests(QuotaTestCase):
+    """What is limited by the configuration needs a quota."""
+
+    def test_resources(self) -> None:
+        """What is used must be covered by a quota, if it is limited."""
+        self.use({"resource": "configmaps", "matchContains": ["count/config"]})
+        store = self.store("configmaps")
+        error = self.refused(store.create(self.scope, {"metadata": {"name": "a"}}, CreateOptions()))
+        self.assertEqual(error.message, 'configmaps "a" is forbidden: insufficient quota to consume: count/configmaps')
+        self.made(self.store("secrets"), {"metadata": {"name": "s"}, "type": "Opaque"})
+        self.quota(**{"count/configmaps": "1"})
+        self.made(store, {"metadata": {"name": "a"}})
+        self.assertEqual(self.used(), {"count/configmaps": "1"})
+
+    def test_scopes(self) -> None:
+        """Pods of a limited priority class need a quota for it."""
+        scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high", "higher"]}
+        self.use({"resource": "pods", "matchScopes": [scope]})
+        pods = self.store("pods")
+
+        def of(priority: str, name: str = "p") -> JSONObject:
+            obj = pod(name)
+            obj["spec"]["priorityClassName"] = priority
+            pods.strategy.default(obj)
+            return obj
+
+        error = self.refused(pods.create(self.scope, of("high"), CreateOptions()))
+        self.assertEqual(
+            (error.code, error.message),
+            (500, "insufficient quota to match these scopes: [{PriorityClass In [high higher]}]"),
+        )
+        self.made(pods, of("low"))
+        self.quota(spec={"scopeSelector": {"matchExpressions": [{**scope, "values": ["high"]}]}}, pods="1")
+        self.made(pods, of("high", "h"))
+        self.assertEqual(self.used(), {"pods": "1"})
+        error = self.refused(pods.create(self.scope, of("higher", "i"), CreateOptions()))
+        self.assertEqual(error.code, 500)
+
+    def test_configuration(self) -> None:
+        """A configuration that makes no sense stops the server."""
+        for limited, text in (
+            ({"matchContains": ["a"]}, "limitedResources[0].resource: Required value"),
+            ({"resource": "pods", "contains": []}, 'unknown field "limitedResources[0].contains"'),
+            ({"resource": "pods", "matchContains": "a"}, "expected a list"),
+        ):
+            with self.assertRaises(InvalidConfiguration) as raised:
+                self.use(limited)
+            self.assertIn(text, str(raised.exception))
+
+
+class UsageTests(SinglePluginTestCase):
+    """What objects use, and which quotas count them."""
+
+    def test_negative(self) -> None:
+        """Nothing is got back by asking for less than nothing."""
+        context = Context()
+        quota = {"metadata": {"name": "q", "namespace": "ns"}, "spec": {}}
+        quota["status"] = {"hard": {"requests.cpu": "1"}, "used": {"requests.cpu": "0"}}
+        context.add("", "resourcequotas", quota)
+        obj = {"metadata": {"name": "p"}, "spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]}}
+        self.assertEqual(
+            self.why(ResourceQuota(), write(obj, context=context)),
+            "quota usage is negative for resource(s): cpu,requests.cpu",
+        )
+
+    def test_devices(self) -> None:
+        """A claim of devices counts by class; of alternatives the largest counts, and all are as many as can be."""
+        requests = [
+            {"exactly": {"deviceClassName": "gpu", "count": 2}},
+            {"exactly": {"deviceClassName": "gpu", "allocationMode": "All"}},
+            {"firstAvailable": [{"deviceClassName": "fpga", "count": 3}, {"deviceClassName": "fpga"}]},
+        ]
+        used = usage("resource.k8s.io", "resourceclaims", {"spec": {"devices": {"requests": requests}}})
+        self.assertEqual(
+            {name: str(amount) for name, amount in used.items()},
+            {
+                "count/resourceclaims.resource.k8s.io": "1",
+                "gpu.deviceclass.resource.k8s.io/devices": "34",
+                "fpga.deviceclass.resource.k8s.io/devices": "3",
+            },
+        )
+
+    def test_volume_attributes_classes(self) -> None:
+        """A quota can be for claims of storage of one class: the one asked for, or the one that it has."""
+        expression = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}
+        quota = {"spec": {"scopeSelector": {"matchExpressions": [expression]}}}
+        asked = {"spec": {"volumeAttributesClassName": "gold"}}
+        has = {"spec": {"volumeAttributesClassName": "tin"}, "status": {"currentVolumeAttributesClassName": "gold"}}
+        for claim, counted in ((asked, True), (has, True), ({"spec": {}}, False)):
+            self.assertEqual(in_scope(quota, "", "persistentvolumeclaims", claim), counted)
+        self.assertFalse(in_scope(quota, "", "configmaps", asked))
