@@ -28,8 +28,10 @@ _ALLOW = Decision.ALLOW
 
 #: Where the server tells why somebody may do something, to those who may have the access of others reviewed.
 WHY: Final = "/kubetwist/v1/why"
-#: Runs what the client wants in a pod, whatever the HTTP method: a WebSocket begins with GET.
+#: What runs what the client wants in a pod, whatever the HTTP method: a WebSocket begins with GET. The second set is
+#: what kubelets call it, behind the proxies of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
+_KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))
 #: Longer selectors are parsed each time; remembered, they would let a client fill the memory.
 _REMEMBERED_SELECTOR: Final = 256
 
@@ -60,7 +62,7 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
                 _fail(request, attributes, verdict)
             else:
                 forbid(request, attributes, verdict)
-        elif attributes.subresource in _STREAMS and attributes.verb != "create" and attributes.resource == "pods":
+        elif attributes.subresource and attributes.verb != "create" and _runs_something(request, attributes):
             ask(request, evolve(attributes, verb="create"))
         else:
             if request.audit is not None:
@@ -68,6 +70,14 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
             handler(request)
 
     return authorization
+
+
+def _runs_something(request: KubeRequest, attributes: AuthorizerAttributes) -> bool:
+    """Whether a request to a subresource runs what the client wants, in a pod."""
+    if attributes.resource == "pods":
+        return attributes.subresource in _STREAMS
+    parts = request.info.parts
+    return attributes.resource == "nodes" and len(parts) > 3 and parts[2] == "proxy" and parts[3] in _KUBELET_STREAMS
 
 
 def attributes_of(request: KubeRequest) -> AuthorizerAttributes:

@@ -36,17 +36,27 @@ if TYPE_CHECKING:
 Vertex = tuple[str, str, str]
 
 #: Objects that are read in one go, when the graph is made: a few milliseconds' worth.
-SLICE: Final = 100
+SLICE: Final = 50
 
 _log = Logger()
 
 
-class NodeGraph:
+class _Need:
     """
-    What nodes need, as pods, volumes and attachments say it at this moment.
+    An object that pods need.
 
-    A pod refers to most objects by its own namespace, so pods of one template share what is kept of them.
+    @ivar nodes: How many pods on which nodes.
     """
+
+    __slots__ = ("nodes", "vertex")
+
+    def __init__(self, vertex: Vertex) -> None:
+        self.vertex = vertex
+        self.nodes: dict[str, int] = {}
+
+
+class NodeGraph:
+    """What nodes need, as pods, volumes and attachments say it at this moment."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -54,11 +64,9 @@ class NodeGraph:
         self._filling: Iterator[None] | None = None
         self._filled = False
         self._waiting: list[Deferred[None]] = []
-        #: By object: how many pods on which nodes need it.
-        self._needed: dict[Vertex, dict[str, int]] = {}
+        self._needed: dict[Vertex, _Need] = {}
         #: By key: the node of a pod, and what the pod needs.
-        self._pods: dict[str, tuple[str, frozenset[Vertex]]] = {}
-        self._shared: dict[frozenset[Vertex], tuple[frozenset[Vertex], int]] = {}
+        self._pods: dict[str, tuple[str, tuple[_Need, ...]]] = {}
         #: By name: the claim that a volume is bound to, and its secrets.
         self._volumes: dict[str, tuple[Vertex, frozenset[Vertex]]] = {}
         #: By secret: of which volumes.
@@ -99,7 +107,7 @@ class NodeGraph:
         if kind == "persistentvolumes":
             return self._needs_volume(node, name)
         vertex = (kind, namespace, name)
-        if node in self._needed.get(vertex, ()):
+        if self._needs(node, vertex):
             return True
         return any(self._needs_volume(node, volume) for volume in self._volume_secrets.get(vertex, ()))
 
@@ -112,9 +120,13 @@ class NodeGraph:
         # Who waits asks again, and begins anew.
         self._answer()
 
+    def _needs(self, node: str, vertex: Vertex) -> bool:
+        need = self._needed.get(vertex)
+        return need is not None and node in need.nodes
+
     def _needs_volume(self, node: str, name: str) -> bool:
         volume = self._volumes.get(name)
-        return volume is not None and node in self._needed.get(volume[0], ())
+        return volume is not None and self._needs(node, volume[0])
 
     # --- following
 
@@ -128,7 +140,6 @@ class NodeGraph:
         for derived in (
             self._needed,
             self._pods,
-            self._shared,
             self._volumes,
             self._volume_secrets,
             self._owned,
@@ -190,41 +201,33 @@ class NodeGraph:
             self._owned.pop((kind, record.key), None)
 
     def _pod_changed(self, record: Record, deleted: bool) -> None:
-        before = self._pods.get(record.key)
+        before = self._pods.pop(record.key, None)
         after = None if deleted else _pod_needs(orjson.loads(record.item))
-        if before == after:
-            return
         if after is not None:
             node, wanted = after
-            wanted = self._share(wanted)
-            self._pods[record.key] = node, wanted
-            for vertex in wanted:
-                nodes = self._needed.setdefault(vertex, {})
-                nodes[node] = nodes.get(node, 0) + 1
-        elif before is not None:
-            del self._pods[record.key]
+            if before is not None and before[0] == node and {need.vertex for need in before[1]} == wanted:
+                self._pods[record.key] = before
+                return
+            self._pods[record.key] = node, tuple(self._need(vertex, node) for vertex in wanted)
         if before is not None:
-            node, wanted = before
-            self._unshare(wanted)
-            for vertex in wanted:
-                nodes = self._needed[vertex]
-                nodes[node] -= 1
-                if not nodes[node]:
-                    del nodes[node]
-                if not nodes:
-                    del self._needed[vertex]
+            node, needs = before
+            for need in needs:
+                self._need_no_more(need, node)
 
-    def _share(self, wanted: frozenset[Vertex]) -> frozenset[Vertex]:
-        kept, count = self._shared.get(wanted, (wanted, 0))
-        self._shared[kept] = kept, count + 1
-        return kept
+    def _need(self, vertex: Vertex, node: str) -> _Need:
+        need = self._needed.get(vertex)
+        if need is None:
+            need = self._needed[vertex] = _Need(vertex)
+        need.nodes[node] = need.nodes.get(node, 0) + 1
+        return need
 
-    def _unshare(self, wanted: frozenset[Vertex]) -> None:
-        kept, count = self._shared[wanted]
-        if count > 1:
-            self._shared[wanted] = kept, count - 1
-        else:
-            del self._shared[wanted]
+    def _need_no_more(self, need: _Need, node: str) -> None:
+        nodes = need.nodes
+        nodes[node] -= 1
+        if not nodes[node]:
+            del nodes[node]
+            if not nodes:
+                del self._needed[need.vertex]
 
     def _volume_changed(self, record: Record, deleted: bool) -> None:
         before = self._volumes.pop(record.name, None)
@@ -279,7 +282,7 @@ class _Follower:
         self._graph.stop()
 
 
-def _pod_needs(pod: JSONObject) -> tuple[str, frozenset[Vertex]] | None:
+def _pod_needs(pod: JSONObject) -> tuple[str, set[Vertex]] | None:
     """The node of a pod, and what the node needs for it; L{None} while it is nowhere."""
     meta, spec = pod["metadata"], pod.get("spec") or {}
     node = spec.get("nodeName")
@@ -287,7 +290,7 @@ def _pod_needs(pod: JSONObject) -> tuple[str, frozenset[Vertex]] | None:
         return None
     if MIRROR_ANNOTATION in (meta.get("annotations") or {}):
         # A kubelet must not be able to let itself see things by a pod that it makes.
-        return node, frozenset()
+        return node, set()
     namespace = meta["namespace"]
     found: list[Vertex] = [("secrets", namespace, name) for name in secret_names(pod)]
     found += [("configmaps", namespace, name) for name in config_map_names(pod)]
@@ -295,4 +298,4 @@ def _pod_needs(pod: JSONObject) -> tuple[str, frozenset[Vertex]] | None:
     found += [("resourceclaims", namespace, name) for name in resource_claim_names(pod)]
     if spec.get("serviceAccountName"):
         found.append(("serviceaccounts", namespace, spec["serviceAccountName"]))
-    return node, frozenset(found)
+    return node, set(found)

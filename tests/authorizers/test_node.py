@@ -453,12 +453,11 @@ class ChangeTests(NodeTestCase):
         self.assertFalse(self.server.allows("get", "serviceaccounts", "robot"))
         for name in ("p", "q"):
             self.server.make(PODS, pod_on("one", name, serviceAccountName="robot", imagePullSecrets=[{"name": "s"}]))
-        self.assertEqual(len(self.server.graph._shared), 1)
         for name, expected in (("p", True), ("q", False)):
             self.server.client().ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
             self.assertEqual(self.server.allows("get", "serviceaccounts", "robot"), expected)
         self.assertEqual(len(self.server.graph), 0)
-        self.assertEqual((self.server.graph._pods, self.server.graph._shared), ({}, {}))
+        self.assertEqual(self.server.graph._pods, {})
 
     def test_slices_of_the_loop(self) -> None:
         """Many pods are read a few at a time; who asks meanwhile waits, and changes meanwhile are not lost."""

@@ -111,3 +111,8 @@ class QuestionTests(SynchronousTestCase):
                 self.assertEqual(self.ask(Verbs(*verbs), "GET", path), expected, (stream, verbs))
             self.assertEqual(self.ask(Verbs("create"), "POST", path), 200)
         self.assertEqual(self.ask(Verbs("get"), "GET", "/api/v1/namespaces/ns/pods/p/log"), 200)
+        for stream in ("exec", "attach", "portForward", "run", "cri"):
+            path = f"/api/v1/nodes/n/proxy/{stream}/ns/p/c"
+            for verbs, expected in ((("get",), 403), (("get", "create"), 200)):
+                self.assertEqual(self.ask(Verbs(*verbs), "GET", path), expected, (stream, verbs))
+        self.assertEqual(self.ask(Verbs("get"), "GET", "/api/v1/nodes/n/proxy/metrics"), 200)
