@@ -259,7 +259,11 @@ class Compiler:
                 frame.cost += cost(one, None)
                 raise
             frame.spend(cost(one, other))
-            return equal(one, other) is wanted
+            found = equal(one, other)
+            if type(one) is not str:
+                # How deep the values are has no price, but takes time.
+                frame.look()
+            return found is wanted
 
         return compare
 

@@ -11,6 +11,8 @@ from kubetwist.cel.values import MapValue, Value
 
 #: How many rounds of a loop pass between two looks at the clock.
 _ROUNDS: Final = 64
+#: What costs more than this is followed by a look at once.
+_LONG: Final = 100
 
 
 class Frame:
@@ -38,6 +40,8 @@ class Frame:
         self.cost += cost
         if self.cost > self.limit:
             raise CostLimitExceeded
+        if cost > _LONG:
+            self.look()
 
     def round(self) -> None:
         """Another round of a loop: stop if the evaluation took too much of anything."""
@@ -46,12 +50,16 @@ class Frame:
         self._rounds += 1
         if self._rounds == _ROUNDS:
             self._rounds = 0
-            now = perf_counter()
-            if not self._deadline:
-                # Most evaluations never get so far as to read the clock.
-                self._deadline = now + self._seconds
-            elif now > self._deadline:
-                raise Interrupted
+            self.look()
+
+    def look(self) -> None:
+        """Look at the clock, and stop if it is late."""
+        now = perf_counter()
+        if not self._deadline:
+            # Most evaluations never get so far as to read the clock.
+            self._deadline = now + self._seconds
+        elif now > self._deadline:
+            raise Interrupted
 
 
 Step = Callable[[Frame], Value]
