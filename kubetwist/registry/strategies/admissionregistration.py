@@ -62,6 +62,10 @@ class WebhookConfigurationStrategy(Strategy):
         """Every webhook."""
         return rules.validate_webhooks(obj, self._mutating)
 
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What older servers let pass may stay."""
+        return rules.validate_webhooks(obj, self._mutating, old)
+
 
 class PolicyStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""

@@ -12,6 +12,9 @@ from ..strategy import Strategy
 from ..validation import config
 from ..validation.tlspairs import tls_problem
 
+#: Has pods of an account use the secrets only that it names.
+_ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
+
 
 class ConfigMapStrategy(Strategy):
     """v1 ConfigMap."""
@@ -69,6 +72,15 @@ class ServiceAccountStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     delete_returns_object = True
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Of an annotation that is on its way out, when it comes new."""
+        if _ENFORCE not in (obj["metadata"].get("annotations") or {}):
+            return ()
+        if old is not None and _ENFORCE in (old["metadata"].get("annotations") or {}):
+            return ()
+        why = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+        return (f"metadata.annotations[{_ENFORCE}]: {why}",)
 
 
 class LimitRangeStrategy(Strategy):

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
+from attrs import frozen
+
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import (
     c_identifier_problems,
     fully_qualified_name_problems,
+    is_dns1035_label_problems,
     path_segment_problems,
     qualified_name_problems,
 )
@@ -22,37 +25,75 @@ _VERSIONS: Final = ("v1", "v1beta1")
 _EFFECTS: Final = ("None", "NoneOnDryRun")
 
 
-def validate_webhooks(obj: JSONObject, mutating: bool) -> list[Cause]:
+@frozen
+class _Leniency:
+    """
+    What is let pass in an update, since it was there before the rule was.
+
+    @ivar effects: Side effects that were not declared as none.
+    @ivar versions: Webhooks that know no version of reviews that we do.
+    @ivar names: Names that come twice.
+    @ivar conditions: Match conditions: none has changed.
+    """
+
+    effects: bool = False
+    versions: bool = False
+    names: bool = False
+    conditions: bool = False
+
+    @classmethod
+    def of(cls, before: list[JSONObject], after: list[JSONObject]) -> _Leniency:
+        names = [one.get("name") for one in before]
+        return cls(
+            effects=any(one.get("sideEffects") not in _EFFECTS for one in before),
+            versions=any(
+                one.get("admissionReviewVersions") and not set(_VERSIONS) & set(one["admissionReviewVersions"])
+                for one in before
+            ),
+            names=len(set(names)) < len(names),
+            conditions=len(before) == len(after)
+            and all(
+                (one.get("matchConditions") or []) == (other.get("matchConditions") or [])
+                for one, other in zip(before, after, strict=True)
+            ),
+        )
+
+
+def validate_webhooks(obj: JSONObject, mutating: bool, old: JSONObject | None = None) -> list[Cause]:
     """Every webhook of a configuration, each with a name of its own."""
     causes: Causes = []
     names: set[str] = set()
-    for index, webhook in enumerate(obj.get("webhooks") or ()):
+    webhooks: list[JSONObject] = obj.get("webhooks") or []
+    lenient = _Leniency() if old is None else _Leniency.of(old.get("webhooks") or [], webhooks)
+    for index, webhook in enumerate(webhooks):
         path = f"webhooks[{index}]"
-        _webhook(webhook, mutating, path, causes)
+        _webhook(webhook, mutating, path, lenient, causes)
         name = webhook.get("name") or ""
         versions = webhook.get("admissionReviewVersions") or []
         if not versions:
             text = f"must specify one of {', '.join(_VERSIONS)}"
             causes.append(required(f"{path}.admissionReviewVersions", text))
         else:
-            _review_versions(versions, f"{path}.admissionReviewVersions", causes)
-        if name:
+            _review_versions(versions, f"{path}.admissionReviewVersions", lenient, causes)
+        if name and not lenient.names:
             if name in names:
                 causes.append(duplicate(f"{path}.name", name))
             names.add(name)
     return causes
 
 
-def _review_versions(versions: list[str], path: str, causes: Causes) -> None:
+def _review_versions(versions: list[str], path: str, lenient: _Leniency, causes: Causes) -> None:
     for index, version in enumerate(versions):
         if version in versions[:index]:
             causes.append(invalid(f"{path}[{index}]", version, "duplicate version"))
-    if not any(version in _VERSIONS for version in versions):
+            continue
+        check(version, f"{path}[{index}]", is_dns1035_label_problems, causes)
+    if not lenient.versions and not any(version in _VERSIONS for version in versions):
         text = f"must include at least one of {', '.join(_VERSIONS)}"
         causes.append(invalid(path, versions, text))
 
 
-def _webhook(webhook: JSONObject, mutating: bool, path: str, causes: Causes) -> None:
+def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency, causes: Causes) -> None:
     name = webhook.get("name") or ""
     for text in fully_qualified_name_problems(name):
         causes.append(invalid(f"{path}.name", name, text) if text else required(f"{path}.name"))
@@ -64,10 +105,11 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, causes: Causes) -> 
     if match is not None and match not in ("Equivalent", "Exact"):
         causes.append(unsupported(f"{path}.matchPolicy", match, ("Equivalent", "Exact")))
     effects = webhook.get("sideEffects")
+    allowed = (*_EFFECTS, "Some", "Unknown") if lenient.effects else _EFFECTS
     if effects is None:
-        causes.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(_EFFECTS)}"))
-    elif effects not in _EFFECTS:
-        causes.append(unsupported(f"{path}.sideEffects", effects, _EFFECTS))
+        causes.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(allowed)}"))
+    elif effects not in allowed:
+        causes.append(unsupported(f"{path}.sideEffects", effects, allowed))
     seconds = webhook.get("timeoutSeconds")
     if seconds is not None and not 1 <= seconds <= 30:
         text = "the timeout value must be between 1 and 30 seconds"
@@ -79,7 +121,8 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, causes: Causes) -> 
         again = webhook.get("reinvocationPolicy")
         if again is not None and again not in ("IfNeeded", "Never"):
             causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
-    _conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, compiled=True)
+    if not lenient.conditions:
+        _conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, compiled=True)
 
 
 def _conditions(conditions: list[JSONObject], path: str, causes: Causes, *, compiled: bool = False) -> None:
@@ -136,22 +179,30 @@ def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
 
 
 def _resources(resources: list[str], path: str, causes: Causes) -> None:
-    parts = [tuple(one.partition("/")[::2]) for one in resources]
-    for index, (text, (resource, subresource)) in enumerate(zip(resources, parts, strict=True)):
+    whole: set[str] = set()
+    everywhere: set[str] = set()
+    plain = False
+    for index, text in enumerate(resources):
         here = f"{path}[{index}]"
         if not text:
             causes.append(required(here))
             continue
-        others = [pair for place, pair in enumerate(parts) if place != index]
-        if "/" in text and subresource == "*" and any(pair[0] == resource and pair[1] for pair in others):
-            detail = f"if '{text}' is present, must not specify {text}"
-            causes.append(invalid(here, text, detail))
-        if resource == "*" and "/" in text and any(pair[1] == subresource for pair in others):
-            detail = f"if '*/{subresource}' is present, must not specify other resources"
-            causes.append(invalid(here, text, detail))
+        resource, slash, subresource = text.partition("/")
+        if not slash:
+            # As in the reference, the last one decides.
+            plain = text != "*"
+            continue
+        if resource in whole:
+            causes.append(invalid(here, text, f"if '{resource}/*' is present, must not specify {text}"))
+        if subresource in everywhere:
+            causes.append(invalid(here, text, f"if '*/{subresource}' is present, must not specify {text}"))
+        if subresource == "*":
+            whole.add(resource)
+        if resource == "*":
+            everywhere.add(subresource)
     if "*/*" in resources and len(resources) > 1:
         causes.append(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
-    elif "*" in resources and any("/" not in one and one != "*" for one in resources):
+    if "*" in resources and plain:
         text = "if '*' is present, must not specify other resources without subresources"
         causes.append(invalid(path, resources, text))
 
