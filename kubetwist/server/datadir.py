@@ -195,10 +195,9 @@ class Credentials:
         """
         self._data = data
         authority = data.authority()
-        self.trust = authority.pair.certificate
+        self._own = self.trust = authority.pair.certificate
         if options["tls-cert-file"]:
-            self.serving = _given(options["tls-cert-file"], options["tls-private-key-file"])
-            self.trust += self.serving.certificate
+            self.take(_given(options["tls-cert-file"], options["tls-private-key-file"]))
         else:
             folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
             names = serving_names(
@@ -212,6 +211,11 @@ class Credentials:
         self.admin = data.issued(data.pki, "admin", authority, ADMIN)
         data.issued(data.pki, "front-proxy-client", data.authority("front-proxy-ca"), FRONT_PROXY)
         data.service_account_keys()
+
+    def take(self, serving: Pair) -> None:
+        """Show another certificate, which somebody else has issued."""
+        self.serving = serving
+        self.trust = self._own + serving.certificate
 
     def write_kubeconfig(self, url: str) -> Path:
         """Write the admin's kubeconfig, unless it is as it should be; return where it is."""

@@ -8,12 +8,13 @@ no new connections, watches end, requests are finished, storage is closed.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import CannotListenError
+from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..admission.configuration import BadAdmission
@@ -21,6 +22,7 @@ from ..filters.authorization import WHY
 from ..filters.stack import with_filters
 from ..storage.errors import KeyNotFound, StorageError
 from .auditedrequest import audited_request
+from .certificates import Pair
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
@@ -170,6 +172,8 @@ class APIServer:
         assert self._config is not None
         context = ServerContext(credentials.serving, options["tls-min-version"])
         context.ask_for(self._config.client_authorities)
+        if options["tls-cert-file"]:
+            self._follow_certificate(context, credentials)
         address, port = options["bind-address"], options["secure-port"]
         try:
             self._port = self._reactor.listenSSL(port, self._site, context, backlog=1024, interface=address)
@@ -182,6 +186,36 @@ class APIServer:
         host = f"[{shown}]" if shown.version == 6 else str(shown)
         self._config.address = f"{host}:{self._port.getHost().port}"
         self.url = f"https://{self._config.address}"
+
+    def _follow_certificate(self, context: Any, credentials: Credentials) -> None:
+        """Show the certificate of --tls-cert-file as it is at the time, to those who connect from then on."""
+        from .tls import make_context
+
+        options, config = self._options, self._config
+        assert config is not None
+
+        def load(contents: Sequence[bytes]) -> tuple[Pair, Any]:
+            pair = Pair(*contents)
+            pair.parsed()
+            return pair, make_context(pair, options["tls-min-version"])
+
+        def use(found: tuple[Pair, Any]) -> None:
+            credentials.take(found[0])
+            context.replace(found[1])
+            pool = self._reactor.getThreadPool()
+            deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
+                lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)
+            )
+
+        try:
+            config.files.watch(
+                [options["tls-cert-file"], options["tls-private-key-file"]],
+                load,
+                use,
+                "--tls-cert-file and --tls-private-key-file",
+            )
+        except (OSError, ValueError) as error:
+            raise StartError(f"can not use the serving certificate: {error}") from error
 
     # Health.
 

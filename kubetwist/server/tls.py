@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import CertificateOptions, TLSVersion
 from zope.interface import implementer
 
-from .certificates import Pair
+from .certificates import BadCertificate, Pair
 from .errors import StartError
 
 _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
@@ -32,23 +32,15 @@ class ServerContext:
         @raise StartError: The certificate can not be used.
         """
         try:
-            certificate, *chain = [
-                crypto.load_certificate(crypto.FILETYPE_PEM, pem) for pem in split_pem(pair.certificate)
-            ]
-            options = CertificateOptions(
-                privateKey=crypto.load_privatekey(crypto.FILETYPE_PEM, pair.key),
-                certificate=certificate,
-                extraCertChain=chain,
-                raiseMinimumTo=_VERSIONS[lowest],
-                acceptableProtocols=[b"http/1.1"],
-            )
-            context = options.getContext()
-        except (ValueError, crypto.Error, SSL.Error) as error:
+            self._context = make_context(pair, lowest)
+        except BadCertificate as error:
             raise StartError(f"can not use the serving certificate: {error}") from error
-        context.set_verify(SSL.VERIFY_PEER, _accept)
-        # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
-        context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+        self._authorities: Sequence[Any] = ()
+
+    def replace(self, context: SSL.Context) -> None:
+        """Use another context, of L{make_context}, for connections that come from now on."""
         self._context = context
+        self._tell()
 
     def ask_for(self, authorities: Sequence[Any]) -> None:
         """
@@ -56,18 +48,43 @@ class ServerContext:
 
         @param authorities: L{kubetwist.authentication.certificates.Authorities}.
         """
-
-        def tell() -> None:
-            subjects = [one.get_subject() for each in authorities for one in each.pool.certificates]
-            self._context.set_client_ca_list(subjects)
-
+        self._authorities = authorities
         for one in authorities:
-            one.changed = tell
-        tell()
+            one.changed = self._tell
+        self._tell()
+
+    def _tell(self) -> None:
+        subjects = [one.get_subject() for each in self._authorities for one in each.pool.certificates]
+        self._context.set_client_ca_list(subjects)
 
     def getContext(self) -> Any:
         """@see: L{IOpenSSLContextFactory}."""
         return self._context
+
+
+def make_context(pair: Pair, lowest: str) -> SSL.Context:
+    """
+    What shows a certificate.
+
+    @param lowest: As in --tls-min-version.
+    @raise BadCertificate: It can not be used.
+    """
+    try:
+        certificate, *chain = [crypto.load_certificate(crypto.FILETYPE_PEM, pem) for pem in split_pem(pair.certificate)]
+        options = CertificateOptions(
+            privateKey=crypto.load_privatekey(crypto.FILETYPE_PEM, pair.key),
+            certificate=certificate,
+            extraCertChain=chain,
+            raiseMinimumTo=_VERSIONS[lowest],
+            acceptableProtocols=[b"http/1.1"],
+        )
+        context: SSL.Context = options.getContext()
+    except (ValueError, crypto.Error, SSL.Error) as error:
+        raise BadCertificate(str(error)) from error
+    context.set_verify(SSL.VERIFY_PEER, _accept)
+    # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    return context
 
 
 def split_pem(content: bytes) -> list[bytes]:

@@ -67,14 +67,15 @@ class WatchedFiles:
     def __init__(
         self,
         reactor: Any,
-        interval: float = INTERVAL,
+        interval: float | None = None,
         in_thread: Callable[[Callable[[], Any]], Deferred[Any]] | None = None,
     ) -> None:
         """
+        @param interval: Seconds between two looks; L{None} for L{INTERVAL}.
         @param in_thread: Runs a function elsewhere; L{None} for the reactor's threads.
         """
         self._reactor = reactor
-        self._interval = interval
+        self._interval = INTERVAL if interval is None else interval
         self._in_thread = in_thread or self._in_reactors_thread
         self._watches: list[_Watch] = []
         self._timer: Any = None

@@ -1,0 +1,393 @@
+"""Webhooks that know tokens and decide, asked over HTTP by a whole server; and files that change while it runs."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from attrs import evolve
+
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+from twisted.logger import globalLogPublisher
+from twisted.trial.unittest import TestCase
+
+from kubetwist.server import watchedfiles
+from kubetwist.server.certificates import Authority, Pair, Subject
+from kubetwist.testing import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+from kubetwist.testing.webhooks import Call, Reply, WebhookServer
+
+REVIEWS = "/apis/authentication.k8s.io/v1"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class WebhookCase(KubeAPIMixin, TestCase):
+    """A server, and webhooks beside it."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        """A folder; files are looked at often."""
+        self.folder = Path(self.mktemp()).resolve()
+        self.folder.mkdir()
+        self.patch(watchedfiles, "INTERVAL", 0.02)
+
+    def log(self) -> list[str]:
+        """What is logged from now on about files that can not be used."""
+        lines: list[str] = []
+
+        def observe(event: Any) -> None:
+            if "what was read before stays in use" in (event.get("log_format") or ""):
+                lines.append(event["why"])
+
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        return lines
+
+    async def told(self, lines: list[str], why: str) -> None:
+        """Wait until the log says why a file can not be used."""
+
+        async def found() -> bool:
+            return any(why in line for line in lines)
+
+        await self.until(found)
+
+    async def serve(self, answer: Callable[[Call], Any], **options: Any) -> WebhookServer:
+        """A webhook, until the test ends."""
+        server = WebhookServer(reactor, answer, **options)
+        self.addCleanup(server.stop)
+        return await server.start()
+
+    async def ask(
+        self, server: InProcessServer, method: str, path: str, body: Any = None, token: str | None = None
+    ) -> tuple[int, Any]:
+        """A request of the admin, or with a token."""
+        connection = server.connection if token is None else evolve(server.connection, token=token)
+        return await deferToThread(connection.request, method, path, body)
+
+    async def whoami(self, server: InProcessServer, token: str) -> tuple[int, Any]:
+        """Whose a token is."""
+        code, answer = await self.ask(server, "POST", f"{REVIEWS}/selfsubjectreviews", {}, token)
+        return code, answer["status"]["userInfo"] if code == 201 else answer
+
+    async def until(self, good: Callable[[], Any]) -> None:
+        """Wait for something that the server does in its own time."""
+        while not await good():
+            await deferLater(reactor, 0.02)
+
+
+def _review(status: dict[str, Any]) -> Callable[[Call], Any]:
+    return lambda call: {**call.json(), "status": status}
+
+
+class TokenTests(WebhookCase):
+    """--authentication-token-webhook-config-file."""
+
+    async def start(self, webhook: WebhookServer, *flags: str, path: str = "/tokens") -> InProcessServer:
+        """A server that asks a webhook about tokens."""
+        self.kubeconfig = webhook.kubeconfig(self.folder, path, name="tokens")
+        return await self.startKubeAPI(
+            f"--authentication-token-webhook-config-file={self.kubeconfig}",
+            "--authentication-token-webhook-version=v1",
+            "--api-audiences=here",
+            *flags,
+        )
+
+    @staticmethod
+    def knows(call: Call) -> Any:
+        """Knows jane's token."""
+        review = call.json()
+        if review["spec"]["token"] == "jane-token":
+            user = {"username": "jane", "groups": ["developers"], "extra": {"team": ["a"]}}
+            review["status"] = {"authenticated": True, "user": user, "audiences": ["here"]}
+        else:
+            review["status"] = {"authenticated": False}
+        return review
+
+    async def test_tokens(self) -> None:
+        """Whose token the webhook knows is that user; others are 401; the webhook is asked once for each."""
+        webhook = await self.serve(self.knows)
+        server = await self.start(webhook)
+        for _ in range(2):
+            code, user = await self.whoami(server, "jane-token")
+            self.assertEqual(code, 201)
+            self.assertEqual(user["username"], "jane")
+            self.assertEqual(user["groups"], ["developers", "system:authenticated"])
+            self.assertEqual(user["extra"], {"team": ["a"]})
+            self.assertEqual((await self.whoami(server, "joe-token"))[0], 401)
+        self.assertEqual([call.json()["spec"]["token"] for call in webhook.calls], ["jane-token", "joe-token"])
+        call = webhook.calls[0]
+        self.assertEqual((call.path, call.query), ("/tokens", {"timeout": "30s"}))
+        self.assertEqual(call.json()["spec"]["audiences"], ["here"])
+
+    async def test_own_tokens(self) -> None:
+        """The webhook never sees tokens that the server knows itself."""
+        webhook = await self.serve(self.knows)
+        server = await self.start(webhook)
+        self.assertEqual((await self.ask(server, "GET", "/api/v1/namespaces"))[0], 200)
+        self.assertEqual(webhook.calls, [])
+
+    async def test_review(self) -> None:
+        """A TokenReview of such a token tells what the webhook says."""
+        server = await self.start(await self.serve(self.knows))
+        code, review = await self.ask(server, "POST", f"{REVIEWS}/tokenreviews", {"spec": {"token": "jane-token"}})
+        self.assertEqual((code, review["status"]["authenticated"]), (201, True))
+        self.assertEqual(review["status"]["user"]["username"], "jane")
+        self.assertEqual(review["status"]["audiences"], ["here"])
+
+    async def test_trouble(self) -> None:
+        """When the webhook is away, redirects or talks nonsense, its tokens are 401, and ours are good."""
+        answers: list[Any] = []
+        webhook = await self.serve(lambda call: answers[0])
+        server = await self.start(webhook)
+        for answer in (Reply(302, b"", {"Location": "/tokens"}), Reply(200, b"x" * 4_000_000), Reply(200, b"hello")):
+            answers[:] = [answer]
+            self.assertEqual((await self.whoami(server, "jane-token"))[0], 401)
+        await webhook.stop()
+        self.assertEqual((await self.whoami(server, "jane-token"))[0], 401)
+        self.assertEqual((await self.ask(server, "GET", "/api/v1/namespaces"))[0], 200)
+        self.flushLoggedErrors()
+
+    async def test_moved(self) -> None:
+        """A new kubeconfig counts without a restart; a bad one changes nothing."""
+        first, second = await self.serve(self.knows), await self.serve(self.knows)
+        server = await self.start(first, "--authentication-token-webhook-cache-ttl=0s")
+        self.assertEqual((await self.whoami(server, "jane-token"))[0], 201)
+        lines = self.log()
+        self.kubeconfig.write_text("nonsense")
+        await self.told(lines, "it is no kubeconfig")
+        self.assertEqual((await self.whoami(server, "jane-token"))[0], 201)
+        second.kubeconfig(self.folder, "/elsewhere", name="tokens")
+
+        async def moved() -> bool:
+            code, _ = await self.whoami(server, "jane-token")
+            self.assertEqual(code, 201)
+            return bool(second.calls)
+
+        await self.until(moved)
+        self.assertEqual(second.calls[0].path, "/elsewhere")
+
+
+class DecisionTests(WebhookCase):
+    """--authorization-mode=Webhook and --authorization-config."""
+
+    async def start(self, *flags: str) -> InProcessServer:
+        """A server with users of two kinds."""
+        path = self.folder / "tokens.csv"
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(
+                [
+                    ("jane-token", "jane", "1"),
+                    ("joe-token", "joe", "2", "team,others"),
+                    ("root", "root", "0", "system:masters"),
+                ]
+            )
+        server = InProcessServer(f"--token-auth-file={path}", *flags)
+        self.addCleanup(server.stop)
+        return await server.start()
+
+    @staticmethod
+    def decides(call: Call) -> Any:
+        """Lets jane read pods, forbids joe everything, and has nothing to say about others."""
+        review = call.json()
+        spec = review["spec"]
+        attributes = spec.get("resourceAttributes", {})
+        if spec["user"] == "joe":
+            review["status"] = {"allowed": False, "denied": True, "reason": "joe is not nice"}
+        elif spec["user"] == "jane" and attributes.get("resource") == "pods" and attributes["verb"] == "list":
+            review["status"] = {"allowed": True, "reason": "jane is nice"}
+        else:
+            review["status"] = {"allowed": False, "reason": "who knows"}
+        return review
+
+    async def webhook_mode(self, webhook: WebhookServer, *flags: str) -> InProcessServer:
+        """A server that asks one webhook, and nobody else."""
+        kubeconfig = webhook.kubeconfig(self.folder, "/authorize")
+        return await self.start(
+            "--authorization-mode=Webhook",
+            f"--authorization-webhook-config-file={kubeconfig}",
+            "--authorization-webhook-version=v1",
+            *flags,
+        )
+
+    async def test_mode(self) -> None:
+        """The webhook allows and refuses, and its reasons are told; decisions are remembered."""
+        webhook = await self.serve(self.decides)
+        server = await self.webhook_mode(webhook)
+        for _ in range(2):
+            code, _ = await self.ask(server, "GET", PODS, token="jane-token")
+            self.assertEqual(code, 200)
+            code, answer = await self.ask(server, "GET", f"{PODS}/web", token="jane-token")
+            self.assertEqual(code, 403)
+            self.assertEqual(
+                answer["message"],
+                'pods "web" is forbidden: User "jane" cannot get resource "pods" in API group "" in the namespace'
+                ' "default": who knows',
+            )
+            code, answer = await self.ask(server, "GET", PODS, token="joe-token")
+            self.assertEqual((code, answer["message"].rpartition(": ")[2]), (403, "joe is not nice"))
+        self.assertEqual(len(webhook.calls), 3)
+        spec = webhook.calls[2].json()["spec"]
+        self.assertEqual((spec["user"], spec["uid"]), ("joe", "2"))
+        self.assertEqual(spec["groups"], ["team", "others", "system:authenticated"])
+        self.assertEqual(
+            spec["resourceAttributes"], {"namespace": "default", "verb": "list", "version": "v1", "resource": "pods"}
+        )
+
+    async def test_masters(self) -> None:
+        """Nobody is asked about members of system:masters."""
+        webhook = await self.serve(self.decides)
+        server = await self.webhook_mode(webhook)
+        self.assertEqual((await self.ask(server, "GET", PODS, token="root"))[0], 200)
+        self.assertEqual([call for call in webhook.calls if call.json()["spec"]["user"] == "root"], [])
+
+    async def test_trouble(self) -> None:
+        """When the webhook can not say whether somebody may, the answer is 500 with the reason, as in the reference."""
+        webhook = await self.serve(lambda call: Reply(404, b"nothing here"))
+        server = await self.webhook_mode(webhook)
+        code, answer = await self.ask(server, "GET", PODS, token="jane-token")
+        self.assertEqual(code, 500)
+        self.assertEqual(answer, f'Internal Server Error: "{PODS}": the server could not find the requested resource\n')
+        review = {"spec": {"user": "jane", "resourceAttributes": {"verb": "list", "resource": "pods"}}}
+        code, answer = await self.ask(
+            server, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review, token="root"
+        )
+        self.assertEqual((code, answer["status"]["allowed"]), (201, False))
+        self.assertEqual(answer["status"]["evaluationError"], "the server could not find the requested resource")
+
+    def configure(self, *authorizers: Any) -> Path:
+        """Write a file with an AuthorizationConfiguration."""
+        path = self.folder / "authorization.json"
+        new = path.with_suffix(".new")
+        config = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "AuthorizationConfiguration",
+            "authorizers": list(authorizers),
+        }
+        new.write_text(json.dumps(config))
+        os.replace(new, path)
+        return path
+
+    def hook(self, webhook: WebhookServer, name: str, **changes: Any) -> dict[str, Any]:
+        """A webhook in that file."""
+        info = {"type": "KubeConfigFile", "kubeConfigFile": str(webhook.kubeconfig(self.folder, f"/{name}"))}
+        settings = {
+            "timeout": "5s",
+            "subjectAccessReviewVersion": "v1",
+            "matchConditionSubjectAccessReviewVersion": "v1",
+            "failurePolicy": "Deny",
+            "connectionInfo": info,
+            **changes,
+        }
+        return {"type": "Webhook", "name": name, "webhook": settings}
+
+    async def test_configuration(self) -> None:
+        """Several webhooks are asked in turn, each about what its conditions say, and then RBAC."""
+        first = await self.serve(self.decides)
+        second = await self.serve(_review({"allowed": True}))
+        path = self.configure(
+            self.hook(first, "first", matchConditions=[{"expression": "has(request.resourceAttributes)"}]),
+            self.hook(second, "second", matchConditions=[{"expression": "'team' in request.groups"}]),
+            {"type": "RBAC", "name": "rbac"},
+        )
+        server = await self.start(f"--authorization-config={path}")
+        self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 200)
+        self.assertEqual((await self.ask(server, "GET", PODS, token="joe-token"))[0], 403)
+        self.assertEqual((len(first.calls), len(second.calls)), (2, 0))
+        # Not about a resource: the first is not asked, and the second lets those of the team through.
+        self.assertEqual((await self.ask(server, "GET", "/nothing", token="joe-token"))[0], 404)
+        self.assertEqual((await self.ask(server, "GET", "/nothing", token="jane-token"))[0], 403)
+        self.assertEqual((len(first.calls), len(second.calls)), (2, 1))
+        # Rules of RBAC count behind them.
+        self.assertEqual((await self.ask(server, "GET", "/version", token="jane-token"))[0], 200)
+        self.assertEqual(first.calls[0].query, {"timeout": "5s"})
+
+    async def test_failure_policy(self) -> None:
+        """A webhook that fails refuses, or leaves it to the next one, as its policy says."""
+        broken = await self.serve(lambda call: Reply(400, b""))
+        rbac = {"type": "RBAC", "name": "rbac"}
+        path = self.configure(self.hook(broken, "broken", failurePolicy="NoOpinion"), rbac)
+        server = await self.start(f"--authorization-config={path}")
+        self.assertEqual((await self.ask(server, "GET", "/version", token="jane-token"))[0], 200)
+        self.configure(self.hook(broken, "broken", failurePolicy="Deny"), rbac)
+
+        async def refused() -> bool:
+            return (await self.ask(server, "GET", "/version", token="jane-token"))[0] == 500
+
+        await self.until(refused)
+
+    async def test_reload(self) -> None:
+        """A new file counts without a restart, a bad one changes nothing, and the log says why."""
+        webhook = await self.serve(_review({"allowed": True}))
+        rbac = {"type": "RBAC", "name": "rbac"}
+        path = self.configure(rbac)
+        server = await self.start(f"--authorization-config={path}")
+        self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 403)
+        lines = self.log()
+        self.configure(self.hook(webhook, "hook"))
+        await self.told(lines, "missing required types: [RBAC]")
+        self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 403)
+        self.configure(self.hook(webhook, "hook"), rbac)
+
+        async def allowed() -> bool:
+            return (await self.ask(server, "GET", PODS, token="jane-token"))[0] == 200
+
+        await self.until(allowed)
+        self.configure({"type": "Nobody"})
+        await self.told(lines, 'Unsupported value: "Nobody"')
+        self.assertTrue(await allowed())
+
+
+class CertificateTests(WebhookCase):
+    """--tls-cert-file while the server runs."""
+
+    async def test_serving_certificate(self) -> None:
+        """A new certificate and key are shown to whoever connects from then on, and the kubeconfig trusts it."""
+        authority = Authority.make("company")
+        files = self.folder / "tls.crt", self.folder / "tls.key"
+
+        def issue() -> Pair:
+            return authority.issue(Subject("api", names=("127.0.0.1",), server=True))
+
+        def put(pair: Pair) -> None:
+            for path, content in zip(files, (pair.certificate, pair.key), strict=True):
+                new = path.with_suffix(".new")
+                new.write_bytes(content)
+                os.replace(new, path)
+
+        first, second = issue(), issue()
+        put(first)
+        server = await self.startKubeAPI(f"--tls-cert-file={files[0]}", f"--tls-private-key-file={files[1]}")
+        address = ("127.0.0.1", server.connection.port)
+
+        async def shown() -> bytes:
+            return (await deferToThread(ssl.get_server_certificate, address)).encode()
+
+        self.assertEqual(await shown(), first.certificate)
+        # A certificate without its key is none.
+        lines = self.log()
+        files[0].write_bytes(second.certificate)
+        await self.told(lines, "do not belong together")
+        self.assertEqual(await shown(), first.certificate)
+        put(second)
+
+        async def changed() -> bool:
+            return await shown() == second.certificate
+
+        await self.until(changed)
+
+        async def trusted() -> bool:
+            config = yaml.safe_load(server.kubeconfig.read_text())
+            data = config["clusters"][0]["cluster"]["certificate-authority-data"]
+            return second.certificate in base64.b64decode(data)
+
+        await self.until(trusted)
