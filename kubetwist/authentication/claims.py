@@ -61,11 +61,11 @@ def _claims_value(claims: Mapping[str, Any]) -> Any:
 
 
 def _evaluated(expression: Any, value: Any, what: str) -> Any:
-    from ..cel.errors import EvaluationError
+    from ..cel.authentication import ExpressionError
 
     try:
         return expression.evaluate(value)
-    except EvaluationError as error:
+    except ExpressionError as error:
         raise AuthenticationFailed(f"oidc: error evaluating {what}: {error}") from error
 
 

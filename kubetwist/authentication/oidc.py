@@ -435,7 +435,11 @@ def configured(options: Any, server: Any) -> AuthenticationConfiguration:
         try:
             found = server.files.watch([path], load, use, "--authentication-config")
         except (OSError, ValueError) as error:
-            why = f"open {path}: {(error.strerror or '').lower()}" if isinstance(error, OSError) else str(error)
+            why = (
+                f"open {path}: {(error.strerror or '').lower()}"
+                if isinstance(error, OSError)
+                else " ".join(str(error).split())
+            )
             what = f"failed to load authentication configuration from file {quoted(path)}: "
             if why.startswith("invalid authentication configuration"):
                 what = ""

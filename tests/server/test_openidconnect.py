@@ -110,6 +110,7 @@ class OpenIDConnectTests(ServerCase):
                 ("--anonymous-auth=true",),
                 "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured",
             ),
+            ({"jwt": [self.jwt() | {"userValidationRules": [{"expression": "user."}]}]}, (), "compilation failed"),
             ({}, ("--authentication-config=/nowhere",), "open /nowhere: no such file or directory"),
         ):
             self.assertIn(text, await self.refused(self.configure(self.jwt(), **more), *flags))

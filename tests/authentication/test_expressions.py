@@ -1,0 +1,178 @@
+"""Expressions in the configuration of authentication: how they are checked, and what they make of tokens."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.configurations import BadConfiguration
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.configuration import read_configuration
+from kubetwist.authentication.errors import AuthenticationFailed
+from kubetwist.authentication.oidc import OpenIDConnectTokens
+from tests.oidcissuer import NOW, Issuer, Network
+
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
+
+
+class ExpressionCase(SynchronousTestCase):
+    """One issuer, whose users come from expressions."""
+
+    def configuration(self, username: str = "claims.sub", rules: Any = (), users: Any = (), **mappings: Any) -> Any:
+        """Such a configuration."""
+        jwt = {
+            "issuer": {"url": "https://issuer.example.com", "audiences": ["me"]},
+            "claimMappings": {"username": {"expression": username}, **mappings},
+            "claimValidationRules": list(rules),
+            "userValidationRules": list(users),
+        }
+        document = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration", "jwt": [jwt]}
+        return read_configuration(json.dumps(document).encode(), [])
+
+    def user(self, configuration: Any, **claims: Any) -> UserInfo:
+        """Whose a token with these claims is."""
+        issuer = Issuer()
+        tokens = OpenIDConnectTokens(Network(issuer), Clock(), now=lambda: NOW)
+        tokens.use(configuration.jwt)
+        self.addCleanup(tokens.stop)
+        token = issuer.token(**claims)
+        request: Any = type("Request", (), {"fields": {b"authorization": [b"Bearer " + token.encode()]}})
+        user = tokens.authenticate(request)
+        assert isinstance(user, UserInfo)
+        return user
+
+    def refused(self, configuration: Any, **claims: Any) -> str:
+        """Why a token is nobody's."""
+        return str(self.assertRaises(AuthenticationFailed, self.user, configuration, **claims))
+
+
+class MappingTests(ExpressionCase):
+    """What expressions make of claims."""
+
+    def test_all(self) -> None:
+        """Every part of a user can come from an expression; what is empty is left out."""
+        configuration = self.configuration(
+            "'x:' + claims.sub",
+            groups={"expression": "claims.roles.map(r, 'g:' + r) + ['']"},
+            uid={"expression": "claims.?id.orValue('none')"},
+            extra=[
+                {"key": "acme.io/team", "valueExpression": "claims.team"},
+                {"key": "acme.io/none", "valueExpression": "claims.?nothing.orValue('')"},
+                {"key": "acme.io/all", "valueExpression": "claims.roles"},
+            ],
+        )
+        user = self.user(configuration, roles=["a", "b"], team="t", jti="j")
+        extra = {CREDENTIAL: ("JTI=j",), "acme.io/team": ("t",), "acme.io/all": ("a", "b")}
+        self.assertEqual(user, UserInfo("x:alice", "none", ("g:a", "g:b", "system:authenticated"), extra))
+
+    def test_deep(self) -> None:
+        """Expressions reach into claims, by names as they can be written in them."""
+        configuration = self.configuration("claims['acme.io/who'].names[0] + claims.a__dot__b.c")
+        self.assertEqual(self.user(configuration, **{"acme.io/who": {"names": ["n"]}, "a.b": {"c": "!"}}).name, "n!")
+
+    def test_wrong(self) -> None:
+        """What has no value, or one of another type, makes nobody."""
+        for expression, text in (
+            ("claims.nothing", "expression 'claims.nothing' resulted in error: no such key: nothing"),
+            ("claims.exp", "username claim expression must return a string"),
+        ):
+            text = f"oidc: error evaluating username claim expression: {text}"
+            self.assertEqual(self.refused(self.configuration(expression)), text)
+        text = "oidc: empty username via CEL expression is not allowed"
+        self.assertEqual(self.refused(self.configuration("''")), text)
+        text = "oidc: error evaluating group claim expression: expression must return a string or a list of strings"
+        self.assertEqual(self.refused(self.configuration(groups={"expression": "[claims.exp]"})), text)
+        text = "oidc: error evaluating uid claim expression: uid claim expression must return a string"
+        self.assertEqual(self.refused(self.configuration(uid={"expression": "5"})), text)
+        extra = [{"key": "acme.io/a", "valueExpression": "true"}]
+        text = (
+            "oidc: error evaluating extra claim expression: true: expression must return a string or a list of strings"
+        )
+        self.assertEqual(self.refused(self.configuration(extra=extra)), text)
+
+
+class RuleTests(ExpressionCase):
+    """What must be true of claims and of users."""
+
+    def test_claims(self) -> None:
+        """A token that breaks a rule is nobody's; the log gets to know the message of the rule."""
+        rule = {"expression": "claims.exp - claims.iat <= 3600.0", "message": "too long"}
+        configuration = self.configuration(rules=[rule])
+        self.assertEqual(self.user(configuration).name, "alice")
+        text = f"validation expression '{rule['expression']}' failed: too long"
+        text = f"oidc: error evaluating claim validation expression: {text}"
+        self.assertEqual(self.refused(configuration, iat=NOW - 7200), text)
+        self.assertIn("no such key: iat", self.refused(configuration, iat=None))
+
+    def test_users(self) -> None:
+        """So it is with rules about the user that claims make."""
+        rule = {"expression": "!user.username.startsWith('system:') && 'a' in user.groups", "message": "no"}
+        configuration = self.configuration(users=[rule], groups={"expression": "claims.roles"})
+        self.assertEqual(self.user(configuration, roles=["a"]).name, "alice")
+        for claims in ({"roles": ["b"]}, {"roles": ["a"], "sub": "system:x"}):
+            text = f"validation expression '{rule['expression']}' failed: no"
+            self.assertEqual(
+                self.refused(configuration, **claims), f"oidc: error evaluating user info validation rule: {text}"
+            )
+
+
+class CompileTests(ExpressionCase):
+    """What is wrong with expressions is told when they are read."""
+
+    def refusal(self, **changes: Any) -> str:
+        """Why a configuration is refused."""
+        error = str(self.assertRaises(BadConfiguration, self.configuration, **changes))
+        return error.removeprefix("invalid authentication configuration: ")
+
+    def test_syntax(self) -> None:
+        """A text that is no expression is refused."""
+        text = self.refusal(username="claims.a[")
+        start = 'jwt[0].claimMappings.username.expression: Invalid value: "claims.a[": compilation failed: ERROR: '
+        self.assertTrue(text.startswith(start), text)
+        self.assertIn("undefined field 'name'", self.refusal(users=[{"expression": "user.name == ''"}]))
+
+    def test_types(self) -> None:
+        """A rule must be true or false."""
+        for changes, field in (
+            ({"rules": [{"expression": "claims.sub"}]}, "claimValidationRules[0].expression"),
+            ({"users": [{"expression": "user.username"}]}, "userValidationRules[0].expression"),
+        ):
+            self.assertTrue(self.refusal(**changes).startswith(f"jwt[0].{field}: Invalid value: "))
+            self.assertTrue(self.refusal(**changes).endswith("must evaluate to bool"))
+
+    def test_repeated(self) -> None:
+        """Each rule is there once, and says something."""
+        for key, field in (("rules", "claimValidationRules"), ("users", "userValidationRules")):
+            self.assertEqual(
+                self.refusal(**{key: [{"expression": "true"}] * 2}),
+                f'jwt[0].{field}[1].expression: Duplicate value: "true"',
+            )
+        self.assertEqual(self.refusal(users=[{}]), "jwt[0].userValidationRules[0].expression: Required value")
+        text = 'requiredValue: Invalid value: "v": may not be specified when expression is set'
+        text = f"jwt[0].claimValidationRules[0].{text}"
+        self.assertEqual(self.refusal(rules=[{"expression": "true", "requiredValue": "v"}]), text)
+        extra = [{"key": "acme.io/a", "valueExpression": "'a'"}] * 2
+        self.assertEqual(self.refusal(extra=extra), 'jwt[0].claimMappings.extra[1].key: Duplicate value: "acme.io/a"')
+
+    def test_email(self) -> None:
+        """Whoever takes names from addresses must look at whether they have been verified."""
+        text = "claims.email_verified must be used in claimMappings.username.expression or"
+        self.assertIn(text, self.refusal(username="claims.email"))
+        self.assertIn(text, self.refusal(username="claims.?email.orValue('')"))
+        for changes in (
+            {"username": "claims.email_verified ? claims.email : ''"},
+            {"username": "claims.email", "rules": [{"expression": "claims.email_verified == true"}]},
+            {
+                "username": "claims.email",
+                "extra": [{"key": "acme.io/v", "valueExpression": "string(claims.email_verified)"}],
+            },
+        ):
+            self.configuration(**changes)
+
+    def test_prefix(self) -> None:
+        """An expression makes the whole name."""
+        text = 'jwt[0].claimMappings.groups.prefix: Invalid value: "x": may not be specified when expression is set'
+        self.assertEqual(self.refusal(groups={"expression": "[]", "prefix": "x"}), text)
