@@ -50,28 +50,31 @@ def kubernetes_libraries() -> tuple[Library, ...]:
     )
 
 
+def kubernetes_environment(patches: bool = False) -> Environment:
+    """
+    The environment without variables; made at the first use, and extended by those who have some.
+
+    @param patches: Whether it has what MutatingAdmissionPolicies make: C{Object}, C{JSONPatch}, and C{jsonpatch}.
+    """
+    return _environment(patches)
+
+
+def mutation_environment() -> Environment:
+    """The environment of what MutatingAdmissionPolicies make."""
+    return _environment(True)
+
+
 @cache
-def kubernetes_environment() -> Environment:
-    """The environment without variables; made at the first use, and extended by those who have some."""
+def _environment(patches: bool) -> Environment:
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.library.costs import KubernetesCosts
     from kubetwist.cel.library.stringformat import check_formats
 
-    return Environment(libraries=kubernetes_libraries(), costs=KubernetesCosts(), validators=(check_formats,))
-
-
-@cache
-def mutation_environment() -> Environment:
-    """The environment of what MutatingAdmissionPolicies make: with C{Object}, C{JSONPatch} and C{jsonpatch}."""
-    from kubetwist.cel.environment import Environment
-    from kubetwist.cel.library.costs import KubernetesCosts
+    libraries, costs, validators = kubernetes_libraries(), KubernetesCosts(), (check_formats,)
+    if not patches:
+        return Environment(libraries=libraries, costs=costs, validators=validators)
     from kubetwist.cel.library.jsonpatches import JSON_PATCHES
     from kubetwist.cel.library.mutation import find_type
-    from kubetwist.cel.library.stringformat import check_formats
 
-    return Environment(
-        libraries=(*kubernetes_libraries(), JSON_PATCHES),
-        costs=KubernetesCosts(),
-        find_type=find_type,
-        validators=(check_formats,),
-    )
+    libraries = (*libraries, JSON_PATCHES)
+    return Environment(libraries=libraries, costs=costs, find_type=find_type, validators=validators)

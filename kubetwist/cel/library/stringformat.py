@@ -224,8 +224,14 @@ def format_string(text: str, values: Sequence[Value]) -> str:
     return _expand(text, len(values), render)[0]
 
 
-def _expand(text: str, count: int, render: _Render) -> tuple[str, int]:
-    """Replace the clauses of a text, of C{count} arguments; tell how many there were, too."""
+def _expand(text: str, count: int, render: _Render, checking: bool = False) -> tuple[str, int]:
+    """
+    Replace the clauses of a text.
+
+    @param count: How many arguments there are.
+    @param checking: A text that ends within a clause is told before a missing argument.
+    @return: The text, and how many clauses there were.
+    """
     parts: list[str] = []
     position, used, length = 0, 0, 0
     while match := _clause(text, position):
@@ -235,6 +241,8 @@ def _expand(text: str, count: int, render: _Render) -> tuple[str, int]:
         if percent:
             parts.append("%")
             continue
+        if checking and not dot and letter is None:
+            raise CelError("unexpected end of string")
         if used >= count:
             raise CelError(f"index {used} out of range")
         parts.append(render(used, *_parsed(dot, digits, letter)))
@@ -315,7 +323,7 @@ def _check_format(checked: Checked, call: Call, text: str, arguments: Sequence[E
         return ""
 
     try:
-        _, used = _expand(text, len(arguments), render)
+        _, used = _expand(text, len(arguments), render, checking=True)
     except CelError as error:
         yield where, error.message
         return

@@ -195,6 +195,7 @@ class FormatTests(ExpressionTestCase):
             {
                 "'%d'.format(['1'])": f"{wrong}decimal clause can only be used on integers, was given string",
                 "'%s %s'.format(['a'])": "index 1 out of range",
+                "'%'.format([])": "unexpected end of string",
                 "'%s'.format(['a', 'b'])": "too many arguments supplied to string.format (expected 1, got 2)",
                 "'%q'.format([1])": 'could not parse formatting clause: unrecognized formatting clause "q"',
                 "'%s'.format([[ip('::1')]])": f"{wrong}string clause can only be used on strings, bools, bytes, ints, "
