@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema import schemavalues
+from kubetwist.schema import schemacompiling
 from kubetwist.schema.schemavalues import Correlation, TooManyAlternatives, ValueSchema
 
 SCALARS = st.one_of(
@@ -176,7 +176,7 @@ class BoundTests(SynchronousTestCase):
 
     def test_alternatives(self) -> None:
         """An object that would have to be compared with millions of alternatives is given up."""
-        self.patch(schemavalues, "MOST_ALTERNATIVES", 1000)
+        self.patch(schemacompiling, "MOST_ALTERNATIVES", 1000)
         items = {"anyOf": [{"maximum": number} for number in range(50)]}
         schema = ValueSchema({"type": "array", "items": items})
         self.assertRaises(TooManyAlternatives, schema.accepts, [49] * 100)
