@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,7 @@ WHY: Final = "/kubetwist/v1/why"
 #: what kubelets call it, behind the proxies of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 _KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 #: Longer selectors are parsed each time; remembered, they would let a client fill the memory.
 _REMEMBERED_SELECTOR: Final = 256
 
@@ -157,7 +159,7 @@ def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verd
         user=quoted(user.name),
         groups=quoted_list(user.groups),
         sought=sought(attributes),
-        reason=f" ({verdict.reason})" if verdict.reason else "",
+        reason=f" ({_on_one_line(verdict.reason)})" if verdict.reason else "",
     )
     request.setHeader(b"x-content-type-options", b"nosniff")
     request.fail(forbidden(attributes, verdict.reason))
@@ -193,6 +195,11 @@ def sought(attributes: AuthorizerAttributes) -> str:
     name = f" named {quoted(attributes.name)}" if attributes.name else ""
     where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
     return f"{quoted(attributes.verb)} the resource {quoted(resource)}{name} {where}"
+
+
+def _on_one_line(text: str) -> str:
+    """Several authorizers' reasons, in which names of users may be: nothing of that begins another line of the log."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.replace("\n", "; "))
 
 
 def _quoted(text: str) -> str:

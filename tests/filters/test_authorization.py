@@ -17,21 +17,24 @@ class Refuse:
 
     name = "Refuse"
 
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
     def authorize(self, attributes: Any) -> Verdict:
         """Say why."""
-        return Verdict(Decision.NO_OPINION, "because")
+        return Verdict(Decision.NO_OPINION, self._reason)
 
 
 class DenialTests(SynchronousTestCase):
     """A denial is one line in the log that says what was looked for."""
 
-    def denial(self, method: str, path: str) -> str:
+    def denial(self, method: str, path: str, reason: str = "because") -> str:
         """The line for a request."""
         events: list[LogEvent] = []
         globalLogPublisher.addObserver(events.append)
         self.addCleanup(globalLogPublisher.removeObserver, events.append)
         user = UserInfo("eve\n", groups=("a", "b"))
-        client = Client(filtered_site(authenticator=Everyone(user), authorizer=Refuse()))
+        client = Client(filtered_site(authenticator=Everyone(user), authorizer=Refuse(reason)))
         answer = client.request(method, path, Audit_Id="id-1", Authorization="Bearer secret-token")
         self.assertEqual(answer.code, 403)
         (line,) = [formatEvent(event) for event in events if "audit_id" in event]
@@ -48,6 +51,11 @@ class DenialTests(SynchronousTestCase):
         self.assertEqual(
             self.denial("GET", "/api/v1/nodes"), f'{start}"list" the resource "nodes" cluster-wide (because)'
         )
+
+    def test_one_line(self) -> None:
+        """Reasons, however many there are and whatever names are in them, do not begin another line."""
+        line = self.denial("GET", "/metrics", "one\ntwo\r\x85\u2028 'x'")
+        self.assertTrue(line.endswith("(one; two\\r\\x85\\u2028 'x')"), line)
 
     def test_path(self) -> None:
         """For a path that is no resource it names verb and path."""

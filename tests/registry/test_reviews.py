@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.api.options import CreateOptions
 from kubetwist.api.selectors import Requirement
-from kubetwist.registry.reviews import question
+from kubetwist.authorizers.union import AuthorizerUnion
+from kubetwist.registry.kinds import ResourceInfo
+from kubetwist.registry.reviews import AccessReview, question
+from kubetwist.registry.scope import RequestScope
 from tests.registry.rbacserver import API, REVIEWS, USERS, RBACServer, binding, role, rule
 
 SUBJECT, OWN = f"{REVIEWS}/subjectaccessreviews", f"{REVIEWS}/selfsubjectaccessreviews"
@@ -48,6 +55,19 @@ class ReviewTestCase(SynchronousTestCase):
         return [(cause["field"], cause["message"]) for cause in status["details"]["causes"]]
 
 
+class _Slow:
+    """An authorizer that takes its time."""
+
+    name = "Slow"
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+
+    def authorize(self, attributes: Any) -> Deferred[Verdict]:
+        """Have one verdict."""
+        return succeed(self._verdict)
+
+
 class AccessTests(ReviewTestCase):
     """Tests for the access reviews."""
 
@@ -59,6 +79,35 @@ class AccessTests(ReviewTestCase):
         self.assertEqual(self.status(LOCAL, {"user": "bob", "resourceAttributes": LIST}), expected)
         self.assertEqual(self.status(OWN, {"resourceAttributes": LIST}, "bob"), expected)
         self.assertEqual(self.status(OWN, {"resourceAttributes": LIST}), {"allowed": False})
+
+    def test_several(self) -> None:
+        """Of several authorizers the first with an opinion decides, however long each of them takes."""
+        silence, no, yes = (
+            Verdict(decision, decision.value) for decision in (Decision.NO_OPINION, Decision.DENY, Decision.ALLOW)
+        )
+        question = {"user": "eve", "resourceAttributes": LIST}
+        for verdicts, expected in (
+            ((silence, silence), {"allowed": False, "reason": "no opinion\nno opinion"}),
+            ((silence, yes, no), {"allowed": True, "reason": "allow"}),
+            ((silence, no, yes), {"allowed": False, "denied": True, "reason": "deny"}),
+            (
+                (Verdict(Decision.NO_OPINION, error="broken"),),
+                {"allowed": False, "evaluationError": "broken"},
+            ),
+        ):
+            union = AuthorizerUnion([*map(_Slow, verdicts)])
+            review = AccessReview(
+                self.info("SubjectAccessReview"), self.server.stores, SimpleNamespace(authorizer=union)
+            )
+            scope = RequestScope("", USERS["alice"])
+            obj = {"metadata": {}, "spec": question}
+            answer = self.server.run(review.create(scope, obj, CreateOptions()))
+            self.assertEqual(answer["status"], expected)
+
+    def info(self, kind: str) -> ResourceInfo:
+        """What is known of a kind."""
+        (found,) = [info for info in self.server.infos if info.kind == kind]
+        return found
 
     def test_groups(self) -> None:
         """Groups can be asked about without a user; group system:masters may do everything."""
