@@ -44,7 +44,9 @@ _ARGUMENTS: Final = _OPERAND | {")"}
 _INDEX: Final = _OPERAND | {"?"}
 _ELEMENTS: Final = _OPERAND | {"]", ",", "?"}
 _ENTRIES: Final = _OPERAND | {"}", ",", "?"}
-_FIELDS: Final = frozenset({"}", ",", "?", IDENTIFIER, ESCAPED})
+_NAMES: Final = frozenset({IDENTIFIER, ESCAPED})
+_FIELD: Final = _NAMES | {"?"}
+_FIELDS: Final = _FIELD | {"}", ","}
 
 _RELATION: Final = 1
 _PRECEDENCE: Final = {
@@ -53,6 +55,17 @@ _PRECEDENCE: Final = {
 }  # fmt: skip
 _FUNCTIONS: Final = {operator: f"_{operator}_" for operator in _PRECEDENCE if operator != "in"} | {"in": "@in"}
 _CONSTANTS: Final = {"true": True, "false": False, "null": None}
+
+
+#: What may follow any operand, and what ends an expression, by where it stands.
+_OPERATORS: Final = frozenset({"?", ".", "[", "&&", "||", *_PRECEDENCE})
+_TEXT_END: Final = frozenset({EOF})
+_COLON: Final = frozenset({":"})
+_BRACKET: Final = frozenset({"]"})
+_PARENTHESIS: Final = frozenset({")"})
+_ARGUMENT_END: Final = frozenset({")", ","})
+_ELEMENT_END: Final = frozenset({"]", ","})
+_ENTRY_END: Final = frozenset({"}", ","})
 
 MacroKey = tuple[str, bool, int | None]
 
@@ -97,6 +110,7 @@ class Parser:
         self._tokens: list[Token] = []
         self._at = 0
         self._nesting = 0
+        self._ends: list[frozenset[str]] = []
 
     def parse(self) -> Parsed | None:
         """
@@ -112,7 +126,7 @@ class Parser:
         for offset, message in errors:
             self._report(offset, f"Syntax error: {message}")
         try:
-            root = self._expression()
+            root = self._within(_TEXT_END)
             self._end()
         except SyntaxFailure:
             return None
@@ -157,11 +171,11 @@ class Parser:
             self._mismatch(kinds)
         raise failure
 
-    def _take(self, kind: str, follow: frozenset[str] | None = None) -> Token:
+    def _take(self, kind: str, closing: bool = False) -> Token:
         """
-        Take a token of a kind.
+        Take a token of a kind; if what may follow it is there instead, only this one is missing.
 
-        @param follow: What may stand after it; if that is there, only this one is missing. C{None}: an operand.
+        @param closing: Whether it ends an operand; otherwise one follows.
         """
         token = self._tokens[self._at]
         if token.kind == kind:
@@ -172,7 +186,7 @@ class Parser:
             self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
             self._at += 2
             return self._tokens[self._at - 1]
-        if token.kind in (_OPERAND if follow is None else follow):
+        if token.kind in (self._following() if closing else _OPERAND):
             self._report(token.offset, f"Syntax error: missing '{kind}' at '{token.text}'")
             return Token(kind, kind, token.offset)
         raise self._mismatch({kind})
@@ -215,6 +229,17 @@ class Parser:
 
     # The grammar
 
+    def _following(self) -> frozenset[str]:
+        """What may stand behind a complete operand here."""
+        return _OPERATORS | self._ends[-1]
+
+    def _within(self, ends: frozenset[str]) -> Expr:
+        """An expression that ends at one of some tokens."""
+        self._ends.append(ends)
+        expr = self._expression()
+        self._ends.pop()
+        return expr
+
     def _expression(self) -> Expr:
         """C{a ? b : c} and all that binds more tightly."""
         self._nesting += 1
@@ -225,7 +250,9 @@ class Parser:
         if self._tokens[self._at].kind == "?":
             node = self._new(self._tokens[self._at].offset)
             self._at += 1
+            self._ends.append(_COLON)
             true = self._logical("||")
+            self._ends.pop()
             self._take(":")
             false = self._expression()
             condition = self._deepen(Call(node, "_?_:_", None, [condition, true, false]), condition, true, false)
@@ -267,6 +294,7 @@ class Parser:
 
     def _unary(self) -> Expr:
         """Any number of C{!} or of C{-} before an operand."""
+        self._sync(_OPERAND)
         token = self._tokens[self._at]
         kind = token.kind
         if kind not in ("!", "-"):
@@ -281,13 +309,30 @@ class Parser:
                 return self._member()
             count -= 1
         self._at += count
-        if kind == "-" and following.kind not in _OPERAND:
-            self._report(following.offset, "Syntax error: no viable alternative at input '-'")
+        self._check_operand(kind, following)
         node = self._new(token.offset)
         operand = self._member()
         if count % 2 == 0:
             return operand
         return self._deepen(Call(node, f"{kind}_", None, [operand]), operand, by=0)
+
+    def _check_operand(self, kind: str, token: Token) -> None:
+        """Complain of what stands behind C{!} or C{-} and is no operand; another of these is none."""
+        after = self._tokens[self._at + 1] if token.kind == "-" else token
+        if token.kind in _OPERAND and token.kind != "!" and (token.kind != "-" or after.kind in (INT, FLOAT)):
+            return
+        if kind == "!" and token.kind not in _OPERAND:
+            expected = lexer.expected(_OPERAND)
+            self._report(token.offset, f"Syntax error: extraneous input '{token.text}' expecting {expected}")
+            raise SyntaxFailure
+        if kind == "-":
+            seen = "-" if token.kind == EOF else "-" + token.text
+            self._report(token.offset, f"Syntax error: no viable alternative at input '{seen}'")
+            if token.kind == EOF:
+                self._mismatch(_OPERAND)
+        else:
+            self._report(token.offset, f"Syntax error: no viable alternative at input '{token.text}{after.text}'")
+        raise SyntaxFailure
 
     def _member(self) -> Expr:
         """An operand with the selections, calls and indices behind it."""
@@ -307,9 +352,10 @@ class Parser:
         optional = token.kind == "?"
         if optional:
             self._at += 1
+            self._sync(_NAMES)
             token = self._tokens[self._at]
-        if token.kind not in (IDENTIFIER, ESCAPED):
-            raise self._not_a_field(optional, token)
+        elif token.kind not in _NAMES:
+            raise self._not_a_field(token)
         self._at += 1
         if not optional and token.kind == IDENTIFIER and self._tokens[self._at].kind == "(":
             opening = self._tokens[self._at]
@@ -323,11 +369,11 @@ class Parser:
         call = Call(self._new(dot.offset), "_?._", None, [operand, Literal(self._new(token.offset), field)])
         return self._deepen(call, operand)
 
-    def _not_a_field(self, optional: bool, token: Token) -> SyntaxFailure:
-        if token.kind in _CONSTANTS and not optional:
+    def _not_a_field(self, token: Token) -> SyntaxFailure:
+        if token.kind in _CONSTANTS:
             self._report(token.offset, f"Syntax error: mismatched input '{token.text}' expecting IDENTIFIER")
         else:
-            seen = ".?" if optional else "."
+            seen = "."
             if token.kind != EOF:
                 seen += self.source.text[self._tokens[self._at - 1].offset + 1 : token.offset] + token.text
             self._report(token.offset, f"Syntax error: no viable alternative at input '{seen}'")
@@ -340,8 +386,8 @@ class Parser:
         if optional:
             self._at += 1
         node = self._new(opening.offset)
-        index = self._expression()
-        self._take("]", _AFTER)
+        index = self._within(_BRACKET)
+        self._take("]", closing=True)
         if optional and not self._optionals:
             return self._problem(opening.offset, "unsupported syntax '[?'")
         return self._deepen(Call(node, "_[?_]" if optional else "_[_]", None, [operand, index]), operand, index)
@@ -351,23 +397,22 @@ class Parser:
         self._sync(_ARGUMENTS)
         args: list[Expr] = []
         if self._tokens[self._at].kind != ")":
-            args.append(self._expression())
+            args.append(self._within(_ARGUMENT_END))
             while self._tokens[self._at].kind == ",":
                 self._at += 1
-                args.append(self._expression())
-        self._take(")", _AFTER)
+                args.append(self._within(_ARGUMENT_END))
+        self._take(")", closing=True)
         return args
 
     def _primary(self) -> Expr:
-        self._sync(_OPERAND)
         token = self._tokens[self._at]
         kind = token.kind
         if kind == IDENTIFIER or kind == ".":
             return self._name()
         self._at += 1
         if kind == "(":
-            inner = self._expression()
-            self._take(")", _AFTER)
+            inner = self._within(_PARENTHESIS)
+            self._take(")", closing=True)
             return inner
         if kind == "[":
             return self._list(token)
@@ -383,7 +428,7 @@ class Parser:
             prefix = "."
             self._at += 1
             if self._tokens[self._at].kind != IDENTIFIER:
-                raise self._not_a_field(False, self._tokens[self._at])
+                raise self._not_a_field(self._tokens[self._at])
         token = self._tokens[self._at]
         message = self._message_name()
         if message:
@@ -421,7 +466,7 @@ class Parser:
         entries: list[Entry] = []
         if self._tokens[self._at].kind not in ("}", ","):
             entries.append(self._field())
-            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind != "}":
+            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind in _FIELD:
                 self._at += 1
                 entries.append(self._field())
         self._close("}")
@@ -430,12 +475,12 @@ class Parser:
     def _field(self) -> Entry:
         optional = self._optional_mark()
         token = self._tokens[self._at]
-        if token.kind not in (IDENTIFIER, ESCAPED):
-            raise self._mismatch({IDENTIFIER, ESCAPED})
+        if token.kind not in _NAMES:
+            raise self._mismatch(_NAMES)
         self._at += 1
         name = self._field_name(token)
         node = self._new(self._take(":").offset)
-        return Entry(node, name, self._expression(), optional)
+        return Entry(node, name, self._within(_ENTRY_END), optional)
 
     def _field_name(self, token: Token) -> str:
         if token.kind != ESCAPED:
@@ -450,7 +495,7 @@ class Parser:
         entries: list[Entry] = []
         if self._tokens[self._at].kind not in ("}", ","):
             entries.append(self._entry())
-            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind != "}":
+            while self._tokens[self._at].kind == "," and self._tokens[self._at + 1].kind in _INDEX:
                 self._at += 1
                 entries.append(self._entry())
         self._close("}")
@@ -459,9 +504,9 @@ class Parser:
 
     def _entry(self) -> Entry:
         optional = self._optional_mark()
-        key = self._expression()
+        key = self._within(_COLON)
         node = self._new(self._take(":").offset)
-        return Entry(node, key, self._expression(), optional)
+        return Entry(node, key, self._within(_ENTRY_END), optional)
 
     def _list(self, opening: Token) -> Expr:
         node = self._new(opening.offset)
@@ -472,8 +517,8 @@ class Parser:
             while True:
                 if self._optional_mark():
                     optional.add(len(elements))
-                elements.append(self._expression())
-                if self._tokens[self._at].kind != "," or self._tokens[self._at + 1].kind == "]":
+                elements.append(self._within(_ELEMENT_END))
+                if self._tokens[self._at].kind != "," or self._tokens[self._at + 1].kind not in _INDEX:
                     break
                 self._at += 1
         self._close("]")
@@ -493,7 +538,7 @@ class Parser:
         self._sync(frozenset({kind, ","}))
         if self._tokens[self._at].kind == ",":
             self._at += 1
-        self._take(kind, _AFTER)
+        self._take(kind, closing=True)
 
     def _literal(self, token: Token) -> Expr:
         text, kind = token.text, token.kind
@@ -517,7 +562,3 @@ class Parser:
         except literals.LiteralError as error:
             return self._problem(token.offset, str(error))
         return Literal(self._new(token.offset), value)
-
-
-#: What may follow the end of an operand.
-_AFTER: Final = frozenset({EOF, "]", "}", ")", ",", ":", "?", ".", "[", "&&", "||", *_PRECEDENCE})
