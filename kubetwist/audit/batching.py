@@ -102,7 +102,7 @@ class Batching:
         self._cancel()
         while self._events:
             self._hand_on()
-        flushed = self._output.flush()
+        flushed = Deferred.fromCoroutine(self._output.flush())
         if self._flying:
             idle: Deferred[None] = Deferred()
             self._idle.append(idle)

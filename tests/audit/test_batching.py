@@ -79,6 +79,7 @@ class BatchingTests(SynchronousTestCase):
         stopped = Deferred.fromCoroutine(batching.stop())
         self.assertEqual(self.sizes(), [2, 2, 1])
         self.assertNoResult(stopped)
+        self.assertEqual(self.output.calls, ["start", "flush"])
         for sent in self.output.open:
             sent.callback(True)
         self.successResultOf(stopped)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,7 +14,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.batching import Batching, Blocking
 from kubetwist.audit.make import make_auditor
-from kubetwist.server.watchedfiles import WatchedFiles
+from kubetwist.audit.policy import REQUEST
+from kubetwist.filters.requestinfo import request_info_of
+from kubetwist.server.watchedfiles import INTERVAL, WatchedFiles
 from kubetwist.tap import Options
 
 POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
@@ -74,7 +77,7 @@ class MakeTests(SynchronousTestCase):
         self.policy = self.folder / "policy.yaml"
         self.policy.write_text(policy)
         self.clock = Clock()
-        files = WatchedFiles(self.clock)
+        self.files = files = WatchedFiles(self.clock, in_thread=lambda call: succeed(call()))
         flags = tuple(flag.replace("FOLDER", str(self.folder)) for flag in flags)
         server: Any = SimpleNamespace(reactor=self.clock, files=files)
         return make_auditor(options(*flags), server)
@@ -95,6 +98,20 @@ class MakeTests(SynchronousTestCase):
             assert made is not None
             self.assertEqual((type(made._backends[0]), made.strict), (kind, strict))
             self.assertTrue((self.folder / "deep" / "log").exists())
+
+    def test_read_again(self) -> None:
+        """A policy that changes is used from the next request on; a bad one is not."""
+        made = self.make("--audit-policy-file=FOLDER/policy.yaml", "--audit-log-path=FOLDER/log")
+        assert made is not None
+        self.files.start()
+        self.addCleanup(self.files.stop)
+        info = request_info_of(b"GET", b"/version")
+        levels = []
+        for content in (POLICY.replace("Metadata", "Request"), "nonsense"):
+            self.policy.write_text(content)
+            self.clock.advance(INTERVAL)
+            levels.append(made._policy.ruling(info, None).level)
+        self.assertEqual(levels, [REQUEST, REQUEST])
 
     def test_bad(self) -> None:
         """A policy or a place that can not be used stops the start, and says why."""
