@@ -8,6 +8,8 @@ write null, negative indexes count from the end, and what a path has before its 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
@@ -31,7 +33,15 @@ class PatchError(APIStatusError):
 
 
 class _DoesNotApply(Exception):
-    """Why: for the reader of a traceback, since the reference keeps it from its clients."""
+    """
+    Why, in the words of the reference, which keeps it from clients who sent the patch themselves.
+
+    Those whose object is patched by somebody else are told.
+    """
+
+
+class FailedTest(_DoesNotApply):
+    """A test found another value."""
 
 
 def json_patch_problems(operations: Any) -> list[str]:
@@ -128,6 +138,19 @@ def _index(key: str) -> int:
     return int(key)
 
 
+def _out_of_range(index: int) -> _DoesNotApply:
+    return _DoesNotApply(f"Unable to access invalid index: {index}: invalid index referenced")
+
+
+@contextmanager
+def _wrong(where: str) -> Iterator[None]:
+    """Say what was tried, in front of why it does not work."""
+    try:
+        yield
+    except _DoesNotApply as error:
+        raise _DoesNotApply(f"{where}: {error}") from None
+
+
 def _copied(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value)) if isinstance(value, (dict, list)) else value
 
@@ -144,7 +167,7 @@ class _Target:
         """Do one operation."""
         method = _METHODS.get(step.get("op") or "unknown")
         if method is None:
-            raise _DoesNotApply(f"unexpected kind: {step.get('op')}")
+            raise _DoesNotApply(f"Unexpected kind: {step.get('op') or 'unknown'}")
         method(self, step)
 
     def _path(self, step: dict[str, Any], name: str = "path") -> str:
@@ -153,16 +176,21 @@ class _Target:
             raise _DoesNotApply(f"operation misses its {name}")
         return str(path)
 
-    def _find(self, path: str) -> tuple[Any, str]:
-        """The container that a path leads to, and the key in it."""
+    def _find(self, path: str, missing: str) -> tuple[Any, str]:
+        """
+        The container that a path leads to, and the key in it.
+
+        @param missing: What is said when it leads nowhere.
+        """
         tokens = path.split("/")
-        if len(tokens) < 2:
-            raise _DoesNotApply(f"no container at {path!r}")
         container = self.root
-        for token in tokens[1:-1]:
-            container = self._get(container, _unescaped(token))
-            if not isinstance(container, (dict, list)):
-                raise _DoesNotApply(f"no container on the way to {path!r}")
+        try:
+            for token in tokens[1:-1]:
+                container = self._get(container, _unescaped(token))
+        except _DoesNotApply:
+            container = None
+        if len(tokens) < 2 or not isinstance(container, (dict, list)):
+            raise _DoesNotApply(f"{missing}: missing value")
         return container, _unescaped(tokens[-1])
 
     def _get(self, container: Any, key: str) -> Any:
@@ -171,7 +199,7 @@ class _Target:
             return container.get(key)
         index = _index(key)
         if not -len(container) <= index < len(container):
-            raise _DoesNotApply(f"index {index} is out of range")
+            raise _out_of_range(index)
         return container[index]
 
     def _shift(self, items: list[Any]) -> None:
@@ -187,14 +215,14 @@ class _Target:
         else:
             index, size = _index(key), len(container) + 1
             if not -size <= index < size:
-                raise _DoesNotApply(f"index {index} is out of range")
+                raise _out_of_range(index)
             self._shift(container)
             container.insert(index if index >= 0 else index + size, value)
 
     def _delete(self, container: Any, key: str) -> None:
         if isinstance(container, dict):
             if key not in container:
-                raise _DoesNotApply(f"nothing to remove at {key!r}")
+                raise _DoesNotApply(f"Unable to remove nonexistent key: {key}: missing value")
             del container[key]
         else:
             self._get(container, key)
@@ -202,12 +230,16 @@ class _Target:
             del container[_index(key)]
 
     def add(self, step: dict[str, Any]) -> None:
-        container, key = self._find(self._path(step))
-        self._insert(container, key, _copied(step.get("value")))
+        path = self._path(step)
+        container, key = self._find(path, f'add operation does not apply: doc is missing path: "{path}"')
+        with _wrong(f"error in add for path: '{path}'"):
+            self._insert(container, key, _copied(step.get("value")))
 
     def remove(self, step: dict[str, Any]) -> None:
-        container, key = self._find(self._path(step))
-        self._delete(container, key)
+        path = self._path(step)
+        container, key = self._find(path, f'remove operation does not apply: doc is missing path: "{path}"')
+        with _wrong(f"error in remove for path: '{path}'"):
+            self._delete(container, key)
 
     def replace(self, step: dict[str, Any]) -> None:
         path = self._path(step)
@@ -217,24 +249,32 @@ class _Target:
                 raise _DoesNotApply("a document is an object or an array")
             self.root = value
             return
-        container, key = self._find(path)
+        container, key = self._find(path, f"replace operation does not apply: doc is missing path: {path}")
         if isinstance(container, dict):
             container[key] = value
         else:
-            self._get(container, key)
+            with _wrong(f"replace operation does not apply: doc is missing key: {path}"):
+                self._get(container, key)
             container[_index(key)] = value
 
     def move(self, step: dict[str, Any]) -> None:
-        container, key = self._find(self._path(step, "from"))
-        value = self._get(container, key)
-        self._delete(container, key)
-        container, key = self._find(self._path(step))
-        self._insert(container, key, value)
+        source = self._path(step, "from")
+        container, key = self._find(source, f"move operation does not apply: doc is missing from path: {source}")
+        with _wrong(f"error in move for path: '{source}'"):
+            value = self._get(container, key)
+            self._delete(container, key)
+        path = self._path(step)
+        container, key = self._find(path, f"move operation does not apply: doc is missing destination path: {path}")
+        with _wrong(f"error in move for path: '{path}'"):
+            self._insert(container, key, value)
 
     def copy(self, step: dict[str, Any]) -> None:
-        container, key = self._find(self._path(step, "from"))
-        value = self._get(container, key)
-        container, key = self._find(self._path(step))
+        source = self._path(step, "from")
+        container, key = self._find(source, f"copy operation does not apply: doc is missing from path: {source}")
+        with _wrong(f"error in copy for from: '{source}'"):
+            value = self._get(container, key)
+        path = self._path(step)
+        container, key = self._find(path, f"copy operation does not apply: doc is missing destination path: {path}")
         if value is not None:
             try:
                 encoded = orjson.dumps(value)
@@ -244,17 +284,19 @@ class _Target:
             if self._copied > MAX_COPIED:
                 raise _DoesNotApply("too much is copied")
             value = _copied(value)
-        self._insert(container, key, value)
+        with _wrong("error while adding value during copy"):
+            self._insert(container, key, value)
 
     def test(self, step: dict[str, Any]) -> None:
         path = self._path(step)
         if path:
-            container, key = self._find(path)
-            found = self._get(container, key)
+            container, key = self._find(path, f"test operation does not apply: is missing path: {path}")
+            with _wrong(f"error in test for path: '{path}'"):
+                found = self._get(container, key)
         else:
             found = self.root
         if not _equal(found, step.get("value")):
-            raise _DoesNotApply(f"test of {path!r} failed")
+            raise FailedTest(f"testing value {path} failed: test failed")
 
 
 _METHODS: Final = {

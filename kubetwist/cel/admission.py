@@ -89,12 +89,13 @@ def namespace_type() -> Type:
 
 
 @cache
-def admission_environment(params: bool = False, authorizer: bool = True) -> Environment:
+def admission_environment(params: bool = False, authorizer: bool = True, patches: bool = False) -> Environment:
     """
     The environment of such expressions.
 
     @param params: Whether there is C{params}.
     @param authorizer: Whether there are C{authorizer} and C{authorizer.requestResource}.
+    @param patches: Whether there is what mutations are made of.
     """
     from kubetwist.cel.library.authz import AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE
     from kubetwist.cel.library.environments import kubernetes_environment
@@ -111,7 +112,7 @@ def admission_environment(params: bool = False, authorizer: bool = True) -> Envi
     if authorizer:
         variables["authorizer"] = AUTHORIZER_TYPE
         variables["authorizer.requestResource"] = RESOURCE_CHECK_TYPE
-    return kubernetes_environment().extend(variables=variables)
+    return kubernetes_environment(patches).extend(variables=variables)
 
 
 def compile_condition(expression: str) -> tuple[Program | None, str]:

@@ -425,5 +425,5 @@ def _cause(path: str, shown: tuple[Any, ...], text: str, reason: str | None) -> 
     if reason == "FieldValueRequired":
         return required(path, text)
     if reason == "FieldValueDuplicate":
-        return duplicate(path, *shown) if shown else Cause("FieldValueDuplicate", "Duplicate value", path)
-    return invalid(path, *shown, text) if shown else Cause("FieldValueInvalid", f"Invalid value: {text}", path)
+        return duplicate(path, shown[0]) if shown else Cause("FieldValueDuplicate", "Duplicate value", path)
+    return invalid(path, shown[0], text) if shown else Cause("FieldValueInvalid", f"Invalid value: {text}", path)

@@ -51,3 +51,11 @@ pod_node_selector = _built_in("PodNodeSelector", default=False)
 pod_toleration_restriction = _built_in("PodTolerationRestriction", default=False)
 mutating_admission_webhook = _webhooks("MutatingAdmissionWebhook", "mutating")
 validating_admission_webhook = _webhooks("ValidatingAdmissionWebhook", "validating")
+
+
+def _policies(name: str, module: str) -> AdmissionPluginFactory:
+    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.policies.{module}:{name}")
+
+
+mutating_admission_policy = _policies("MutatingAdmissionPolicy", "mutating")
+validating_admission_policy = _policies("ValidatingAdmissionPolicy", "validating")

@@ -31,7 +31,7 @@ _PATCHES: Final = "patch.webhook.admission.k8s.io/"
 
 
 @define
-class _Rounds:
+class Rounds:
     """
     What is remembered of the first round.
 
@@ -82,8 +82,8 @@ class MutatingAdmissionWebhook:
 
     async def _call_all(self, meant: Sequence[tuple[Webhook, Form]], attributes: AdmissionAttributes) -> None:
         reinvocation = attributes.reinvocation or Reinvocation()
-        rounds = reinvocation.notes.setdefault(self.name, _Rounds())
-        if reinvocation.second and rounds.last != _dumped(attributes.object):
+        rounds = reinvocation.notes.setdefault(self.name, Rounds())
+        if reinvocation.second and rounds.last != dumped(attributes.object):
             rounds.changed()
         # The index is that among all webhooks, whether they are meant or not.
         places = {webhook.uid: place for place, webhook in enumerate(self._configurations.webhooks)}
@@ -103,7 +103,7 @@ class MutatingAdmissionWebhook:
                 reinvocation.request()
             if webhook.again:
                 rounds.called.add(webhook.uid)
-        rounds.last = _dumped(attributes.object)
+        rounds.last = dumped(attributes.object)
 
     async def _call(self, webhook: Webhook, form: Form, attributes: AdmissionAttributes, place: str) -> bool:
         """Call one; whether it changed the object."""
@@ -144,7 +144,7 @@ class MutatingAdmissionWebhook:
             raise APIStatusError.internal(f"{why}, which is not supported for this operation")
         if response.patch_type != JSON_PATCH:
             raise CallFailed(webhook, f"unsupported patch type {quoted(response.patch_type)}")
-        before = _dumped(shown)
+        before = dumped(shown)
         try:
             patched = apply_json_patch(shown, operations)
             obj = await versions.taken(*names, patched, form.kind, attributes.object_kind)
@@ -160,7 +160,7 @@ class MutatingAdmissionWebhook:
         }
         note(attributes, f"{_PATCHES}{place}", orjson.dumps(said).decode(), "Request")
         replace(attributes.object, obj)
-        return before != _dumped(patched)
+        return before != dumped(patched)
 
 
 def _operations(webhook: Webhook, response: Response) -> Any:
@@ -177,7 +177,7 @@ def _operations(webhook: Webhook, response: Response) -> Any:
     return operations
 
 
-def _dumped(obj: JSONObject | None) -> bytes:
+def dumped(obj: JSONObject | None) -> bytes:
     """An object, to compare it with: what it says, whatever the order of its keys."""
     return b"" if obj is None else orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 

@@ -9,6 +9,7 @@ from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import admissionregistration as rules
+from ..validation import policies
 
 
 def _default_rules(found: JSONObject, name: str) -> None:
@@ -93,8 +94,12 @@ class PolicyStrategy(Strategy):
             obj["status"] = {}
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """All but the expressions."""
-        return rules.validate_policy(obj, self._mutating)
+        """Everything, with the expressions."""
+        return policies.validate_policy(obj, self._mutating)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The same; conditions that were accepted before are not looked at again."""
+        return policies.validate_policy(obj, self._mutating, old)
 
 
 class PolicyBindingStrategy(Strategy):
@@ -114,7 +119,7 @@ class PolicyBindingStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """A policy, and what to do with its verdicts."""
-        return rules.validate_policy_binding(obj, self._mutating)
+        return policies.validate_policy_binding(obj, self._mutating)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

@@ -1,18 +1,17 @@
-"""Webhooks and admission policies; see kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}."""
+"""Webhook configurations; see kubernetes, C{pkg/apis/admissionregistration/validation/validation.go}."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
 from attrs import frozen
 
-from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.errors import Cause, duplicate, invalid, required
 from ...api.names import (
-    c_identifier_problems,
     fully_qualified_name_problems,
     is_dns1035_label_problems,
-    path_segment_problems,
     qualified_name_problems,
 )
 from ...api.resource import JSONObject
@@ -98,7 +97,7 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
     for text in fully_qualified_name_problems(name):
         causes.append(invalid(f"{path}.name", name, text) if text else required(f"{path}.name"))
     for index, rule in enumerate(webhook.get("rules") or ()):
-        _rule(rule, f"{path}.rules[{index}]", causes)
+        check_rule(rule, f"{path}.rules[{index}]", causes)
     policy, match = webhook.get("failurePolicy"), webhook.get("matchPolicy")
     if policy is not None and policy not in ("Fail", "Ignore"):
         causes.append(unsupported(f"{path}.failurePolicy", policy, ("Fail", "Ignore")))
@@ -122,21 +121,30 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
         if again is not None and again not in ("IfNeeded", "Never"):
             causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
     if not lenient.conditions:
-        _conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, compiled=True)
+        check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, _condition_problem)
 
 
-def _conditions(conditions: list[JSONObject], path: str, causes: Causes, *, compiled: bool = False) -> None:
+def _condition_problem(expression: str) -> str:
+    return compile_condition(expression)[1]
+
+
+def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, problem_of: Callable[[str], str]) -> None:
+    """
+    C{matchConditions}.
+
+    @param problem_of: Compiles an expression, and says what is wrong with it; C{""} for nothing.
+    """
     if len(conditions) > 64:
         text = f"Too many: {len(conditions)}: must have at most 64 items"
         causes.append(Cause("FieldValueTooMany", text, path))
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         here, name = f"{path}[{index}]", condition.get("name") or ""
-        expression = condition.get("expression") or ""
-        if not expression.strip():
+        expression = (condition.get("expression") or "").strip()
+        if not expression:
             causes.append(required(f"{here}.expression"))
-        elif compiled:
-            _, problem = compile_condition(expression)
+        else:
+            problem = problem_of(expression)
             if problem:
                 causes.append(invalid(f"{here}.expression", expression, problem))
         if not name:
@@ -148,7 +156,8 @@ def _conditions(conditions: list[JSONObject], path: str, causes: Causes, *, comp
             names.add(name)
 
 
-def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
+def check_rule(rule: JSONObject, path: str, causes: Causes) -> None:
+    """A C{RuleWithOperations}."""
     operations = rule.get("operations") or []
     if not operations:
         causes.append(required(f"{path}.operations"))
@@ -258,148 +267,3 @@ def webhook_service(service: JSONObject, path: str, causes: Causes) -> None:
             continue
         for text in dns_subdomain(segment):
             causes.append(invalid(f"{path}.path", where, f"segment[{index}]: {text}"))
-
-
-# --- policies ----------------------------------------------------------------------------------------------------
-
-
-def validate_policy(obj: JSONObject, mutating: bool) -> list[Cause]:
-    """All of a policy but what its expressions mean."""
-    causes: Causes = []
-    spec = obj["spec"]
-    policy = spec.get("failurePolicy")
-    if policy is None:
-        causes.append(required("spec.failurePolicy"))
-    elif policy not in ("Fail", "Ignore"):
-        causes.append(unsupported("spec.failurePolicy", policy, ("Fail", "Ignore")))
-    if spec.get("paramKind") is not None:
-        _param_kind(spec["paramKind"], "spec.paramKind", causes)
-    constraints = spec.get("matchConstraints")
-    if constraints is None:
-        causes.append(required("spec.matchConstraints"))
-    else:
-        _match(constraints, "spec.matchConstraints", causes)
-        if not constraints.get("resourceRules"):
-            causes.append(required("spec.matchConstraints.resourceRules"))
-    for index, variable in enumerate(spec.get("variables") or ()):
-        _variable(variable, spec["variables"][:index], f"spec.variables[{index}]", causes)
-    _conditions(spec.get("matchConditions") or [], "spec.matchConditions", causes)
-    if mutating:
-        if not spec.get("mutations"):
-            causes.append(required("spec.mutations", "mutations must contain at least one item"))
-        return causes
-    checks, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
-    if not checks and not notes:
-        text = "validations or auditAnnotations must contain at least one item"
-        causes.append(required("spec.validations", text))
-        causes.append(required("spec.auditAnnotations", text))
-    for index, one in enumerate(checks):
-        _validation(one, f"spec.validations[{index}]", causes)
-    return causes
-
-
-def _validation(one: JSONObject, path: str, causes: Causes) -> None:
-    if not (one.get("expression") or "").strip():
-        causes.append(required(f"{path}.expression", "expression is not specified"))
-    message = one.get("message") or ""
-    if "\n" in message:
-        causes.append(invalid(f"{path}.message", message, "must not contain line breaks"))
-    elif message and not message.strip():
-        causes.append(invalid(f"{path}.message", message, "message must be non-empty if specified"))
-    reason = one.get("reason")
-    choice = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
-    if reason is not None and reason not in choice:
-        causes.append(unsupported(f"{path}.reason", reason, choice[:3]))
-
-
-def _variable(variable: JSONObject, earlier: list[JSONObject], path: str, causes: Causes) -> None:
-    name = variable.get("name") or ""
-    if not name:
-        causes.append(required(f"{path}.name", "name is not specified"))
-    else:
-        if c_identifier_problems(name):
-            causes.append(invalid(f"{path}.name", name, "must be a valid CEL identifier"))
-    if any(one.get("name") == name for one in earlier):
-        causes.append(duplicate(f"{path}.name", name))
-    if not (variable.get("expression") or "").strip():
-        causes.append(required(f"{path}.expression", "expression is not specified"))
-
-
-def _param_kind(kind: JSONObject, path: str, causes: Causes) -> None:
-    version = kind.get("apiVersion") or ""
-    if not version:
-        causes.append(required(f"{path}.apiVersion"))
-    elif version.count("/") > 1:
-        text = f"unexpected GroupVersion string: {version}"
-        causes.append(invalid(f"{path}.apiVersion", version, text))
-    if not kind.get("kind"):
-        causes.append(required(f"{path}.kind"))
-
-
-def _match(resources: JSONObject, path: str, causes: Causes) -> None:
-    policy = resources.get("matchPolicy")
-    if policy is not None and policy not in ("Equivalent", "Exact"):
-        causes.append(unsupported(f"{path}.matchPolicy", policy, ("Equivalent", "Exact")))
-    for field in ("namespaceSelector", "objectSelector"):
-        if resources.get(field) is None:
-            causes.append(required(f"{path}.{field}"))
-        else:
-            label_selector(resources[field], f"{path}.{field}", causes)
-    for field in ("resourceRules", "excludeResourceRules"):
-        for index, rule in enumerate(resources.get(field) or ()):
-            _rule(rule, f"{path}.{field}[{index}]", causes)
-            for place, name in enumerate(rule.get("resourceNames") or ()):
-                for text in path_segment_problems(name):
-                    causes.append(invalid(f"{path}.{field}[{index}].resourceNames[{place}]", name, text))
-
-
-def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[Cause]:
-    """A policy, its parameters, and what to do with its verdicts."""
-    causes: Causes = []
-    spec = obj["spec"]
-    name = spec.get("policyName") or ""
-    if not name:
-        causes.append(required("spec.policyName"))
-    else:
-        check(name, "spec.policyName", dns_subdomain, causes)
-    if spec.get("paramRef") is not None:
-        _param_ref(spec["paramRef"], "spec.paramRef", causes)
-    if spec.get("matchResources") is not None:
-        _match(spec["matchResources"], "spec.matchResources", causes)
-    if mutating:
-        return causes
-    actions = spec.get("validationActions") or []
-    path = "spec.validationActions"
-    if not actions:
-        causes.append(required(path, "at least one validation action is required"))
-    for index, action in enumerate(actions):
-        if action not in ("Audit", "Deny", "Warn"):
-            causes.append(unsupported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn")))
-        if action in actions[:index]:
-            causes.append(duplicate(f"{path}[{index}]", action))
-    if "Deny" in actions and "Warn" in actions:
-        text = (
-            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
-            "response and headers serves no purpose)"
-        )
-        causes.append(invalid(path, sorted(set(actions)), text))
-    return causes
-
-
-def _param_ref(reference: JSONObject, path: str, causes: Causes) -> None:
-    name, selector = reference.get("name") or "", reference.get("selector")
-    if name:
-        for text in path_segment_problems(name):
-            causes.append(invalid(f"{path}.name", name, text))
-        if selector is not None:
-            for field in ("name", "selector"):
-                causes.append(forbidden(f"{path}.{field}", "name and selector are mutually exclusive"))
-    elif selector is not None:
-        label_selector(selector, f"{path}.selector", causes)
-    else:
-        causes.append(required(path, "one of name or selector must be specified"))
-    action = reference.get("parameterNotFoundAction")
-    if action is None:
-        causes.append(required(f"{path}.parameterNotFoundAction"))
-    elif action not in ("Deny", "Allow"):
-        causes.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))

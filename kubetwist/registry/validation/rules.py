@@ -89,7 +89,7 @@ class RuleContext:
         self.schema = schema
         self._parent = parent
         self._step = step
-        self._inside = bool(schema.get("x-kubernetes-validations")) or (parent is not None and parent._inside)
+        self._inside: bool = bool(schema.get("x-kubernetes-validations")) or (parent is not None and parent._inside)
         self._declaration: Declaration | None = None
         self.total: TotalCost = TotalCost() if parent is None else parent.total
         self.most: int | None = 1 if parent is None else _product(parent.most, _elements(parent.schema))

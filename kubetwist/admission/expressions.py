@@ -1,0 +1,331 @@
+"""
+Expressions of admission in CEL: what they may name, how they are compiled, and how they are run on a request.
+
+Webhooks have conditions; policies have conditions, variables, validations, messages, annotations and mutations. All
+see the same variables. The language itself is imported when somebody has an expression.
+
+@see: kubernetes/apiserver, C{pkg/admission/plugin/cel}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ..api.resource import JSONObject
+from ..cel.admission import OUT_OF_BUDGET
+from .attributes import AdmissionAttributes
+
+if TYPE_CHECKING:
+    from ..cel.environment import Environment, Program
+    from ..cel.library.authz import Authorizer
+    from ..cel.types import Type
+
+_Result = TypeVar("_Result")
+
+_NAMESPACE_META: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "finalizers",
+)
+
+
+class OutOfBudget(Exception):
+    """Expressions cost more than they may: nothing more is run."""
+
+    def __init__(self) -> None:
+        super().__init__(OUT_OF_BUDGET)
+
+
+@frozen
+class Names:
+    """
+    What expressions may name besides the object, the old one, the request and its namespace.
+
+    @ivar params: C{params}: the policy has some.
+    @ivar authorizer: C{authorizer}.
+    @ivar patches: The types of mutations: C{Object}, C{JSONPatch}.
+    """
+
+    params: bool = False
+    authorizer: bool = True
+    patches: bool = False
+
+
+@frozen
+class Expression:
+    """
+    A compiled expression, or why it is none.
+
+    @ivar error: Begins with C{compilation failed: } where the compiler says so.
+    """
+
+    text: str
+    program: Program | None = None
+    error: str = ""
+
+
+class Compiler:
+    """
+    Compiles the expressions of one webhook or policy.
+
+    @ivar variables: Those compiled so far, in their order; what is compiled later may name them.
+    """
+
+    def __init__(self, *, composed: bool = False) -> None:
+        """
+        @param composed: Whether there is C{variables}, as policies have it.
+        """
+        self._composed = composed
+        self._fields: dict[str, Type] = {}
+        self.variables: dict[str, Expression] = {}
+
+    def add(self, name: str, text: str, names: Names) -> Expression:
+        """Compile a variable."""
+        from ..cel.types import DYN
+
+        compiled = self.compile(text, names)
+        self.variables[name] = compiled
+        self._fields[name] = _declared(compiled.program.output_type) if compiled.program is not None else DYN
+        return compiled
+
+    def compile(self, text: str, names: Names, wanted: Sequence[Type] = ()) -> Expression:
+        """
+        Compile an expression.
+
+        @param wanted: What its value may be; empty for anything.
+        """
+        from ..cel.errors import CompileErrors, ProgramError
+
+        try:
+            program = self._environment(names).compile(text)
+        except ProgramError as error:
+            return Expression(text, error=f"program instantiation failed: {error}")
+        except CompileErrors as error:
+            return Expression(text, error=f"compilation failed: {error}")
+        if wanted and program.output_type not in wanted:
+            if len(wanted) == 1:
+                why = f"must evaluate to {wanted[0]} but got {program.output_type}"
+            else:
+                why = f"must evaluate to one of [{' '.join(map(str, wanted))}] but got {program.output_type}"
+            return Expression(text, error=why)
+        return Expression(text, program)
+
+    def _environment(self, names: Names) -> Environment:
+        from ..cel.admission import admission_environment
+
+        environment = admission_environment(names.params, names.authorizer, names.patches)
+        if not self._composed:
+            return environment
+        from ..cel.types import ObjectType
+
+        return environment.extend({"variables": ObjectType("kubernetes.variables", dict(self._fields))})
+
+
+def _declared(found: Type) -> Type:
+    """The type of a variable as others see it: what is more than a plain value is dynamic."""
+    from ..cel.types import DYN, Kind, list_of, map_of
+
+    if found.kind is Kind.LIST:
+        return list_of(_declared(found.parameters[0]))
+    if found.kind is Kind.MAP:
+        return map_of(*map(_declared, found.parameters))
+    return DYN if found.kind in (Kind.STRUCT, Kind.OPAQUE, Kind.TYPE, Kind.TYPE_PARAM, Kind.ERROR) else found
+
+
+# --- requests
+
+
+@define
+class Request:
+    """
+    One request as expressions see it, shared by all that look at it in one form.
+
+    @ivar object: The object in that form, with C{kind} and C{apiVersion}; L{None} for none.
+    @ivar old_object: Likewise.
+    @ivar request: C{request}.
+    @ivar namespace: C{namespaceObject}; L{None} for what is in no namespace.
+    """
+
+    object: JSONObject | None
+    old_object: JSONObject | None
+    request: JSONObject
+    namespace: JSONObject | None
+    attributes: AdmissionAttributes = field(repr=False)
+
+    def activation(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Any]:
+        """The values of the variables."""
+        values: dict[str, Any] = {
+            "object": self.object,
+            "oldObject": self.old_object,
+            "namespaceObject": self.namespace,
+            "request": self.request,
+        }
+        if names.params:
+            values["params"] = params
+        if names.authorizer and authorizer is not None:
+            asked = self.attributes
+            values["authorizer"] = authorizer
+            values["authorizer.requestResource"] = authorizer.request_resource(
+                asked.group, asked.resource, asked.subresource, asked.namespace, asked.name
+            )
+        return values
+
+
+def namespace_object(namespace: JSONObject | None) -> JSONObject | None:
+    """What expressions see of a namespace."""
+    if namespace is None:
+        return None
+    meta = namespace["metadata"]
+    shown: JSONObject = {"metadata": {name: meta[name] for name in _NAMESPACE_META if name in meta}}
+    for name in ("spec", "status"):
+        shown[name] = namespace.get(name) or {}
+    return shown
+
+
+def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
+    """What answers expressions about the rights of the user of a request; one for all expressions of a request."""
+    from ..cel.library.authz import Authorizer
+
+    authorizer = attributes.context.authorizer
+    assert authorizer is not None, "a server that is asked for something has an authorizer"
+    return Authorizer(attributes.user, authorizer.authorize)
+
+
+async def settled(run: Callable[[], _Result]) -> _Result:
+    """
+    What C{run} gives, which runs expressions.
+
+    It is called again when an expression asked the authorizer, and the answer took its time: it must not do anything
+    but run expressions.
+    """
+    from ..cel.library.authz import NeedsDecision
+
+    while True:
+        try:
+            return run()
+        except NeedsDecision as needed:
+            await needed.settle()
+
+
+@frozen
+class Outcome:
+    """
+    What an expression gave.
+
+    @ivar error: Why it gave nothing; C{""} when it gave C{value}.
+    """
+
+    value: Any = None
+    error: str = ""
+
+
+class Evaluation:
+    """
+    Expressions that are run on the same values, with the same variables, and pay from the same budget.
+
+    @ivar budget: What is left of it.
+    """
+
+    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Expression], budget: int) -> None:
+        self.budget = budget
+        self._given = values
+        self._variables = variables
+        self._spent = 0
+
+    @cached_property
+    def _values(self) -> Mapping[str, Any]:
+        if not self._variables:
+            return self._given
+        from ..cel.frame import LazyFields
+
+        lazy = {name: self._variable(name, compiled) for name, compiled in self._variables.items()}
+        return {**self._given, "variables": LazyFields(lazy)}
+
+    def _variable(self, name: str, compiled: Expression) -> Callable[[], Any]:
+        from ..cel.errors import CelError, EvaluationError
+
+        def value() -> Any:
+            if compiled.program is None:
+                raise CelError(f'composited variable "{name}" fails to compile: {compiled.error}')
+            try:
+                found, cost = compiled.program.evaluate(self._values)
+            except EvaluationError as error:
+                self._spent += error.cost
+                raise CelError(f'composited variable "{name}" fails to evaluate: {error}') from None
+            self._spent += cost
+            return found
+
+        return value
+
+    def run(self, expression: Expression) -> Outcome:
+        """
+        Run an expression.
+
+        @raise OutOfBudget: It, or what it needs, costs too much.
+        """
+        from ..cel.errors import EvaluationError
+
+        if expression.program is None:
+            return Outcome(error=f"compilation error: {expression.error}")
+        try:
+            value, cost = expression.program.evaluate(self._values)
+        except EvaluationError as error:
+            self._pay(error.cost)
+            return Outcome(error=f"expression '{expression.text}' resulted in error: {error}")
+        self._pay(cost)
+        return Outcome(value)
+
+    def _pay(self, cost: int) -> None:
+        cost += self._spent
+        self._spent = 0
+        if cost > self.budget:
+            raise OutOfBudget
+        self.budget -= cost
+
+
+# --- conditions
+
+
+class ConditionsFailed(Exception):
+    """It can not be told whether a request is meant; the failure policy decides. The text is the reference's."""
+
+
+class Conditions:
+    """C{matchConditions}: expressions that must all hold."""
+
+    def __init__(self, conditions: Sequence[JSONObject], compiler: Compiler, names: Names) -> None:
+        from ..cel.types import BOOL
+
+        self._compiled = [compiler.compile(one.get("expression") or "", names, (BOOL,)) for one in conditions]
+
+    def hold(self, evaluation: Evaluation) -> bool:
+        """
+        Whether all hold. One that does not decides, whatever is wrong with others.
+
+        @raise ConditionsFailed: Some can not be told.
+        """
+        outcomes = []
+        try:
+            for compiled in self._compiled:
+                outcomes.append(evaluation.run(compiled))
+        except OutOfBudget as error:
+            raise ConditionsFailed(str(error)) from None
+        if any(outcome.value is False for outcome in outcomes if not outcome.error):
+            return False
+        errors = list(dict.fromkeys(outcome.error for outcome in outcomes if outcome.error))
+        if errors:
+            raise ConditionsFailed(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return True

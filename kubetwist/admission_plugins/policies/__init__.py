@@ -1,0 +1,1 @@
+"""Policies in CEL: ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""

@@ -1,0 +1,266 @@
+"""Policies and bindings as the server works with them: compiled when they change, and at hand for each request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from zope.interface import implementer
+
+from ...admission.attributes import AdmissionAttributes
+from ...admission.expressions import Compiler, Conditions, Evaluation, Names, Request, namespace_object
+from ...api.errors import APIStatusError
+from ...api.resource import GroupResource, GroupVersionKind, JSONObject
+from ...interfaces import IWatchSink
+from ...registry.versions import Form
+from ...storage.errors import StorageUnavailable
+from ..webhooks.review import request_object
+from .matching import Matching
+from .params import BadConfiguration, ParamKind
+
+if TYPE_CHECKING:
+    from ...registry.stores import Stores
+    from ...storage.record import Record
+
+GROUP: Final = "admissionregistration.k8s.io"
+
+
+class Binding:
+    """
+    The binding of a policy.
+
+    @ivar policy: The name of the policy.
+    @ivar ref: Which parameters it gives; L{None} for none.
+    @ivar actions: C{Deny}, C{Warn}, C{Audit}: what is done when a validation fails.
+    """
+
+    def __init__(self, obj: JSONObject) -> None:
+        spec = obj["spec"]
+        self.name: str = obj["metadata"]["name"]
+        self.policy: str = spec.get("policyName") or ""
+        self.ref: JSONObject | None = spec.get("paramRef")
+        self.actions: Sequence[str] = spec.get("validationActions") or ()
+        resources = spec.get("matchResources")
+        self.matching = None if resources is None else Matching(resources)
+
+
+class Policy:
+    """
+    What policies of both kinds have; its expressions are compiled.
+
+    @ivar ignores: What can not be evaluated does not count.
+    @ivar kind: That of its parameters; L{None} without any.
+    @ivar unusable: Why it can not be used at all; C{""} if it can.
+    @ivar names: What its expressions may name.
+    """
+
+    def __init__(self, obj: JSONObject, stores: Stores) -> None:
+        spec = obj["spec"]
+        self.name: str = obj["metadata"]["name"]
+        self.ignores = spec.get("failurePolicy") == "Ignore"
+        self.matching = Matching(spec.get("matchConstraints") or {})
+        self.unusable = (
+            "" if spec.get("matchConstraints") else "policy contained no match constraints, a required field"
+        )
+        self.kind: ParamKind | None = None
+        if spec.get("paramKind"):
+            try:
+                self.kind = ParamKind(spec["paramKind"], stores)
+            except ValueError as error:
+                self.unusable = f"failed to parse paramKind APIVersion: {error}"
+        self.names = Names(params=self.kind is not None)
+        self.compiler = Compiler(composed=True)
+        for variable in spec.get("variables") or ():
+            self.compiler.add(variable["name"], variable.get("expression") or "", self.names)
+        conditions = spec.get("matchConditions") or ()
+        self.conditions = Conditions(conditions, self.compiler, self.names) if conditions else None
+
+    def check(self) -> None:
+        """
+        See whether it can be used.
+
+        @raise BadConfiguration: It can not.
+        """
+        if self.unusable:
+            raise BadConfiguration(self.unusable)
+        if self.kind is not None:
+            self.kind.check()
+
+    async def params(self, binding: Binding, namespace: str) -> list[JSONObject | None]:
+        """
+        The parameters that a binding gives; one that is nothing where there are to be none.
+
+        @raise BadConfiguration: They can not be had.
+        """
+        if self.kind is None or binding.ref is None:
+            return [None]
+        return [*await self.kind.collect(binding.ref, namespace)]
+
+    def evaluation(self, values: dict[str, Any], budget: int) -> Evaluation:
+        """Something to run its expressions with."""
+        return Evaluation(values, self.compiler.variables, budget)
+
+
+_Policy = TypeVar("_Policy", bound=Policy)
+
+
+@implementer(IWatchSink)
+class _Compiled:
+    """The objects of one kind, each compiled once per revision."""
+
+    def __init__(self, stores: Stores, resource: str, compile_one: Callable[[JSONObject], Any]) -> None:
+        self._stores = stores
+        self._resource = resource
+        self._compile = compile_one
+        self._watch: Any = None
+        self._stale = True
+        self._known: dict[str, tuple[int, Any]] = {}
+
+    # The watch cache's side.
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """See L{IWatchSink.send}."""
+        self._stale = True
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """Nothing changed."""
+
+    def end(self, error: Any) -> None:
+        """The cache starts over: so do we, at the next question."""
+        self._watch = None
+
+    # The plugin's side.
+
+    def refresh(self) -> list[Any] | None:
+        """
+        All of them, in the order of their names; L{None} when nothing changed since.
+
+        @raise StorageUnavailable: They are not known yet.
+        """
+        if self._watch is not None and not self._stale:
+            return None
+        store = self._stores.find(GROUP, self._resource)
+        if store is None:
+            # Switched off by --runtime-config.
+            self._watch, self._stale = True, False
+            return []
+        cache = store.cache
+        if self._watch is None:
+            if not cache.ready:
+                if self._known:
+                    # The cache fills anew; what was known goes on to hold.
+                    return None
+                raise StorageUnavailable("not yet ready to handle request")
+            self._watch = cache.watch("", sink=self)
+        self._stale = False
+        before, self._known = self._known, {}
+        for record in cache.list().records:
+            known = before.get(record.name)
+            if known is None or known[0] != record.revision:
+                obj = self._stores.lookup(GROUP, self._resource, "", record.name) or {}
+                known = (record.revision, self._compile(obj))
+            self._known[record.name] = known
+        return [compiled for _, compiled in self._known.values()]
+
+
+class Policies(Generic[_Policy]):
+    """All policies of one kind with their bindings."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        resource: str,
+        make: Callable[[JSONObject, Stores], _Policy],
+        fixed: Sequence[tuple[_Policy, Sequence[Binding]]] = (),
+    ) -> None:
+        """
+        @param resource: The plural of the policies: C{"validatingadmissionpolicies"}.
+        @param fixed: Policies that are none of the API's, with their bindings.
+        """
+        bindings = f"{resource.removesuffix('ies')}ybindings"
+        self._policies = _Compiled(stores, resource, lambda obj: make(obj, stores))
+        self._bindings = _Compiled(stores, bindings, Binding)
+        self._fixed = tuple(fixed)
+        self._stores = stores
+        self._found: list[_Policy] = []
+        self._bound: list[Binding] = []
+        self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = tuple(fixed)
+
+    def bound(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
+        """
+        The policies that have bindings, and these.
+
+        @raise StorageUnavailable: They are not known yet.
+        """
+        policies, bindings = self._policies.refresh(), self._bindings.refresh()
+        if policies is None and bindings is None:
+            return self._all
+        if policies is not None:
+            self._found = policies
+        if bindings is not None:
+            self._bound = bindings
+        by_policy: dict[str, list[Binding]] = {}
+        for binding in self._bound:
+            by_policy.setdefault(binding.policy, []).append(binding)
+        pairs = ((policy, by_policy[policy.name]) for policy in self._found if policy.name in by_policy)
+        self._all = (*self._fixed, *pairs)
+        return self._all
+
+    def forms(self, attributes: AdmissionAttributes) -> tuple[Form, ...]:
+        """The forms that a request could have, the one that it has first."""
+        own = Form(attributes.request_resource, attributes.request_kind)
+        known = self._stores.versions.forms(
+            attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
+        )
+        return (own, *(form for form in known if form.resource != own.resource))
+
+
+class Shown:
+    """A request in the forms that policies want to see it in, each made once."""
+
+    def __init__(self, attributes: AdmissionAttributes, stores: Stores) -> None:
+        self.attributes = attributes
+        self._stores = stores
+        self._kinds: dict[GroupVersionKind, tuple[JSONObject | None, JSONObject | None]] = {}
+
+    async def objects(self, kind: GroupVersionKind) -> tuple[JSONObject | None, JSONObject | None]:
+        """The object and the old one."""
+        found = self._kinds.get(kind)
+        if found is None:
+            found = (
+                await self._shown(self.attributes.object, kind),
+                await self._shown(self.attributes.old_object, kind),
+            )
+            self._kinds[kind] = found
+        return found
+
+    async def _shown(self, obj: JSONObject | None, kind: GroupVersionKind) -> JSONObject | None:
+        if obj is None:
+            return None
+        asked = self.attributes
+        return await self._stores.versions.shown(asked.group, asked.resource, obj, asked.object_kind, kind)
+
+    def forget(self) -> None:
+        """The object has changed."""
+        self._kinds.clear()
+
+    async def request(self, form: Form) -> Request:
+        """
+        The request in a form.
+
+        @raise APIStatusError: Its namespace is not there (404), or nobody converts its object (500).
+        """
+        obj, old = await self.objects(form.kind)
+        asked = self.attributes
+        request = {**request_object(asked, form), "dryRun": asked.dry_run, "options": asked.options}
+        return Request(obj, old, request, namespace_object(self._namespace()), asked)
+
+    def _namespace(self) -> JSONObject | None:
+        asked = self.attributes
+        if not asked.namespace or (asked.group, asked.request_kind.kind) == ("", "Namespace"):
+            # A namespace is in itself, in a way that does not matter here.
+            return None
+        namespace = asked.context.view("", "namespaces", "", asked.namespace)
+        if namespace is None:
+            raise APIStatusError.not_found(GroupResource("", "namespaces"), asked.namespace)
+        return namespace

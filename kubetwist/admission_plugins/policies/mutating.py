@@ -1,0 +1,298 @@
+"""
+MutatingAdmissionPolicy: what policies change of an object.
+
+@see: kubernetes/apiserver, C{pkg/admission/plugin/policy}: C{mutating/dispatcher.go}, C{generic/policy_dispatcher.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from attrs import frozen
+
+from zope.interface import implementer
+
+from ...admission.attributes import AdmissionAttributes, Reinvocation
+from ...admission.expressions import (
+    ConditionsFailed,
+    Expression,
+    Names,
+    OutOfBudget,
+    Request,
+    authorizer_of,
+    settled,
+)
+from ...api.errors import APIStatusError
+from ...api.resource import GroupVersionKind, JSONObject
+from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
+from ...interfaces import IMutatingAdmission
+from ...registry.versions import Form
+from ...storage.errors import StorageUnavailable
+from ..webhooks.mutating import Rounds, dumped, replace
+from ..webhooks.rules import exempt
+from .compiled import Binding, Policies, Policy, Shown
+from .params import BadConfiguration
+from .patches import MutationFailed, apply_configuration, apply_operations
+
+if TYPE_CHECKING:
+    from ...cel.library.authz import Authorizer
+    from ...registry.stores import Stores
+    from ...schema.mergetypes import MergeType
+
+APPLY_CONFIGURATION = "ApplyConfiguration"
+JSON_PATCH = "JSONPatch"
+
+
+@frozen
+class Mutation:
+    """One of a policy's mutations."""
+
+    kind: str
+    expression: Expression
+
+
+class MutatingPolicy(Policy):
+    """
+    A MutatingAdmissionPolicy, compiled.
+
+    @ivar again: Whether it wants to see what others change after it.
+    """
+
+    def __init__(self, obj: JSONObject, stores: Stores) -> None:
+        super().__init__(obj, stores)
+        from ...cel.library.mutation import JSON_PATCHES_TYPE, OBJECT_TYPE
+
+        spec = obj["spec"]
+        self.again = spec.get("reinvocationPolicy") == "IfNeeded"
+        self.patching = Names(params=self.names.params, patches=True)
+        self.mutations: list[Mutation] = []
+        for one in spec.get("mutations") or ():
+            kind = one.get("patchType") or ""
+            part, wanted = (
+                ("jsonPatch", JSON_PATCHES_TYPE) if kind == JSON_PATCH else ("applyConfiguration", OBJECT_TYPE)
+            )
+            text = (one.get(part) or {}).get("expression") or ""
+            self.mutations.append(Mutation(kind, self.compiler.compile(text, self.patching, (wanted,))))
+
+    def concerns(self, request: Request, authorizer: Authorizer, params: JSONObject | None) -> bool:
+        """
+        Whether its conditions hold.
+
+        @raise ConditionsFailed: It can not be told.
+        """
+        if self.conditions is None:
+            return True
+        values = request.activation(self.names, authorizer, params)
+        return self.conditions.hold(self.evaluation(values, MATCH_BUDGET))
+
+    def evaluate(self, mutation: Mutation, request: Request, authorizer: Authorizer, params: JSONObject | None) -> Any:
+        """
+        What the expression of a mutation gives.
+
+        @raise MutationFailed: It gives nothing.
+        """
+        if mutation.expression.program is None:
+            raise MutationFailed(mutation.expression.error)
+        values = request.activation(self.patching, authorizer, params)
+        try:
+            outcome = self.evaluation(values, POLICY_BUDGET).run(mutation.expression)
+        except OutOfBudget as error:
+            raise MutationFailed(str(error)) from None
+        if outcome.error:
+            raise MutationFailed(outcome.error)
+        return outcome.value
+
+
+@frozen
+class _Invocation:
+    """A policy with a binding and a parameter, for one form of the request."""
+
+    policy: MutatingPolicy
+    binding: Binding
+    form: Form
+    params: JSONObject | None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Tells it from all others."""
+        meta = (self.params or {}).get("metadata") or {}
+        return (self.policy.name, self.binding.name, meta.get("namespace") or "", meta.get("name") or "")
+
+
+@frozen
+class _Refusal:
+    message: str
+    reason: str = ""
+
+
+class _Changes:
+    """What all policies do to one object."""
+
+    def __init__(self, attributes: AdmissionAttributes, stores: Stores, shown: Shown) -> None:
+        self._attributes = attributes
+        self._stores = stores
+        self._shown = shown
+        self._refusals: list[_Refusal] = []
+
+    async def invocations(self, bound: Sequence[tuple[MutatingPolicy, Sequence[Binding]]], forms: Any) -> list[Any]:
+        """Which policies are to be run; what is wrong with others is noted."""
+        found = []
+        for policy, bindings in bound:
+            try:
+                form = policy.matching.form(self._attributes, forms)
+                if form is None:
+                    continue
+                policy.check()
+            except (APIStatusError, BadConfiguration) as error:
+                self._refuse(policy, None, f"failed to configure policy: {error}")
+                continue
+            for binding in bindings:
+                try:
+                    if binding.matching is not None and binding.matching.form(self._attributes, forms) is None:
+                        continue
+                    params = await policy.params(binding, self._attributes.namespace)
+                except (APIStatusError, BadConfiguration) as error:
+                    self._refuse(policy, binding, f"failed to configure binding: {error}")
+                    continue
+                found += [_Invocation(policy, binding, form, one) for one in params]
+        return found
+
+    async def run(self, invocations: Sequence[_Invocation], reinvocation: Reinvocation, rounds: Rounds) -> None:
+        """Run them, each on what those before have made of the object."""
+        authorizer = authorizer_of(self._attributes)
+        for invocation in invocations:
+            policy, key = invocation.policy, repr(invocation.key)
+            request = await self._shown.request(invocation.form)
+            try:
+                if not await settled(partial(policy.concerns, request, authorizer, invocation.params)):
+                    continue
+            except ConditionsFailed as error:
+                self._refuse(policy, invocation.binding, str(error), "Invalid")
+                continue
+            if reinvocation.second and key not in rounds.due:
+                continue
+            if self._attributes.object is not None and await self._mutate(invocation, authorizer):
+                rounds.changed()
+                reinvocation.request()
+            if policy.again:
+                rounds.called.add(key)
+
+    async def _mutate(self, invocation: _Invocation, authorizer: Authorizer) -> bool:
+        """Carry out all mutations of a policy; whether they changed anything."""
+        before = dumped(self._attributes.object)
+        for mutation in invocation.policy.mutations:
+            request = await self._shown.request(invocation.form)
+            evaluate = partial(invocation.policy.evaluate, mutation, request, authorizer, invocation.params)
+            try:
+                value = await settled(evaluate)
+                patched = self._patched(mutation, request, value, invocation.form.kind)
+            except MutationFailed as error:
+                self._refuse(invocation.policy, invocation.binding, str(error), "Invalid")
+                continue
+            if patched is not request.object:
+                await self._take(patched, invocation.form.kind)
+        return before != dumped(self._attributes.object)
+
+    def _patched(self, mutation: Mutation, request: Request, value: Any, kind: GroupVersionKind) -> JSONObject:
+        assert request.object is not None
+        if mutation.kind == JSON_PATCH:
+            return apply_operations(request.object, value)
+        return apply_configuration(request.object, value, self._type(kind))
+
+    def _type(self, kind: GroupVersionKind) -> MergeType:
+        """
+        The type of a kind.
+
+        @raise APIStatusError: There is none at present (503).
+        """
+        definitions = self._stores.definitions
+        if definitions is not None and definitions.knows(kind):
+            return definitions.merge_type_for(kind)
+        find = self._stores.find_custom
+        served = find(f"{self._attributes.resource}.{kind.group}") if find is not None else None
+        found = served.versions.type_of(kind.api_version) if served is not None else None
+        if found is None:
+            raise APIStatusError.service_unavailable(
+                f"Resource kind {kind.group}/{kind.version}, Kind={kind.kind} not found. There can be a delay between "
+                "when CustomResourceDefinitions are created and when they are available."
+            )
+        return found
+
+    async def _take(self, patched: JSONObject, kind: GroupVersionKind) -> None:
+        """Make the object what was made of it."""
+        asked = self._attributes
+        assert asked.object is not None
+        try:
+            obj = await self._stores.versions.taken(asked.group, asked.resource, patched, kind, asked.object_kind)
+        except ValueError as error:
+            raise APIStatusError.internal(str(error)) from None
+        replace(asked.object, obj)
+        self._shown.forget()
+
+    def _refuse(self, policy: MutatingPolicy, binding: Binding | None, why: str, reason: str = "") -> None:
+        if policy.ignores:
+            return
+        if binding is None:
+            text = f'policy "{policy.name}" denied request: {why}'
+        else:
+            text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {why}"
+        self._refusals.append(_Refusal(text, reason))
+
+    def finish(self) -> None:
+        """
+        Tell what is wrong, if something is.
+
+        @raise APIStatusError: The request is denied (403).
+        """
+        if not self._refusals:
+            return
+        first = self._refusals[0]
+        error = self._attributes.forbidden("admission request denied by policy")
+        error.message = first.message
+        error.reason = first.reason or error.reason
+        error.details = {**(error.details or {}), "causes": [{"message": one.message} for one in self._refusals]}
+        raise error
+
+
+@implementer(IMutatingAdmission)
+class MutatingAdmissionPolicy:
+    """Has the policies that are bound change objects."""
+
+    name: ClassVar[str] = "MutatingAdmissionPolicy"
+    #: What expressions may cost is limited already.
+    timeout: ClassVar[None] = None
+
+    def __init__(self, stores: Stores, policies: Policies[MutatingPolicy]) -> None:
+        self._stores = stores
+        self._policies = policies
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> MutatingAdmissionPolicy:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(server, Policies(server, "mutatingadmissionpolicies", MutatingPolicy))
+
+    def handles(self, operation: str) -> bool:
+        """Everything: rules decide."""
+        return True
+
+    def admit(self, attributes: AdmissionAttributes) -> Any:
+        """See L{IMutatingAdmission.admit}."""
+        try:
+            bound = self._policies.bound()
+        except StorageUnavailable as error:
+            raise attributes.forbidden(str(error)) from None
+        return self._mutate(attributes, bound) if bound and not exempt(attributes) else None
+
+    async def _mutate(self, attributes: AdmissionAttributes, bound: Any) -> None:
+        changes = _Changes(attributes, self._stores, Shown(attributes, self._stores))
+        invocations = await changes.invocations(bound, self._policies.forms(attributes))
+        if invocations:
+            reinvocation = attributes.reinvocation or Reinvocation()
+            rounds = reinvocation.notes.setdefault(self.name, Rounds())
+            if reinvocation.second and rounds.last != dumped(attributes.object):
+                rounds.changed()
+            await changes.run(invocations, reinvocation, rounds)
+            rounds.last = dumped(attributes.object)
+        changes.finish()

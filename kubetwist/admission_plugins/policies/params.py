@@ -1,0 +1,127 @@
+"""
+The objects that bindings give policies as parameters.
+
+@see: kubernetes/apiserver, C{pkg/admission/plugin/policy/generic/policy_dispatcher.go}: C{CollectParams}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
+from ...api.selectors import SelectorError, label_selector_from_object
+from ...registry.store import Store
+
+if TYPE_CHECKING:
+    from ...registry.stores import Stores
+    from ...storage.record import Record
+
+
+class BadConfiguration(Exception):
+    """A policy or binding can not be used as it is; the failure policy decides. The text is the reference's."""
+
+
+class ParamKind:
+    """
+    The kind of a policy's parameters.
+
+    @ivar gvk: As the policy names it.
+    """
+
+    def __init__(self, kind: JSONObject, stores: Stores) -> None:
+        """
+        @raise ValueError: The apiVersion is none.
+        """
+        group, version = GroupVersion.parse(kind.get("apiVersion") or "")
+        self.gvk = GroupVersionKind(group, version, kind.get("kind") or "")
+        self._stores = stores
+
+    def _resource(self) -> tuple[str, bool]:
+        """
+        Its plural, and whether it is namespaced.
+
+        @raise BadConfiguration: There is no such kind.
+        """
+        found = self._stores.resources_of(self.gvk.group, self.gvk.version, self.gvk.kind)
+        if not found:
+            gvk = f"{self.gvk.group}/{self.gvk.version}, Kind={self.gvk.kind}"
+            raise BadConfiguration(f"failed to find resource referenced by paramKind: '{gvk}'")
+        return found[0]
+
+    def check(self) -> None:
+        """
+        See whether there is such a kind.
+
+        @raise BadConfiguration: There is none.
+        """
+        self._resource()
+
+    async def collect(self, ref: JSONObject, namespace: str) -> list[JSONObject]:
+        """
+        The parameters of a binding.
+
+        @param ref: The binding's C{paramRef}.
+        @param namespace: That of the request.
+        @raise BadConfiguration: They can not be had, or there are none and it must not be so.
+        """
+        resource, namespaced = self._resource()
+        where = ref.get("namespace") or ""
+        if namespaced:
+            where = where or namespace
+            if not where:
+                raise BadConfiguration(
+                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                )
+        elif where:
+            raise BadConfiguration("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+        store = await self._store(resource)
+        records = self._chosen(store, ref, where)
+        if not records and ref.get("parameterNotFoundAction") == "Deny":
+            raise BadConfiguration("no params found for policy binding with `Deny` parameterNotFoundAction")
+        await store.prepare(records)
+        return [await self._shown(store, record) for record in records]
+
+    async def _store(self, resource: str) -> Store:
+        store = self._stores.find(self.gvk.group, resource)
+        if store is not None:
+            return store
+        find = self._stores.find_custom
+        served = find(f"{resource}.{self.gvk.group}") if find is not None else None
+        if served is None:
+            raise BadConfiguration(f"paramKind kind `{self.gvk.api_version}, Kind={self.gvk.kind}` not known")
+        await served.start()
+        return served.store(served.definition.version(self.gvk.version))
+
+    @staticmethod
+    def _chosen(store: Store, ref: JSONObject, namespace: str) -> Sequence[Record]:
+        name, selector = ref.get("name"), ref.get("selector")
+        if name:
+            if selector is not None:
+                raise BadConfiguration("paramRef.name and paramRef.selector are mutually exclusive")
+            record = store.cache.get(store.key(namespace, name))
+            return () if record is None else (record,)
+        if selector is None:
+            raise BadConfiguration("one of name or selector must be provided")
+        try:
+            matches = label_selector_from_object(selector).matches
+        except SelectorError as error:
+            raise BadConfiguration(str(error)) from None
+        prefix = f"{namespace}/" if store.info.namespaced else ""
+        return [record for record in store.cache.list(prefix).records if matches(record.labels)]
+
+    async def _shown(self, store: Store, record: Record) -> JSONObject:
+        """An object in the version of the policy; made once, and kept with the record."""
+        key = ("params", self.gvk)
+        if record.views is None:
+            record.views = {}
+        shown: JSONObject | None = record.views.get(key)
+        if shown is None:
+            codec = getattr(store, "codec", None)
+            obj = orjson.loads(record.item if codec is None else codec.item(record))
+            source = store.gvk if codec is None else self.gvk
+            shown = await self._stores.versions.shown(store.info.group, store.info.resource, obj, source, self.gvk)
+            record.views[key] = shown
+        return shown
