@@ -20,16 +20,16 @@ class TaintNodesByCondition:
     """See kubernetes, C{plugin/pkg/admission/nodetaint/admission.go}."""
 
     name: ClassVar[str] = "TaintNodesByCondition"
+    resources: ClassVar[tuple[str, ...]] = ("nodes",)
 
     def handles(self, operation: str) -> bool:
         """Creating."""
         return operation == "CREATE"
 
-    async def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """See L{IMutatingAdmission.admit}."""
         node = attributes.object
-        if attributes.resource != "nodes" or attributes.group or attributes.subresource or node is None:
-            return
+        assert node is not None
         spec = node.setdefault("spec", {})
         taints = spec.get("taints") or []
         if any(one.get("key") == _NOT_READY and one.get("effect") == "NoSchedule" for one in taints):
