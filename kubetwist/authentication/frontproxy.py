@@ -62,14 +62,11 @@ class ProxyHeaders:
         """
         What no handler may see, whoever sent it: these and the usual ones.
 
-        @return: Names, and what names begin with. Other spellings, with underscores, are among them.
+        @return: Names, and what names begin with.
         """
         exact = {*self.user, *self.uid, *self.group, *(name.encode() for name in _STANDARD)}
         prefixes = {*self.extra, _STANDARD_EXTRA.encode()}
-        return (
-            frozenset(exact | {name.replace(b"-", b"_") for name in exact}),
-            tuple(sorted(prefixes | {prefix.replace(b"-", b"_") for prefix in prefixes})),
-        )
+        return frozenset(exact), tuple(sorted(prefixes))
 
 
 @implementer(IAuthenticator)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -19,18 +21,29 @@ if TYPE_CHECKING:
 
 _log = Logger()
 
+#: Requests of which the log is told why they were refused; of more in a second it is told how many.
+TOLD_PER_SECOND: Final = 100
+#: Characters of a reason; parts of it may come from clients.
+LONGEST_REASON: Final = 1000
+
 
 def with_authentication(
-    handler: Handler, authenticator: IAuthenticator, private: tuple[frozenset[bytes], tuple[bytes, ...]]
+    handler: Handler,
+    authenticator: IAuthenticator,
+    private: tuple[frozenset[bytes], tuple[bytes, ...]],
+    now: Callable[[], float] = monotonic,
 ) -> Handler:
     """
     Set C{request.user}, or answer 401.
 
     @param private: Fields that only authenticators may see, and what the names of others begin with: as
         L{ProxyHeaders.private<kubetwist.authentication.frontproxy.ProxyHeaders.private>} has it.
+    @param now: Tells the time, in seconds since whenever.
     """
     authenticate = authenticator.authenticate
     exact, prefixes = private
+    refusals = _Refusals(now)
+    refuse = refusals.refuse
 
     def known(request: KubeRequest, user: UserInfo) -> None:
         request.user = user
@@ -40,26 +53,27 @@ def with_authentication(
         if protocols is not None:
             fields[b"sec-websocket-protocol"] = without_token(protocols)
         for name in fields:
-            if name in exact or name.startswith(prefixes):
-                request.fields = {
-                    name: values
-                    for name, values in fields.items()
-                    if name not in exact and not name.startswith(prefixes)
-                }
+            if name in exact or name.startswith(prefixes) or b"_" in name:
+                request.fields = {name: values for name, values in fields.items() if not is_private(name)}
                 break
         handler(request)
+
+    def is_private(name: bytes) -> bool:
+        # Gateways take underscores for dashes.
+        dashed = name.replace(b"_", b"-")
+        return name in exact or dashed in exact or name.startswith(prefixes) or dashed.startswith(prefixes)
 
     def authentication(request: KubeRequest) -> None:
         try:
             user = authenticate(request)
         except AuthenticationFailed as error:
-            _refuse(request, error)
+            refuse(request, error)
             return
         if isinstance(user, Deferred):
-            user.addCallbacks(_continue, _failed, callbackArgs=(request,), errbackArgs=(request,))
+            user.addCallbacks(_continue, refusals.failed, callbackArgs=(request,), errbackArgs=(request,))
             user.addErrback(request.crashed)
         elif user is None:
-            _refuse(request, None)
+            refuse(request, None)
         else:
             known(request, user)
 
@@ -67,19 +81,40 @@ def with_authentication(
         if request.finished or request._disconnected:
             return
         if user is None:
-            _refuse(request, None)
+            refuse(request, None)
         else:
             known(request, user)
 
     return authentication
 
 
-def _failed(failure: Failure, request: KubeRequest) -> None:
-    failure.trap(AuthenticationFailed)
-    _refuse(request, failure.value)
+class _Refusals:
+    """Answers 401; the client is told nothing, and the log why, as long as it is not flooded."""
 
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._second = 0.0
+        self._told = 0
 
-def _refuse(request: KubeRequest, error: BaseException | None) -> None:
-    if error is not None:
-        _log.info("unable to authenticate a request ({audit_id}): {why}", why=str(error), audit_id=request.audit_id)
-    request.fail(APIStatusError.unauthorized())
+    def failed(self, failure: Failure, request: KubeRequest) -> None:
+        failure.trap(AuthenticationFailed)
+        self.refuse(request, failure.value)
+
+    def refuse(self, request: KubeRequest, error: BaseException | None) -> None:
+        if error is not None and self._may_tell():
+            why = str(error)[:LONGEST_REASON]
+            if not why.isprintable():
+                why = "".join(one if one.isprintable() else " " for one in why)
+            _log.info("unable to authenticate a request ({audit_id}): {why}", why=why, audit_id=request.audit_id)
+        request.fail(APIStatusError.unauthorized())
+
+    def _may_tell(self) -> bool:
+        """Whether this second has not been told of enough yet."""
+        now = self._now()
+        if now - self._second >= 1:
+            if self._told > TOLD_PER_SECOND:
+                more = self._told - TOLD_PER_SECOND
+                _log.warn("unable to authenticate {more} requests more, which are not told of one by one", more=more)
+            self._second, self._told = now, 0
+        self._told += 1
+        return self._told <= TOLD_PER_SECOND

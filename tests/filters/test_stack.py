@@ -8,16 +8,18 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
+from twisted.logger import formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.filters.auditid import random_uuid
+from kubetwist.filters.authentication import TOLD_PER_SECOND, with_authentication
 from kubetwist.filters.warnings import Warnings
 from kubetwist.server.site import KubeRequest
 
-from ..server.harness import Allow, Client, Everyone, filtered_site
+from ..server.harness import Allow, Client, Everyone, filtered_site, make_site
 
 PODS = "/api/v1/namespaces/ns/pods"
 
@@ -232,6 +234,57 @@ class AuthenticationTests(SynchronousTestCase):
         """A request with bad credentials is 401, and is not told what is bad about them."""
         self.assert_refused(Says(AuthenticationFailed("secret")))
         self.assert_refused(Says(fail(AuthenticationFailed("secret"))))
+
+    def test_told(self) -> None:
+        """The log is told why and of which request, in one line, and of a flood how large it was."""
+        logged: list[str] = []
+
+        def observe(event: Any) -> None:
+            logged.append(formatEvent(event))
+
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        now = 0.0
+        bad = Says(AuthenticationFailed("bad\nline " + "x" * 2000))
+        handler = with_authentication(self.handle, bad, (frozenset(), ()), lambda: now)
+
+        def named(request: KubeRequest) -> None:
+            request.audit_id = "id-1"
+            handler(request)
+
+        client = Client(make_site(named))
+        for _ in range(150):
+            client.request("GET", PODS)
+        self.assertEqual(len(logged), TOLD_PER_SECOND)
+        self.assertIn("unable to authenticate a request (id-1): bad line xxx", logged[0])
+        self.assertLess(len(logged[0]), 1100)
+        now = 1.0
+        client.request("GET", PODS)
+        self.assertIn("unable to authenticate 50 requests more", logged[-2])
+        self.assertEqual(len(logged), TOLD_PER_SECOND + 2)
+
+    def test_credentials(self) -> None:
+        """CVE-2019-16276: handlers see neither credentials nor headers of proxies, however those are spelt."""
+        seen: dict[bytes, Any] = {}
+
+        def handle(request: KubeRequest) -> None:
+            seen.update(request.fields)
+            self.handle(request)
+
+        protocol = "base64url.bearer.authorization.k8s.io.YQ"
+        client = Client(filtered_site(handle, authenticator=Says(UserInfo("alice"))))
+        client.request(
+            "GET",
+            PODS,
+            Authorization="Bearer secret",
+            X_Remote_User="root",
+            X_Remote_Extra_Scopes="all",
+            Sec_WebSocket_Protocol=f"v5.channel.k8s.io, {protocol}",
+            X_Other="kept",
+        )
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\nX_Remote_Group: system:masters\r\nX-Remote_Extra-A: b\r\n\r\n")
+        self.assertEqual(set(seen), {b"host", b"sec-websocket-protocol", b"x-other"})
+        self.assertEqual(seen[b"sec-websocket-protocol"], [b"v5.channel.k8s.io"])
 
     def test_gone_meanwhile(self) -> None:
         """A request whose client goes away before it is known who sent it is not served."""
