@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from kubetwist.cel.ast import Macro
+from kubetwist.cel.ast import Expr, Macro, children
 from kubetwist.cel.checker import Checked, Checker, Declarations
 from kubetwist.cel.compiler import Compiler
 from kubetwist.cel.cost import SizeOf, estimate
@@ -28,7 +28,7 @@ PER_CALL_LIMIT: Final = 1_000_000
 MAX_SECONDS: Final = 1.0
 
 #: From what depth on the trees of an expression are walked with a higher limit of recursion.
-_DEEP: Final = 30
+_DEEP: Final = 60
 _RECURSION: Final = 20_000
 
 
@@ -49,6 +49,16 @@ def _room(depth: int) -> Iterator[None]:
 def _nesting(text: str) -> int:
     """How deep an expression may be nested, at most, from its brackets and operators."""
     return sum(map(text.count, "([{?-!.")) + text.count("+") + text.count("*")
+
+
+def _depth(root: Expr) -> int:
+    """How many nodes deep a tree is."""
+    deepest, pending = 0, [(root, 1)]
+    while pending:
+        expr, depth = pending.pop()
+        deepest = max(deepest, depth)
+        pending.extend((child, depth + 1) for child in children(expr))
+    return deepest
 
 
 class Program:
@@ -215,11 +225,11 @@ class Environment:
 
         @raise CompileErrors: It is wrong.
         """
-        with _room(depth := _nesting(text)):
+        with _room(_nesting(text)):
             checked = self._check(text)
             compiler = Compiler(checked, self._costs, self._declared.functions)
             try:
                 run = compiler.compile()
             except ConstantError as error:
                 raise ProgramError((), str(error)) from None
-        return Program(checked, run, compiler.slots, self._costs, depth)
+        return Program(checked, run, compiler.slots, self._costs, _depth(checked.root))
