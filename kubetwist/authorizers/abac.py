@@ -237,8 +237,8 @@ class ABAC:
         """See L{IRuleResolver.rules_for}."""
         rules: list[JSONObject] = []
         paths: list[JSONObject] = []
-        for policy in self.policies.all:
-            if not policy.is_about(user) or policy.namespace not in ("*", namespace):
+        for policy in sorted(self.policies.of(user), key=lambda policy: policy.line):
+            if policy.namespace not in ("*", namespace):
                 continue
             if policy.resource:
                 rules.append({"verbs": policy.verbs, "apiGroups": [policy.api_group], "resources": [policy.resource]})
