@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from attrs import evolve, frozen
 
@@ -17,20 +18,37 @@ from .netip import AddressError, parse_address
 # Escaping is done on bytes. Each part of a URL has its own set of those that stand for themselves.
 
 _UNRESERVED: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~"
-_IN_PATH: Final = frozenset(_UNRESERVED + b"$&+,/:;=@")
-_IN_HOST: Final = frozenset(_UNRESERVED + b"!$&'()*+,;=:[]<>\"")
-_IN_USER: Final = frozenset(_UNRESERVED + b"$&+,;=")
-_IN_FRAGMENT: Final = frozenset(_UNRESERVED + b"$&+,/:;=?@!()*")
+_PATH: Final = _UNRESERVED + b"$&+,/:;=@"
+_HOST: Final = _UNRESERVED + b"!$&'()*+,;=:[]<>\""
+_USER: Final = _UNRESERVED + b"$&+,;="
+_FRAGMENT: Final = _UNRESERVED + b"$&+,/:;=?@!()*"
+
+
+def _escapes(plain: bytes) -> dict[int, str]:
+    return {byte: f"%{byte:02X}" for byte in range(256) if byte not in plain}
+
+
+_PATH_ESCAPES: Final = _escapes(_PATH)
+_HOST_ESCAPES: Final = _escapes(_HOST)
+_USER_ESCAPES: Final = _escapes(_USER)
+_FRAGMENT_ESCAPES: Final = _escapes(_FRAGMENT)
+
+_FOREIGN: Final = f"[^%{re.escape(_HOST.decode())}\x80-\U0010ffff]"
+#: Of ASCII, a host may escape nothing but the percent sign itself.
+_bad_in_host = re.compile(f"%(?!25|[89a-fA-F][0-9a-fA-F])|{_FOREIGN}").search
+#: The zone of an address may escape what it may hold unescaped, and blanks.
+_bad_in_zone = re.compile(f"%(?!(?i:25|20|{'|'.join(f'{byte:02x}' for byte in _HOST)}))|{_FOREIGN}").search
 
 #: What may stand in a path or fragment as it was written, though escaping would write it otherwise.
-_KEPT: Final = frozenset(b"!$&'()*+,;=:@[]%")
+_KEPT: Final = b"!$&'()*+,;=:@[]%"
+_kept_path: Final = re.compile(b"[" + re.escape(_PATH + _KEPT) + b"]*").fullmatch
+_kept_fragment: Final = re.compile(b"[" + re.escape(_FRAGMENT + _KEPT) + b"]*").fullmatch
 
 _control = re.compile("[\x00-\x1f\x7f]").search
 _scheme = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):").match
 _port = re.compile("(?::[0-9]*)?").fullmatch
 _user_info = re.compile("[a-zA-Z0-9._:~!$&'()*+,;=%@-]*").fullmatch
 _bad_escape = re.compile("%(?![0-9a-fA-F]{2})").search
-_escape = re.compile(b"%([0-9a-fA-F]{2})").sub
 
 #: More parameters than these make a query that nobody meant; Go takes none of it then.
 _MOST_PARAMETERS: Final = 10_000
@@ -85,7 +103,16 @@ class URL:
     @property
     def escaped_path(self) -> str:
         """The path as it goes into a URL: as it was written, if that is a way to write it."""
-        return "*" if self.path == b"*" and not self.raw_path else _written(self.raw_path, self.path, _IN_PATH)
+        if self.raw_path and _kept_path(self.raw_path.encode("utf-8", "replace")):
+            return self.raw_path
+        return "*" if self.path == b"*" else _escaped(self.path, _PATH_ESCAPES)
+
+    @property
+    def escaped_fragment(self) -> str:
+        """The fragment, likewise."""
+        if self.raw_fragment and _kept_fragment(self.raw_fragment.encode("utf-8", "replace")):
+            return self.raw_fragment
+        return _escaped(self.fragment, _FRAGMENT_ESCAPES)
 
     def query(self) -> dict[str, list[str]]:
         """The parameters, unescaped; pairs that make no sense are left out."""
@@ -116,7 +143,7 @@ class URL:
         if self.force_query or self.raw_query:
             text += f"?{self.raw_query}"
         if self.fragment:
-            text += f"#{_written(self.raw_fragment, self.fragment, _IN_FRAGMENT)}"
+            text += f"#{self.escaped_fragment}"
         return text
 
     def _authority(self) -> str:
@@ -127,9 +154,9 @@ class URL:
         text = "//" if self.host or self.path or self.user else ""
         if self.user:
             name, password = self.user
-            text += _escaped(name.encode(), _IN_USER)
-            text += "@" if password is None else f":{_escaped(password.encode(), _IN_USER)}@"
-        return text + _escaped(self.host.encode(), _IN_HOST)
+            text += _escaped(name.encode(), _USER_ESCAPES)
+            text += "@" if password is None else f":{_escaped(password.encode(), _USER_ESCAPES)}@"
+        return text + _escaped(self.host.encode(), _HOST_ESCAPES)
 
 
 def parse_url(text: str) -> URL:
@@ -149,7 +176,7 @@ def parse_url(text: str) -> URL:
         unescaped = _unescaped(fragment)
     except URLError as error:
         raise URLError(f"parse {quoted(text)}: {error}") from None
-    kept = "" if _escaped(unescaped, _IN_FRAGMENT) == fragment else fragment
+    kept = "" if _escaped(unescaped, _FRAGMENT_ESCAPES) == fragment else fragment
     return evolve(url, fragment=unescaped, raw_fragment=kept)
 
 
@@ -195,7 +222,7 @@ def _parse(text: str, via_request: bool) -> URL:
     elif scheme:
         url = evolve(url, omit_host=True)
     unescaped = _unescaped(rest)
-    return evolve(url, path=unescaped, raw_path="" if _escaped(unescaped, _IN_PATH) == rest else rest)
+    return evolve(url, path=unescaped, raw_path="" if _escaped(unescaped, _PATH_ESCAPES) == rest else rest)
 
 
 def _parse_authority(authority: str) -> tuple[tuple[str, str | None] | None, str]:
@@ -236,43 +263,30 @@ def _parse_host(host: str) -> str:
 
 
 def _unescaped_host(text: str, zone: bool = False) -> str:
-    """
-    A host, or the zone of an address, in which only a few characters of ASCII may stand.
-
-    A host may escape none of ASCII but the percent sign, a zone what it may hold unescaped, and blanks.
-    """
-    for index, character in enumerate(text):
-        if character == "%":
-            escape = text[index : index + 3]
-            if _bad_escape(escape):
-                break
-            byte = int(escape[1:], 16)
-            allowed = byte == 0x20 or byte in _IN_HOST if zone else byte >= 0x80
-            if escape != "%25" and not allowed:
-                raise URLError(f"invalid URL escape {quoted(escape)}")
-        elif character < "\x80" and ord(character) not in _IN_HOST:
-            raise URLError(f"invalid character {quoted(character)} in host name")
+    """A host, or the zone of an address, in which only a few characters of ASCII may stand."""
+    bad = (_bad_in_zone if zone else _bad_in_host)(text)
+    if bad and bad[0] != "%":
+        raise URLError(f"invalid character {quoted(bad[0])} in host name")
+    if bad:
+        raise _bad_escape_error(text, bad.start())
     return _text(_unescaped(text))
+
+
+def _bad_escape_error(text: str, position: int) -> URLError:
+    # Three bytes are shown, of which a character may be cut.
+    shown = text[position : position + 3].encode("utf-8", "replace")[:3]
+    return URLError(f"invalid URL escape {quoted(_text(shown))}")
 
 
 def _unescaped(text: str) -> bytes:
     bad = _bad_escape(text)
     if bad:
-        # Three bytes are shown, of which a character may be cut.
-        shown = text[bad.start() :].encode("utf-8", "replace")[:3]
-        raise URLError(f"invalid URL escape {quoted(_text(shown))}")
-    return _escape(lambda match: bytes((int(match[1], 16),)), text.encode("utf-8", "replace"))
+        raise _bad_escape_error(text, bad.start())
+    return unquote_to_bytes(text.encode("utf-8", "replace"))
 
 
-def _escaped(part: bytes, plain: frozenset[int]) -> str:
-    return "".join(chr(byte) if byte in plain else f"%{byte:02X}" for byte in part)
-
-
-def _written(raw: str, part: bytes, plain: frozenset[int]) -> str:
-    """A part as it was written, if nothing in it would have to be escaped."""
-    if raw and all(byte in plain or byte in _KEPT for byte in raw.encode("utf-8", "replace")):
-        return raw
-    return _escaped(part, plain)
+def _escaped(part: bytes, escapes: dict[int, str]) -> str:
+    return part.decode("latin-1").translate(escapes)
 
 
 def _form_text(text: str) -> str:

@@ -34,13 +34,25 @@ class PatternError(ValueError):
     """A text that is no expression; C{str} of it is what Go says."""
 
 
-@lru_cache(maxsize=1024)
+#: Longer ones are hardly those of a schema, and not worth the memory of a cache.
+_CACHED_LENGTH: Final = 512
+
+
 def compiled(pattern: str) -> Any:
     """
     An expression with a method C{search}.
 
     @raise PatternError: It is none.
     """
+    return _cached(pattern) if len(pattern) <= _CACHED_LENGTH else _compile(pattern)
+
+
+@lru_cache(maxsize=1024)
+def _cached(pattern: str) -> Any:
+    return _compile(pattern)
+
+
+def _compile(pattern: str) -> Any:
     try:
         return re2.compile(pattern, _options)
     except re2.error as error:
