@@ -7,11 +7,10 @@ See kubernetes/apiserver, C{pkg/admission/plugin/cel}.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kubetwist.api.resource import JSONObject
-    from kubetwist.cel.environment import Environment, Program
+    from kubetwist.cel.environment import Environment
     from kubetwist.cel.types import Type
 
 #: What all match conditions of one webhook or policy may cost together, for one request.
@@ -113,33 +112,3 @@ def admission_environment(params: bool = False, authorizer: bool = True, patches
         variables["authorizer"] = AUTHORIZER_TYPE
         variables["authorizer.requestResource"] = RESOURCE_CHECK_TYPE
     return kubernetes_environment(patches).extend(variables=variables)
-
-
-def compile_condition(expression: str) -> tuple[Program | None, str]:
-    """
-    Compile a match condition.
-
-    @return: The program; or L{None}, and what is wrong.
-    """
-    from kubetwist.cel.errors import CompileErrors
-    from kubetwist.cel.types import BOOL
-
-    try:
-        program = admission_environment().compile(expression)
-    except CompileErrors as errors:
-        return None, f"compilation failed: {errors}"
-    if program.output_type != BOOL:
-        return None, f"must evaluate to bool but got {program.output_type}"
-    return program, ""
-
-
-def request_value(request: JSONObject, dry_run: bool, options: JSONObject | None) -> dict[str, Any]:
-    """
-    The value of C{request}.
-
-    @param request: An C{AdmissionRequest} without uid, objects and what the other two are.
-    """
-    value = {**request, "dryRun": dry_run}
-    if options is not None:
-        value["options"] = options
-    return value

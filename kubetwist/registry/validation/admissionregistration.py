@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from attrs import frozen
 
+from ...admission.expressions import Compiler, Names
 from ...api.errors import Cause, duplicate, invalid, required
 from ...api.names import (
     fully_qualified_name_problems,
@@ -15,7 +16,6 @@ from ...api.names import (
     qualified_name_problems,
 )
 from ...api.resource import JSONObject
-from ...cel.admission import compile_condition
 from .fields import PORT_RANGE, Causes, check, dns_subdomain, label_selector, unsupported
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
@@ -125,7 +125,9 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
 
 
 def _condition_problem(expression: str) -> str:
-    return compile_condition(expression)[1]
+    from ...cel.types import BOOL
+
+    return Compiler().compile(expression, Names(), (BOOL,)).error
 
 
 def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, problem_of: Callable[[str], str]) -> None:
