@@ -15,7 +15,7 @@ from ...outgoing.clientconfig import settings_of
 from ...outgoing.errors import BadSettings
 from ...registry.versions import Form
 from ...storage.errors import StorageUnavailable
-from .conditions import MatchConditions
+from .conditions import Conditions
 from .credentials import Credentials
 from .selecting import Selection
 
@@ -48,7 +48,7 @@ class Webhook:
         self.configuration = configuration
         self.uid = f"{configuration}/{self.name}/{number}"
         self.selection = Selection.make(webhook)
-        self.conditions = MatchConditions.make(webhook.get("matchConditions") or ())
+        self.conditions = Conditions.make(webhook.get("matchConditions") or ())
         self.dry = webhook.get("sideEffects") in ("None", "NoneOnDryRun")
         self.timeout = float(webhook.get("timeoutSeconds") or 10)
         self.ignores = webhook.get("failurePolicy") == "Ignore"

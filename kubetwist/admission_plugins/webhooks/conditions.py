@@ -13,7 +13,7 @@ from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, ConditionsFailed, Evaluation, Names, Request, authorizer_of, settled
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
-from ...cel.admission import MATCH_BUDGET, request_value
+from ...cel.admission import MATCH_BUDGET
 from ...registry.versions import Form, Versions
 from .review import request_object
 
@@ -49,9 +49,9 @@ class Conditions:
                 return None
             return await versions.shown(attributes.group, attributes.resource, obj, attributes.object_kind, form.kind)
 
-        asked = request_value(request_object(attributes, form), attributes.dry_run, attributes.options)
-        request = Request(await shown(attributes.object), await shown(attributes.old_object), asked, None, attributes)
-        values = request.activation(_NAMES, authorizer_of(attributes), None)
+        request = {**request_object(attributes, form), "dryRun": attributes.dry_run, "options": attributes.options}
+        seen = Request(await shown(attributes.object), await shown(attributes.old_object), request, None, attributes)
+        values = seen.activation(_NAMES, authorizer_of(attributes), None)
         try:
             return await settled(lambda: compiled.hold(Evaluation(values, {}, MATCH_BUDGET)))
         except ConditionsFailed as error:
