@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .resource import JSONObject
-
 
 def _refuse(self: Any, *arguments: Any, **named: Any) -> NoReturn:
     raise TypeError("this object is shared and can not be changed: change a copy, made by thawed()")
@@ -20,13 +18,13 @@ class FrozenDict(dict[str, Any]):
 
     __slots__ = ()
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __copy__(self) -> FrozenDict:
         return self
 
-    def __deepcopy__(self, memo: Any) -> JSONObject:
+    def __deepcopy__(self, memo: Any) -> Any:
         return thawed(self)
 
     def __reduce__(self) -> Any:
@@ -38,13 +36,13 @@ class FrozenList(list[Any]):
 
     __slots__ = ()
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def __copy__(self) -> FrozenList:
         return self
 
-    def __deepcopy__(self, memo: Any) -> list[Any]:
+    def __deepcopy__(self, memo: Any) -> Any:
         return thawed(self)
 
     def __reduce__(self) -> Any:

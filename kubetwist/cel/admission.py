@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from kubetwist.api.resource import JSONObject
     from kubetwist.cel.environment import Environment
     from kubetwist.cel.types import Type
 
@@ -112,3 +113,15 @@ def admission_environment(params: bool = False, authorizer: bool = True, patches
         variables["authorizer"] = AUTHORIZER_TYPE
         variables["authorizer.requestResource"] = RESOURCE_CHECK_TYPE
     return kubernetes_environment(patches).extend(variables=variables)
+
+
+def request_value(request: JSONObject, dry_run: bool, options: JSONObject | None) -> JSONObject:
+    """
+    The value of C{request}.
+
+    @param request: An C{AdmissionRequest} without uid, objects and what the other two are.
+    """
+    value = {**request, "dryRun": dry_run}
+    if options is not None:
+        value["options"] = options
+    return value

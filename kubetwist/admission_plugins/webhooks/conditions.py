@@ -13,7 +13,7 @@ from ...admission.attributes import AdmissionAttributes
 from ...admission.expressions import Compiler, ConditionsFailed, Evaluation, Names, Request, authorizer_of, settled
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
-from ...cel.admission import MATCH_BUDGET
+from ...cel.admission import MATCH_BUDGET, request_value
 from ...registry.versions import Form, Versions
 from .review import request_object
 
@@ -49,7 +49,7 @@ class Conditions:
                 return None
             return await versions.shown(attributes.group, attributes.resource, obj, attributes.object_kind, form.kind)
 
-        request = {**request_object(attributes, form), "dryRun": attributes.dry_run, "options": attributes.options}
+        request = request_value(request_object(attributes, form), attributes.dry_run, attributes.options)
         seen = Request(await shown(attributes.object), await shown(attributes.old_object), request, None, attributes)
         values = seen.activation(_NAMES, authorizer_of(attributes), None)
         try:
