@@ -16,12 +16,25 @@ from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
 
 _EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+#: Bytes of a token; reviews could have longer ones than heads of requests.
+LONGEST: Final = 64 * 1024
 _PROTOCOL: Final = b"base64url.bearer.authorization.k8s.io."
 _ENCODED: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
 
 def bearer_token(request: Any) -> bytes | None:
-    """The token of a request; L{None} without one."""
+    """
+    The token of a request; L{None} without one.
+
+    @raise AuthenticationFailed: It is longer than any token needs to be.
+    """
+    token = _token(request)
+    if token is not None and len(token) > LONGEST:
+        raise AuthenticationFailed(f"the bearer token is longer than {LONGEST} bytes")
+    return token
+
+
+def _token(request: Any) -> bytes | None:
     values = request.fields.get(b"authorization")
     if values is None:
         return _protocol_token(request) if b"sec-websocket-protocol" in request.fields else None

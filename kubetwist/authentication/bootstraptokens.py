@@ -38,7 +38,8 @@ class BootstrapTokens:
     """
     Knows nodes that join by tokens of the form C{id.secret}.
 
-    What is no such token costs a look at its form, and a wrong one a look at one key; the log tells what is wrong.
+    What is no such token costs a look at its form, and a wrong one a look at one key; the log tells what is wrong about
+    a secret that is there.
     """
 
     _log = Logger()
@@ -63,7 +64,6 @@ class BootstrapTokens:
         name = f"bootstrap-token-{token_id}"
         secret = self._find_stores().lookup("", "secrets", _NAMESPACE, name)
         if secret is None:
-            self._log.debug("no secret of name {name} to match a bootstrap token", name=name)
             return None
         problem = self._problem(secret, token_id, parts[2])
         groups = _groups(_text(secret, "auth-extra-groups"))

@@ -194,14 +194,15 @@ class APIServer:
         options, config = self._options, self._config
         assert config is not None
 
-        def load(contents: Sequence[bytes]) -> tuple[Pair, Any]:
+        def load(contents: Sequence[bytes]) -> Pair:
             pair = Pair(*contents)
             pair.parsed()
-            return pair, make_context(pair, options["tls-min-version"])
+            make_context(pair, options["tls-min-version"])
+            return pair
 
-        def use(found: tuple[Pair, Any]) -> None:
-            credentials.take(found[0])
-            context.replace(found[1])
+        def use(pair: Pair) -> None:
+            credentials.take(pair)
+            context.replace(pair)
             pool = self._reactor.getThreadPool()
             deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
                 lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)

@@ -31,16 +31,23 @@ class ServerContext:
         @param lowest: As in --tls-min-version.
         @raise StartError: The certificate can not be used.
         """
+        self._pair = pair
+        self._lowest = lowest
+        self._authorities: Sequence[Any] = ()
         try:
             self._context = make_context(pair, lowest)
         except BadCertificate as error:
             raise StartError(f"can not use the serving certificate: {error}") from error
-        self._authorities: Sequence[Any] = ()
 
-    def replace(self, context: SSL.Context) -> None:
-        """Use another context, of L{make_context}, for connections that come from now on."""
-        self._context = context
-        self._tell()
+    def replace(self, pair: Pair) -> None:
+        """
+        Show another certificate to those who connect from now on.
+
+        @raise BadCertificate: It can not be used.
+        """
+        # A context that connections were made of can not be changed any more.
+        self._context = make_context(pair, self._lowest, self._authorities)
+        self._pair = pair
 
     def ask_for(self, authorities: Sequence[Any]) -> None:
         """
@@ -50,23 +57,20 @@ class ServerContext:
         """
         self._authorities = authorities
         for one in authorities:
-            one.changed = self._tell
-        self._tell()
-
-    def _tell(self) -> None:
-        subjects = [one.get_subject() for each in self._authorities for one in each.pool.certificates]
-        self._context.set_client_ca_list(subjects)
+            one.changed = lambda: self.replace(self._pair)
+        self.replace(self._pair)
 
     def getContext(self) -> Any:
         """@see: L{IOpenSSLContextFactory}."""
         return self._context
 
 
-def make_context(pair: Pair, lowest: str) -> SSL.Context:
+def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = ()) -> SSL.Context:
     """
     What shows a certificate.
 
     @param lowest: As in --tls-min-version.
+    @param authorities: Whose certificates clients are asked for.
     @raise BadCertificate: It can not be used.
     """
     try:
@@ -82,6 +86,7 @@ def make_context(pair: Pair, lowest: str) -> SSL.Context:
     except (ValueError, crypto.Error, SSL.Error) as error:
         raise BadCertificate(str(error)) from error
     context.set_verify(SSL.VERIFY_PEER, _accept)
+    context.set_client_ca_list([one.get_subject() for each in authorities for one in each.pool.certificates])
     # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
     return context

@@ -69,6 +69,13 @@ class BearerTests(SynchronousTestCase):
             self.assertEqual(bearer_token(request), token, header)
             self.assertEqual(request.warnings, [])
 
+    def test_too_long(self) -> None:
+        """A token that is longer than any needs to be is refused before anybody looks at it."""
+        self.assertEqual(bearer_token(Request("Bearer " + "x" * 65536)), b"x" * 65536)
+        self.assertRaises(AuthenticationFailed, bearer_token, Request("Bearer " + "x" * 65537))
+        found = AuthenticatorUnion([UnclaimedTokens()]).user_of_token("x" * 3_000_000)
+        self.assertEqual(found.error, "[invalid bearer token, the bearer token is longer than 65536 bytes]")
+
     def test_extra_space(self) -> None:
         """A token behind two spaces is ignored, and the client is told."""
         request = Request("Bearer  abc")

@@ -51,6 +51,23 @@ class ReloadingTests(ServerCase):
         self.look()
         self.assertEqual((await self.ask("/api/v1/x", front, **headers)).body, b"alice system:authenticated")
 
+    async def test_asked_for(self) -> None:
+        """Clients are told by whom their certificates may be issued: for users and for proxies, as it is now."""
+        paths = [self.folder / name for name in ("clients.crt", "proxies.crt")]
+        for path, name in zip(paths, ("first", "second"), strict=True):
+            path.write_bytes(Authority.make(name).pair.certificate)
+        await self.start(f"--client-ca-file={paths[0]}", f"--requestheader-client-ca-file={paths[1]}")
+
+        async def asked() -> list[str]:
+            talk = await self.connect()
+            await self.ask_on(talk, "/readyz")
+            return sorted(name.CN for name in talk.transport.getHandle().get_client_ca_list())
+
+        self.assertEqual(await asked(), ["first", "kubetwist-ca", "second"])
+        paths[0].write_bytes(Authority.make("third").pair.certificate)
+        self.look()
+        self.assertEqual(await asked(), ["kubetwist-ca", "second", "third"])
+
     async def test_tokens(self) -> None:
         """A token is good while it stands in the file; a bad file changes nothing."""
         path = self.folder / "tokens.csv"
