@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.resource import JSONObject
 from ..cel.admission import OUT_OF_BUDGET
 from .attributes import AdmissionAttributes
@@ -200,8 +201,11 @@ def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
     from ..cel.library.authz import Authorizer
 
     authorizer = attributes.context.authorizer
-    assert authorizer is not None, "a server that is asked for something has an authorizer"
-    return Authorizer(attributes.user, authorizer.authorize)
+    return Authorizer(attributes.user, _nobody if authorizer is None else authorizer.authorize)
+
+
+def _nobody(question: AuthorizerAttributes) -> Verdict:
+    return Verdict(Decision.NO_OPINION)
 
 
 async def settled(run: Callable[[], _Result]) -> _Result:
