@@ -1,0 +1,75 @@
+"""Credentials that stand in the store, on a whole server."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from twisted.internet import reactor as the_reactor
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.testing.inprocess import InProcessServer
+
+reactor: Any = the_reactor
+SECRETS = "/api/v1/namespaces/kube-system/secrets"
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+
+
+class CredentialTests(TestCase):
+    """One server with all that is on by default, and bootstrap tokens."""
+
+    timeout = 60
+
+    async def setUp(self) -> None:  # type: ignore[override]
+        """Start it."""
+        self.server = InProcessServer("--enable-bootstrap-token-auth")
+        await self.server.start()
+        self.addCleanup(self.server.stop)
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request as the administrator."""
+        return await deferToThread(self.server.request, method, path, body)  # type: ignore[no-any-return]
+
+    async def review(self, token: str) -> Any:
+        """Whose a token is."""
+        _, answer = await self.ask("POST", REVIEWS, {"spec": {"token": token}})
+        return answer["status"]
+
+    async def test_bootstrap(self) -> None:
+        """A bootstrap token is good while its secret is there."""
+        data = {
+            "token-id": "abcdef",
+            "token-secret": "0123456789abcdef",
+            "usage-bootstrap-authentication": "true",
+            "auth-extra-groups": "system:bootstrappers:workers",
+        }
+        secret = {
+            "metadata": {"name": "bootstrap-token-abcdef"},
+            "type": "bootstrap.kubernetes.io/token",
+            "data": {key: b64encode(value.encode()).decode() for key, value in data.items()},
+        }
+        self.assertEqual((await self.ask("POST", SECRETS, secret))[0], 201)
+        found = await self.review("abcdef.0123456789abcdef")
+        self.assertEqual(found["user"]["username"], "system:bootstrap:abcdef")
+        groups = ["system:bootstrappers", "system:bootstrappers:workers", "system:authenticated"]
+        self.assertEqual(found["user"]["groups"], groups)
+        self.assertEqual((await self.review("abcdef.fedcba9876543210"))["error"], "invalid bearer token")
+        await self.ask("DELETE", f"{SECRETS}/bootstrap-token-abcdef")
+        self.assertNotIn("authenticated", await self.review("abcdef.0123456789abcdef"))
+
+    async def test_tracking(self) -> None:
+        """The server notes since when the use of tokens in secrets is tracked; one that is spoilt is mended."""
+        path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
+        _, found = await self.ask("GET", path)
+        self.assertRegex(found["data"]["since"], "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+        (entry,) = found["metadata"]["managedFields"]
+        self.assertEqual(entry["manager"], "kube-apiserver")
+        since = found["data"]["since"]
+        found["data"]["since"] = "spoilt"
+        self.assertEqual((await self.ask("PUT", path, found))[0], 200)
+        while found["data"]["since"] == "spoilt":
+            _, found = await self.ask("GET", path)
+            await deferLater(reactor, 0.01)
+        self.assertEqual(found["data"]["since"], since)
