@@ -19,6 +19,8 @@ from kubetwist.admission.selection import ORDER, UnknownPlugins, build_chain, in
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
+from kubetwist.registry.stores import Stores
+from kubetwist.storage.memory import MemoryStorage
 
 #: What of the reference's plugins is off by default: its own table says so.
 OFF = frozenset(
@@ -357,10 +359,18 @@ class BuildTests(SynchronousTestCase):
 
     def test_built_in(self) -> None:
         """The built-in plugins are found as anybody's would be, and are what their factories say."""
-        chain = build_chain((), (), Nothing())
-        names = [plugin.name for plugin in chain.plugins]
-        self.assertIn("NamespaceLifecycle", names)
-        self.assertEqual(names, [name for name in ORDER if name in names])
+        clock = Clock()
+        stores = Stores(MemoryStorage(clock), clock)
+        every = [name for name in installed() if name in ORDER and name not in ("EventRateLimit", "ImagePolicyWebhook")]
+        chain = build_chain(every, (), stores)
+        names = [plugin.name for plugin in chain.plugins if plugin.name in ORDER]
+        self.assertEqual(names, [name for name in ORDER if name in every])
+        self.assertEqual(set(ORDER) - set(installed()), set())
+        for plugin in chain.plugins:
+            provided = [one for one in (IMutatingAdmission, IValidatingAdmission) if one.providedBy(plugin)]
+            self.assertTrue(provided, plugin.name)
+            for one in provided:
+                verifyObject(one, plugin)
         factory = AdmissionPluginFactory(
             "NamespaceLifecycle", "kubetwist.admission_plugins.namespacelifecycle:NamespaceLifecycle"
         )
