@@ -44,14 +44,18 @@ class AuthenticatorFactory:
     Makes an authenticator when it is asked to.
 
     @ivar place: C{"module:function"}, called as L{IAuthenticatorFactory.make} is.
+    @ivar needs: Options, one of which must be set; what is off is not even imported.
     """
 
     name: str
     rank: int
     place: str
+    needs: tuple[str, ...] = ()
 
     def make(self, options: Any, server: Any) -> IAuthenticator | None:
         """@see: L{IAuthenticatorFactory.make}."""
+        if self.needs and not any(options[name] for name in self.needs):
+            return None
         return _loaded(self.place)(options, server)  # type: ignore[no-any-return]
 
 

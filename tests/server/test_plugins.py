@@ -12,7 +12,7 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizerFactory, IStorageBackendFactory
 from kubetwist.server.errors import StartError
-from kubetwist.server.plugins import AuthorizerFactory, make_authorizer, named
+from kubetwist.server.plugins import AuthenticatorFactory, AuthorizerFactory, make_authorizer, named
 
 ALICE = UserInfo("alice", groups=("system:authenticated",))
 MASTER = UserInfo("root", groups=("system:masters",))
@@ -48,6 +48,16 @@ class InstalledTests(SynchronousTestCase):
         twice = [AuthorizerFactory("Mine", "a:b"), AuthorizerFactory("Mine", "c:d")]
         error = self.assertRaises(StartError, named, twice, "authorizer")
         self.assertEqual(str(error), "two authorizer plugins are called Mine")
+
+
+class AuthenticatorFactoryTests(SynchronousTestCase):
+    """Tests for L{AuthenticatorFactory}."""
+
+    def test_off(self) -> None:
+        """What no option asks for is not even imported."""
+        factory = AuthenticatorFactory("Mine", 1, "no.such.module:make", ("a", "b"))
+        self.assertIsNone(factory.make({"a": "", "b": ()}, None))
+        self.assertRaises(ImportError, factory.make, {"a": "", "b": ("x",)}, None)
 
 
 class AuthorizationModeTests(SynchronousTestCase):

@@ -1,0 +1,67 @@
+"""Tests for L{kubetwist.api.identityheaders}."""
+
+from __future__ import annotations
+
+from string import ascii_uppercase
+from urllib.parse import quote
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.identityheaders import OddHeader, check_names, extra_key, single, text
+
+_NAMES = st.text("abx-_", min_size=1, max_size=12).map(str.encode)
+
+
+class ValueTests(SynchronousTestCase):
+    """What a field says."""
+
+    def test_single(self) -> None:
+        """A field that may be there once says nothing when it is not there, and is refused when it is repeated."""
+        self.assertEqual(single({}, b"x-user"), "")
+        self.assertEqual(single({b"x-user": ["zoë".encode()]}, b"x-user"), "zoë")
+        error = self.assertRaises(OddHeader, single, {b"x-user": [b"a", b"a"]}, b"x-user")
+        self.assertEqual(str(error), "the header X-User is repeated")
+
+    def test_text(self) -> None:
+        """Control characters, and bytes that are no UTF-8, are refused."""
+        for value in (b"a\x00", b"a\x1b[0m", b"\x7f", b"\xff", b"\xc3"):
+            self.assertRaises(OddHeader, text, b"x-user", value)
+        self.assertEqual(text(b"x-user", b"a\tb c"), "a\tb c")
+
+    @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters=ascii_uppercase)))
+    def test_keys(self, key: str) -> None:
+        """A key that was percent-encoded comes back, but for letters that names of fields can have: they are small."""
+        name = b"x-extra-" + quote(key, safe="").encode()
+        self.assertEqual(extra_key(name.lower(), b"x-extra-"), key)
+
+    def test_odd_keys(self) -> None:
+        """A key that is badly encoded stays as it is; one that is no text is refused."""
+        self.assertEqual(extra_key(b"x-extra-a%2", b"x-extra-"), "a%2")
+        self.assertEqual(extra_key(b"x-extra-%zz%41", b"x-extra-"), "%zz%41")
+        self.assertRaises(OddHeader, extra_key, b"x-extra-%ff", b"x-extra-")
+
+
+class NameTests(SynchronousTestCase):
+    """Tests for L{check_names}."""
+
+    def test_taken_for_ours(self) -> None:
+        """A name is refused that becomes one of ours when underscores are dashes."""
+        for name in (b"x_user", b"x_extra-k", b"x_extra_k"):
+            self.assertRaises(OddHeader, check_names, [b"host", name], {b"x-user"}, (b"x-extra-",))
+        check_names([b"x-user", b"x-extra-a_b", b"x_other", b"y_user"], {b"x-user"}, (b"x-extra-",))
+
+    @given(st.lists(_NAMES))
+    def test_never_ambiguous(self, names: list[bytes]) -> None:
+        """What passes has no name that a reader of underscores takes for another one of ours."""
+        exact, prefix = {b"a-b"}, b"x-"
+        try:
+            check_names(names, exact, (prefix,))
+        except OddHeader:
+            return
+        for name in names:
+            dashed = name.replace(b"_", b"-")
+            self.assertEqual(dashed in exact, name in exact)
+            self.assertEqual(dashed.startswith(prefix), name.startswith(prefix))
