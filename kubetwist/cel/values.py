@@ -200,11 +200,12 @@ def equal(left: Value, right: Value) -> bool:
     if kind in _NUMBERS:
         return other in _NUMBERS and _same_number(left, right)
     if isinstance(left, LISTS):
+        if not isinstance(right, LISTS):
+            return False
         if isinstance(left, ListValue):
-            return isinstance(right, LISTS) and left.equals(right)
-        if isinstance(right, ListValue):
-            return right.equals(left)
-        return other is list and len(left) == len(right) and all(map(equal, left, right))
+            # Whether the order counts is the left one's to say.
+            return left.equals(right)
+        return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, MAPS):
         return isinstance(right, MAPS) and _same_entries(left, right)
     if kind is Optional:
