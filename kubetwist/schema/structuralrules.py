@@ -43,7 +43,7 @@ def unsupported(schema: JSONObject) -> str:
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
-    for part, _ in children(schema):
+    for part in parts_of(schema):
         text = unsupported(part)
         if text:
             return text
@@ -63,12 +63,41 @@ def children(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         yield additional, ".additionalProperties"
+    yield from alternatives(schema)
+
+
+def alternatives(schema: JSONObject) -> Iterator[tuple[JSONObject, str]]:
+    """Those of them that are about the same value, by C{not}, C{allOf}, C{anyOf} and C{oneOf}."""
     negated = schema.get("not")
     if negated is not None:
         yield negated, ".not"
     for group in ("allOf", "anyOf", "oneOf"):
-        for index, part in enumerate(schema.get(group) or ()):
-            yield part, f".{group}[{index}]"
+        parts = schema.get(group)
+        if parts:
+            for index, part in enumerate(parts):
+                yield part, f".{group}[{index}]"
+
+
+def parts_of(schema: JSONObject) -> list[JSONObject]:
+    """The schemas directly within a schema, in the order of L{children}, and found faster."""
+    found: list[JSONObject] = []
+    items = schema.get("items")
+    if items is not None:
+        found += items if isinstance(items, list) else [items]
+    properties = schema.get("properties")
+    if properties:
+        found += properties.values()
+    additional = schema.get("additionalProperties")
+    if isinstance(additional, dict):
+        found.append(additional)
+    negated = schema.get("not")
+    if negated is not None:
+        found.append(negated)
+    for group in ("allOf", "anyOf", "oneOf"):
+        parts = schema.get(group)
+        if parts:
+            found += parts
+    return found
 
 
 def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
@@ -77,7 +106,7 @@ def everywhere(schema: JSONObject) -> Iterator[JSONObject]:
     while pending:
         one = pending.pop()
         yield one
-        pending += [part for part, _ in children(one)]
+        pending += parts_of(one)
 
 
 def structural_causes(schema: JSONObject, path: str) -> list[Cause]:

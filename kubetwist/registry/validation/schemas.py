@@ -20,7 +20,7 @@ from ...schema.nodes import StructNode
 from ...schema.rulepaths import RULES_BUDGET, has_rules
 from ...schema.schemavalues import TooManyAlternatives, ValueSchema
 from ...schema.structural import CustomType, Structural, copied
-from ...schema.structuralrules import children, everywhere, structural_causes, unsupported
+from ...schema.structuralrules import alternatives, everywhere, structural_causes, unsupported
 from .rules import RuleContext, rule_causes, text_causes
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -154,7 +154,7 @@ def _openapi_causes(
         causes.append(forbidden(f"{path}.uniqueItems", text))
     additional = schema.get("additionalProperties")
     properties: JSONObject = schema.get("properties") or {}
-    inner = evolve(place, root=False)
+    inner = evolve(place, root=False) if place.root else place
     if additional is not None:
         if properties and additional is not True:
             text = "additionalProperties and properties are mutual exclusive"
@@ -174,13 +174,12 @@ def _openapi_causes(
                 there = evolve(there, no_defaults=f"in top-level {name}")
         context = rules and rules.below(part, "properties", name)
         wrong.add(_openapi_causes(part, f"{path}.properties[{name}]", options, there, context))
-    for part, end in children(schema):
-        if not end.startswith((".properties[", ".additionalProperties", ".items")):
-            wrong.add(_openapi_causes(part, path + end, options, inner, None))
+    for part, end in alternatives(schema):
+        wrong.add(_openapi_causes(part, path + end, options, inner, None))
     for name, part in (schema.get("definitions") or {}).items():
         wrong.add(_openapi_causes(part, f"{path}.definitions[{name}]", options, inner, None))
     items = schema.get("items")
-    if schema.get("x-kubernetes-list-type") != "map":
+    if items is not None and schema.get("x-kubernetes-list-type") != "map":
         inner = evolve(inner, uncorrelated=inner.uncorrelated or path)
     if isinstance(items, dict):
         context = rules and rules.below(items, "items")
