@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from ...api.resource import JSONObject
+from ..validation.podwarnings import APP_ARMOR, app_armor_profile
 from ._podspec import containers_of
-
-_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 
 
 def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
@@ -55,26 +53,16 @@ def drop_disabled_fields(spec: JSONObject) -> None:
 def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
     """Let a container's annotation of old stand for the field, where the field is not set."""
     annotations = metadata.get("annotations")
-    if not annotations or not any(key.startswith(_APP_ARMOR) for key in annotations):
+    if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
         return
     if (spec.get("os") or {}).get("name") == "windows":
         return
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
     for container in containers_of(spec):
-        text = annotations.get(_APP_ARMOR + (container.get("name") or ""))
+        text = annotations.get(APP_ARMOR + (container.get("name") or ""))
         context = container.get("securityContext") or {}
         if text is None or context.get("appArmorProfile") is not None:
             continue
-        profile = _profile(text)
+        profile = app_armor_profile(text)
         if profile is not None and profile != whole:
             container["securityContext"] = {**context, "appArmorProfile": profile}
-
-
-def _profile(text: str) -> JSONObject | None:
-    if text == "runtime/default":
-        return {"type": "RuntimeDefault"}
-    if text == "unconfined":
-        return {"type": "Unconfined"}
-    if text.startswith("localhost/"):
-        return {"type": "Localhost", "localhostProfile": text.removeprefix("localhost/")}
-    return None

@@ -9,6 +9,7 @@ from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import workloads
+from ..validation.podwarnings import claim_warnings, name_warnings, template_warnings, unchanged
 from ._podspec import default_claim_spec, default_pod_template
 
 
@@ -35,6 +36,10 @@ class WorkloadStrategy(Strategy):
     def default_spec(self, spec: JSONObject) -> None:
         """The rest of the spec."""
 
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The template, where it may have changed."""
+        return [] if unchanged(obj, old) else template_warnings(obj["spec"].get("template"), "spec.template")
+
     def reset_status(self, obj: JSONObject) -> None:
         """As the zero of the kind's status is written."""
         obj["status"] = {}
@@ -42,6 +47,10 @@ class WorkloadStrategy(Strategy):
 
 class DeploymentStrategy(WorkloadStrategy):
     """apps/v1 Deployment."""
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, too, which is part of the names of pods."""
+        return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
 
     status_protects = ("labels",)
 
@@ -87,6 +96,10 @@ class DeploymentStrategy(WorkloadStrategy):
 
 class ReplicaSetStrategy(WorkloadStrategy):
     """apps/v1 ReplicaSet."""
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, too, which is part of the names of pods."""
+        return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
 
     def default_spec(self, spec: JSONObject) -> None:
         """One replica."""
@@ -225,6 +238,20 @@ class StatefulSetStrategy(WorkloadStrategy):
     def reset_status(self, obj: JSONObject) -> None:
         """No replicas yet."""
         obj["status"] = {"replicas": 0, "availableReplicas": 0}
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The templates of claims, too, and a history without an end."""
+        spec = obj["spec"]
+        texts = list(super().warnings(obj, old))
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            # The reference has a field that is not there in the path of updates.
+            texts += claim_warnings(claim["spec"], f"spec.volumeClaimTemplates[{index}]{'.Spec' if old else ''}")
+        if (spec.get("revisionHistoryLimit") or 0) < 0:
+            texts.append(
+                "spec.revisionHistoryLimit: a negative value retains all historical revisions; "
+                "a value >= 0 is recommended"
+            )
+        return texts
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""

@@ -9,6 +9,7 @@ from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import batch, jobstatus
+from ..validation.podwarnings import job_warnings, name_warnings, unchanged
 from ._podspec import default_pod_template
 
 _PREFIX: Final = "batch.kubernetes.io/"
@@ -66,6 +67,11 @@ class JobStrategy(Strategy):
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing has run."""
         obj["status"] = {}
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, which is part of the names of pods, and the spec."""
+        texts = [] if old else name_warnings(obj["metadata"]["name"])
+        return texts if unchanged(obj, old) else texts + job_warnings(obj["spec"], "spec")
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""
@@ -143,6 +149,13 @@ class CronJobStrategy(Strategy):
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing has run."""
         obj["status"] = {}
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, which is part of the names of pods, and the spec of the jobs."""
+        texts = [] if old else name_warnings(obj["metadata"]["name"])
+        if unchanged(obj, old):
+            return texts
+        return texts + job_warnings(obj["spec"]["jobTemplate"].get("spec") or {}, "spec.jobTemplate.spec")
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one, and that its name leaves room for those of its jobs."""

@@ -9,6 +9,7 @@ from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import workloads
+from ..validation.podwarnings import name_warnings, template_warnings, unchanged
 from ._podspec import default_pod_template
 
 
@@ -52,6 +53,11 @@ class ReplicationControllerStrategy(Strategy):
         """The counts."""
         return workloads.validate_replica_set_status(obj)
 
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The name, which is part of the names of pods, and the template."""
+        texts = [] if old else name_warnings(obj["metadata"]["name"])
+        return texts if unchanged(obj, old) else texts + template_warnings(obj["spec"].get("template"), "spec.template")
+
 
 class PodTemplateStrategy(Strategy):
     """v1 PodTemplate."""
@@ -70,6 +76,10 @@ class PodTemplateStrategy(Strategy):
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The template."""
         return workloads.validate_pod_template(obj, old)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """The template."""
+        return [] if unchanged(obj, old) else template_warnings(obj.get("template"), "template")
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

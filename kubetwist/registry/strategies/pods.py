@@ -12,6 +12,7 @@ from ...api.times import now
 from ..qos import qos_class
 from ..strategy import Strategy
 from ..validation import pods, podupdates
+from ..validation.podwarnings import pod_warnings
 from ._podcreation import apply_app_armor_annotations, drop_disabled_fields, merge_match_label_keys
 from ._podspec import default_pod
 
@@ -125,8 +126,8 @@ class PodStrategy(Strategy):
         return podupdates.validate_resize(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Duplicates and deprecated fields."""
-        return pods.pod_warnings(obj["spec"], "spec", obj["metadata"]) if old is None else ()
+        """Duplicates and deprecated fields; updates, which are the work of controllers mostly, are spared."""
+        return pod_warnings(obj["spec"], obj["metadata"]) if old is None else ()
 
     def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
         """

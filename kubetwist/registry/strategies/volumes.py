@@ -10,6 +10,7 @@ from ...api.resource import JSONObject
 from ...api.times import now
 from ..strategy import Strategy
 from ..validation import persistentvolumes
+from ..validation.podwarnings import claim_warnings
 from ._podspec import VOLUME_SOURCE_DEFAULTS, default_claim_spec
 
 
@@ -61,6 +62,10 @@ class PersistentVolumeClaimStrategy(Strategy):
     has_status = True
     status_protects = ()
     delete_returns_object = True
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Parts of a byte."""
+        return claim_warnings(obj["spec"], "spec")
 
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/core/v1/defaults.go}."""
