@@ -9,7 +9,7 @@ what the admission plugin C{NodeRestriction} is for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
@@ -22,7 +22,7 @@ from ..api.goquote import quoted
 from ..api.rbacrules import RoleRules
 from ..api.resource import JSONObject, UserInfo
 from ..api.users import node_of
-from ..interfaces import IAuthorizer, IRuleResolver
+from ..interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
 from ..registry.bootstraproles import CLUSTER_ROLES
 from ..registry.nodegraph import NodeGraph
 
@@ -40,7 +40,7 @@ def _no(reason: str) -> Verdict:
     return Verdict(Decision.NO_OPINION, reason)
 
 
-@implementer(IAuthorizer, IRuleResolver)
+@implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
 @define(eq=False)
 class NodeAuthorizer:
     """Allows kubelets what they need for their own node; holds no opinion about the rest, nor about anyone else."""
@@ -71,6 +71,32 @@ class NodeAuthorizer:
             status["incomplete"] = True
             status["evaluationError"] = "node authorizer does not support user rule resolution"
         return status
+
+    def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
+        """See L{IRuleExplainer.explain}: the pod that leads the node to an object, where one does."""
+        node = node_of(attributes.user)
+        for pod, where in self._pods_for(attributes):
+            if where == node:
+                return {"pod": pod, "node": node}
+        return None
+
+    def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
+        """See L{IRuleExplainer.near_misses}: pods that need it on other nodes."""
+        node = node_of(attributes.user)
+        if not node:
+            return
+        for pod, where in self._pods_for(attributes):
+            if where == node:
+                may_not = f"that does not let the node {attributes.verb} it"
+                why = f"the pod {quoted(pod)} on the node refers to it, but {may_not}"
+                yield 1, {"why": why, "missing": "verb", "pod": pod, "node": where}
+            else:
+                why = f"the pod {quoted(pod)} refers to it, but is on the node {quoted(where)}"
+                yield 2, {"why": why, "missing": "node", "pod": pod, "node": where}
+
+    def _pods_for(self, asked: AuthorizerAttributes) -> Iterator[tuple[str, str]]:
+        if asked.is_resource_request and asked.name and _JUDGES.get((asked.group, asked.resource)) in _BY_PODS:
+            yield from self.graph.pods_that_need(asked.resource, asked.namespace, asked.name)
 
     @property
     def graph(self) -> NodeGraph:
@@ -230,6 +256,10 @@ _JUDGES: Final[Mapping[tuple[str, str], _Judge]] = {
     ("coordination.k8s.io", "leases"): NodeAuthorizer._leases,
     ("certificates.k8s.io", "podcertificaterequests"): NodeAuthorizer._pod_certificates,
 }
+
+
+#: Kinds that pods lead to.
+_BY_PODS: Final = (NodeAuthorizer._readable, NodeAuthorizer._claims, NodeAuthorizer._gettable, NodeAuthorizer._accounts)
 
 
 def _selects(asked: AuthorizerAttributes, node: str) -> bool:

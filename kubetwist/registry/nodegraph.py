@@ -111,6 +111,19 @@ class NodeGraph:
             return True
         return any(self._needs_volume(node, volume) for volume in self._volume_secrets.get(vertex, ()))
 
+    def pods_that_need(self, kind: str, namespace: str, name: str) -> Iterator[tuple[str, str]]:
+        """The pods, by key, that lead to an object, each with its node; those that volumes lead to included."""
+        vertex = (kind, namespace, name)
+        wanted = {vertex}
+        volumes = [name] if kind == "persistentvolumes" else self._volume_secrets.get(vertex, ())
+        wanted.update(self._volumes[volume][0] for volume in volumes if volume in self._volumes)
+        needs = [need for one in wanted if (need := self._needed.get(one)) is not None]
+        if not needs:
+            return
+        for key, (node, needed) in list(self._pods.items()):
+            if any(need in needed for need in needs):
+                yield key, node
+
     def stop(self) -> None:
         """Follow no longer; the next question begins anew."""
         watches, self._watches = self._watches, []

@@ -15,7 +15,7 @@ from zope.interface.verify import verifyObject
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.authorizers.node import NodeAuthorizer
-from kubetwist.interfaces import IAuthorizer, IRuleResolver
+from kubetwist.interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
 from kubetwist.registry import nodegraph
 from kubetwist.registry.nodegraph import NodeGraph
 from kubetwist.registry.podreferences import MIRROR_ANNOTATION
@@ -419,6 +419,48 @@ class GraphTests(NodeTestCase):
         self.assertFalse(self.server.allows("list", kind))
         self.assertFalse(self.server.allows("update", kind, "x", subresource="status"))
         self.assertFalse(self.server.allows("delete", kind, "x"))
+
+
+class ExplanationTests(NodeTestCase):
+    """Why a node may, or may not."""
+
+    def question(self, verb: str, resource: str, name: str, namespace: str = "default") -> AuthorizerAttributes:
+        """About the node one."""
+        return AuthorizerAttributes(node_user("one"), verb, resource=resource, name=name, namespace=namespace)
+
+    def test_interface(self) -> None:
+        """It can say what it goes by."""
+        verifyObject(IRuleExplainer, self.server.node)
+
+    def test_pods(self) -> None:
+        """The pod that leads to an object is named, on this node or on another, through volumes, too."""
+        claimed = [{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}]
+        self.server.make(PODS, pod_on("one", volumes=claimed, imagePullSecrets=[{"name": "pull"}]))
+        self.server.make(PODS, pod_on("two", "q", imagePullSecrets=[{"name": "theirs"}]))
+        reference = {"namespace": "vault", "name": "stage"}
+        source = {"driver": "d.example.com", "volumeHandle": "h", "nodeStageSecretRef": reference}
+        self.server.make(VOLUMES, volume("v", "data", csi=source))
+        self.assertTrue(self.server.allows("get", "secrets", "pull"))
+        node = self.server.node
+        for question in (
+            self.question("get", "secrets", "pull"),
+            self.question("get", "persistentvolumeclaims", "data"),
+            self.question("get", "persistentvolumes", "v", ""),
+            self.question("get", "secrets", "stage", "vault"),
+        ):
+            self.assertEqual(node.explain(question), {"pod": "default/p", "node": "one"})
+        self.assertIsNone(node.explain(self.question("get", "secrets", "theirs")))
+        self.assertIsNone(node.explain(self.question("get", "nodes", "one", "")))
+        (miss,) = node.near_misses(self.question("get", "secrets", "theirs"))
+        assert miss is not None
+        self.assertEqual(miss[1]["why"], 'the pod "default/q" refers to it, but is on the node "two"')
+        (miss,) = node.near_misses(self.question("update", "secrets", "pull"))
+        assert miss is not None
+        self.assertEqual(
+            miss[1]["why"], 'the pod "default/p" on the node refers to it, but that does not let the node update it'
+        )
+        bob = AuthorizerAttributes(UserInfo("bob"), "get", resource="secrets", name="pull", namespace="default")
+        self.assertEqual(list(node.near_misses(bob)), [])
 
 
 class ChangeTests(NodeTestCase):
