@@ -61,6 +61,15 @@ class AdmissionContext(Protocol):
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """Copies of all objects of a namespace, or with C{""} of all namespaces, likewise."""
 
+    async def load(self, group: str, resource: str) -> bool:
+        """
+        Have the objects of a custom resource in memory, where the other methods find them in the stored version.
+
+        Those of built-in resources always are.
+
+        @return: Whether there is such a resource.
+        """
+
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """As L{lookup}; but the object is shared and frozen, and decoded once for all who ask."""
 
@@ -146,6 +155,7 @@ class AdmissionAttributes:
         "annotations",
         "charges",
         "context",
+        "deadline",
         "dry_run",
         "group",
         "kind",
@@ -183,6 +193,7 @@ class AdmissionAttributes:
         object_kind: GroupVersionKind | None = None,
         warn: Callable[[str], Any] | None = None,
         annotate: Callable[[str, str, str], Any] | None = None,
+        deadline: float | None = None,
     ) -> None:
         """
         @param old: What is stored now, or what makes a copy of it when somebody asks.
@@ -190,6 +201,7 @@ class AdmissionAttributes:
         @param request_kind: The kind that clients of this endpoint send; by default in the resource's own group.
         @param object_kind: What the objects are, if that differs.
         @param annotate: Takes key, value and level of an audit annotation.
+        @param deadline: When the request is over, in the reactor's time.
         """
         self.operation = operation
         self.group = group
@@ -209,6 +221,7 @@ class AdmissionAttributes:
         self.object_kind = object_kind or self.request_kind
         self._warn = warn
         self._annotate = annotate
+        self.deadline = deadline
         self.annotations: dict[str, tuple[str, str]] | None = None
         self.reinvocation: Reinvocation | None = None
         self.charges: list[Charge] = []

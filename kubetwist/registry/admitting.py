@@ -37,6 +37,7 @@ def virtual_attributes(
         options,
         warn=scope.warn,
         annotate=scope.annotate,
+        deadline=scope.deadline,
     )
 
 
@@ -80,6 +81,7 @@ async def admit_connection(
         request_kind=kind,
         warn=scope.warn,
         annotate=scope.annotate,
+        deadline=scope.deadline,
     )
     await stores.admission.admit(attributes)
     await stores.admission.validate(attributes)

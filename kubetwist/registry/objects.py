@@ -264,6 +264,7 @@ class StoredObjects:
             object_kind=self.admitted_kind() if kind is None else kind,
             warn=scope.warn,
             annotate=scope.annotate,
+            deadline=scope.deadline,
         )
 
     def admitted_kind(self) -> GroupVersionKind:

@@ -30,6 +30,7 @@ class RequestScope:
     @ivar warn: Takes a text for a Warning header.
     @ivar user_agent: As sent.
     @ivar version: That the request names the resource in; C{""} for the version that is stored.
+    @ivar deadline: When the request is over, in the reactor's time; L{None} for never.
     @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     """
@@ -40,6 +41,7 @@ class RequestScope:
     user_agent: str = ""
     version: str = ""
     annotate: Callable[[str, str, str], object] = discard_annotation
+    deadline: float | None = None
     admitted: bool = False
 
     def within(self, namespace: str) -> RequestScope:

@@ -234,7 +234,7 @@ class Stores:
 
     def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{kubetwist.admission.attributes.AdmissionContext.lookup}."""
-        store = self._stores.get((group, resource))
+        store = self._loaded(group, resource)
         if store is None:
             return None
         record = store.cache.get(store.key(namespace, name))
@@ -242,7 +242,7 @@ class Stores:
 
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """See L{kubetwist.admission.attributes.AdmissionContext.view}."""
-        store = self._stores.get((group, resource))
+        store = self._loaded(group, resource)
         if store is None:
             return None
         record = store.cache.get(store.key(namespace, name))
@@ -290,8 +290,25 @@ class Stores:
         store.strategy.default(obj)
         await store.create(RequestScope(namespace), obj, CreateOptions())
 
-    def _records(self, group: str, resource: str, namespace: str) -> list[Record]:
+    async def load(self, group: str, resource: str) -> bool:
+        """See L{kubetwist.admission.attributes.AdmissionContext.load}."""
+        if (group, resource) in self._stores:
+            return True
+        served = None if self.find_custom is None else self.find_custom(f"{resource}.{group}")
+        if served is not None:
+            await served.start()
+        return served is not None
+
+    def _loaded(self, group: str, resource: str) -> Store | None:
+        """The store of a resource whose objects are in memory: built-in ones always are."""
         store = self._stores.get((group, resource))
+        if store is not None or self.find_custom is None:
+            return store
+        served = self.find_custom(f"{resource}.{group}")
+        return served.main if served is not None and served.ready else None
+
+    def _records(self, group: str, resource: str, namespace: str) -> list[Record]:
+        store = self._loaded(group, resource)
         if store is None:
             return []
         return store.cache.list(f"{namespace}/" if namespace and store.info.namespaced else "").records

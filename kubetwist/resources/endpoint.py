@@ -87,7 +87,9 @@ class Endpoint:
         """The request as the store knows it."""
         user = request.user
         assert user is not None, "authentication comes before routing"
-        return RequestScope(namespace, user, request.warn, request.user_agent, self.version.version, request.annotate)
+        return RequestScope(
+            namespace, user, request.warn, request.user_agent, self.version.version, request.annotate, request.deadline
+        )
 
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str) -> dict[str, Any]:
         """

@@ -89,6 +89,13 @@ class ValidatingTests(WebhookTestCase):
             self.assertEqual(self.refused("POST", MAPS, config_map("m")), expected)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/m")[0], 404)
 
+    def test_timeout(self) -> None:
+        """A webhook has as long as it says, but no longer than the request has."""
+        self.configure(webhook(timeoutSeconds=20))
+        self.config_map("one")
+        self.ask("POST", f"{MAPS}?timeout=4s", config_map("two"))
+        self.assertEqual(self.outgoing.timeouts, [20, 4])
+
     def test_details(self) -> None:
         """Details of a refusal are told, and when to try again."""
         self.configure(webhook())

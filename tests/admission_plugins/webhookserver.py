@@ -31,6 +31,7 @@ class Outgoing:
         self.answer: Callable[[str, dict[str, Any]], Any] = lambda url, review: {"allowed": True}
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.settings: list[Any] = []
+        self.timeouts: list[float] = []
         self.services = Services(lambda namespace, name: None)
 
     def client(self, settings: Any) -> Client:
@@ -48,6 +49,7 @@ class Client:
 
     async def post(self, body: bytes, *, timeout: float) -> Answer:
         """Call."""
+        self._outgoing.timeouts.append(timeout)
         review = orjson.loads(body)
         self._outgoing.calls.append((self._url, review))
         said = self._outgoing.answer(self._url, review)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from math import ceil
 from typing import Any
 
 import orjson
@@ -58,7 +59,7 @@ async def ask(
     except BadSettings as error:
         raise CallFailed(webhook, f"could not get REST client: {error}") from None
     try:
-        answer = await client.post(body, timeout=webhook.timeout)
+        answer = await client.post(body, timeout=_seconds(webhook, attributes))
         check_answer(answer)
         response = decode_response(answer.body, version, uid, mutating)
     except (CallError, ValueError) as error:
@@ -74,6 +75,14 @@ async def ask(
     if not response.allowed:
         raise denial(webhook.name, response.status)
     return response
+
+
+def _seconds(webhook: Webhook, attributes: AdmissionAttributes) -> float:
+    """How long a call may take: not longer than what is left of the request, in whole seconds."""
+    if attributes.deadline is None:
+        return webhook.timeout
+    left = attributes.deadline - attributes.context.reactor.seconds()
+    return min(webhook.timeout, float(max(ceil(left), 1)))
 
 
 def note(attributes: AdmissionAttributes, key: str, value: str, level: str = "Metadata") -> None:
