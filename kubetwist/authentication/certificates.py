@@ -80,21 +80,26 @@ class Authorities:
     Each connection is looked at once, and again when the authorities have changed.
 
     @ivar pool: Those of now.
-    @ivar changed: Called when there are others.
+    @ivar flag: By what the command line names them.
+    @ivar followers: Called when there are others.
     """
 
-    def __init__(self, pool: Pool, tell: Callable[[Any], UserInfo | None] = lambda certificate: None) -> None:
+    def __init__(
+        self, pool: Pool, tell: Callable[[Any], UserInfo | None] = lambda certificate: None, flag: str = ""
+    ) -> None:
         """
         @param tell: Finds out whom a verified certificate names, or raises L{AuthenticationFailed}.
         """
         self.pool = pool
-        self.changed: Callable[[], object] = lambda: None
+        self.flag = flag
+        self.followers: list[Callable[[], object]] = []
         self._tell = tell
 
     def replace(self, pool: Pool) -> None:
         """Trust these from now on, and no others."""
         self.pool = pool
-        self.changed()
+        for follower in self.followers:
+            follower()
 
     def shown_by(self, request: Any) -> _Shown:
         """
@@ -230,7 +235,7 @@ def watched_authorities(
         authorities.replace(pool)
 
     try:
-        authorities = Authorities(server.files.watch(paths, load, use, flag), tell)
+        authorities = Authorities(server.files.watch(paths, load, use, flag), tell, flag)
     except OSError as error:
         raise BadAuthorities(f"can not use the client authorities in {error.filename}: {error}") from error
     server.client_authorities.append(authorities)

@@ -261,6 +261,30 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     return apis
 
 
+def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
+    """Have servers behind this one be told how it knows users."""
+    from ..controllers.authenticationinfo import AuthenticationInfo, wanted_info
+
+    def certificates(flag: str) -> list[Any]:
+        return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
+
+    def wanted() -> dict[str, str]:
+        return wanted_info(
+            config.options, certificates("--client-ca-file"), certificates("--requestheader-client-ca-file")
+        )
+
+    info = AuthenticationInfo(stores.get("", "configmaps"), config.reactor, wanted)
+
+    async def tell() -> None:
+        await bootstrap.system_namespaces(stores)
+        await info.start()
+        for one in config.client_authorities:
+            one.followers.append(info.plan)
+
+    kube.add_post_start_hook("start-cluster-authentication-info-controller", tell)
+    aggregator.add_at_end("authentication info", info.stop)
+
+
 def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, installed: MergedGroups) -> None:
     """Have the servers make, once they listen, the objects that are theirs."""
     options, stores = config.options, apis.stores
@@ -315,6 +339,8 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
 
         kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
         aggregator.add_at_end("tracking of tokens in secrets", tracking.stop)
+        if options["client-ca-file"] or options["requestheader-client-ca-file"]:
+            add_authentication_info(config, stores, aggregator, kube)
     hook(
         aggregator,
         "kube-apiserver-autoregistration",

@@ -57,7 +57,7 @@ class ServerContext:
         """
         self._authorities = authorities
         for one in authorities:
-            one.changed = lambda: self.replace(self._pair)
+            one.followers.append(lambda: self.replace(self._pair))
         self.replace(self._pair)
 
     def getContext(self) -> Any:

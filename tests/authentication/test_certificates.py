@@ -103,7 +103,7 @@ class ClientCertificateTests(SynchronousTestCase):
             self.assertIsNotNone(self.known.authenticate(request))
         self.assertEqual(request.transport.asked, 1)
         told: list[None] = []
-        self.authorities.changed = lambda: told.append(None)
+        self.authorities.followers.append(lambda: told.append(None))
         self.authorities.replace(Pool(root().pem))
         self.assertEqual(len(told), 1)
         self.assertRaises(AuthenticationFailed, self.known.authenticate, request)

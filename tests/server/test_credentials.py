@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 from twisted.internet import reactor as the_reactor
@@ -10,6 +11,7 @@ from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
+from kubetwist.server.certificates import Authority
 from kubetwist.testing.inprocess import InProcessServer
 
 reactor: Any = the_reactor
@@ -73,3 +75,28 @@ class CredentialTests(TestCase):
             _, found = await self.ask("GET", path)
             await deferLater(reactor, 0.01)
         self.assertEqual(found["data"]["since"], since)
+
+
+class AuthenticationInfoTests(TestCase):
+    """A server that is told of further authorities."""
+
+    timeout = 60
+
+    async def test_told(self) -> None:
+        """Servers behind it are told how it knows users and proxies, once it has been told itself."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        for name in ("users", "proxies"):
+            (folder / f"{name}.crt").write_bytes(Authority.make(name).pair.certificate)
+        server = InProcessServer(
+            f"--client-ca-file={folder}/users.crt",
+            f"--requestheader-client-ca-file={folder}/proxies.crt",
+            "--requestheader-username-headers=X-Remote-User",
+        )
+        await server.start()
+        self.addCleanup(server.stop)
+        path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+        _, found = await deferToThread(server.request, "GET", path)
+        self.assertEqual(found["data"]["requestheader-username-headers"], '["X-Remote-User"]')
+        self.assertEqual(found["data"]["requestheader-client-ca-file"], (folder / "proxies.crt").read_text())
+        self.assertIn((folder / "users.crt").read_text(), found["data"]["client-ca-file"])
