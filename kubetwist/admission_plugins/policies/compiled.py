@@ -171,20 +171,22 @@ class Policies(Generic[_Policy]):
         stores: Stores,
         resource: str,
         make: Callable[[JSONObject, Stores], _Policy],
-        fixed: Sequence[tuple[_Policy, Sequence[Binding]]] = (),
+        fixed: tuple[Sequence[JSONObject], Sequence[JSONObject]] = ((), ()),
     ) -> None:
         """
         @param resource: The plural of the policies: C{"validatingadmissionpolicies"}.
-        @param fixed: Policies that are none of the API's, with their bindings.
+        @param fixed: Policies that are none of the API's, and their bindings.
         """
         bindings = f"{resource.removesuffix('ies')}ybindings"
         self._policies = _Compiled(stores, resource, lambda obj: make(obj, stores))
         self._bindings = _Compiled(stores, bindings, Binding)
-        self._fixed = tuple(fixed)
+        bound = list(map(Binding, fixed[1]))
+        policies = [make(obj, stores) for obj in fixed[0]]
+        self._fixed = tuple((one, [binding for binding in bound if binding.policy == one.name]) for one in policies)
         self._stores = stores
         self._found: list[_Policy] = []
         self._bound: list[Binding] = []
-        self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = tuple(fixed)
+        self._all: tuple[tuple[_Policy, Sequence[Binding]], ...] = self._fixed
 
     def bound(self) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
         """

@@ -33,6 +33,7 @@ from ...storage.errors import StorageUnavailable
 from ..webhooks.mutating import Rounds, dumped, replace
 from ..webhooks.rules import exempt
 from .compiled import Binding, Policies, Policy, Shown
+from .manifests import read_manifests
 from .params import BadConfiguration
 from .patches import MutationFailed, apply_configuration, apply_operations
 
@@ -271,7 +272,8 @@ class MutatingAdmissionPolicy:
     @classmethod
     def configured(cls, server: Any, configuration: Any) -> MutatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(server, Policies(server, "mutatingadmissionpolicies", MutatingPolicy))
+        fixed = read_manifests(configuration, cls.name, server)
+        return cls(server, Policies(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
         """Everything: rules decide."""

@@ -34,6 +34,7 @@ from ...interfaces import IValidatingAdmission
 from ...storage.errors import StorageUnavailable
 from ..webhooks.rules import exempt
 from .compiled import Binding, Policies, Policy, Shown
+from .manifests import read_manifests
 from .params import BadConfiguration
 
 if TYPE_CHECKING:
@@ -294,7 +295,8 @@ class ValidatingAdmissionPolicy:
     @classmethod
     def configured(cls, server: Any, configuration: Any) -> ValidatingAdmissionPolicy:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(server, Policies(server, "validatingadmissionpolicies", ValidatingPolicy))
+        fixed = read_manifests(configuration, cls.name, server)
+        return cls(server, Policies(server, "validatingadmissionpolicies", ValidatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
         """Everything: rules decide."""

@@ -1,0 +1,145 @@
+"""
+Policies from files: there before the first request, and out of reach of the API.
+
+@see: kubernetes/apiserver, C{pkg/admission/plugin/policy/manifest}, C{pkg/admission/plugin/manifest}.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api.decoding import BodyError, decode_yaml
+from ...api.errors import APIStatusError
+from ...api.goquote import quoted
+from ...api.objectmeta import creation_causes
+from ...api.resource import GroupVersionKind, JSONObject
+from ...registry.codec import Codec
+from ...registry.strategies import strategy_for
+from ..configurations import InvalidConfiguration, of_kind
+
+if TYPE_CHECKING:
+    from ...registry.stores import Stores
+    from ...schema.definitions import Definitions
+
+GROUP: Final = "admissionregistration.k8s.io"
+#: What the names of such policies and bindings end with.
+SUFFIX: Final = ".static.k8s.io"
+_EXTENSIONS: Final = (".yaml", ".yml", ".json")
+#: Bytes of one file, and files of a directory.
+_LONGEST: Final = 3 * 1024 * 1024
+_MOST: Final = 1000
+_PARTED = re.compile(rb"^---[ \t]*(?:#.*)?$", re.M)
+
+
+def read_manifests(configuration: Any, kind: str, stores: Stores) -> tuple[list[JSONObject], list[JSONObject]]:
+    """
+    The policies and bindings of the directory that a plugin's configuration names.
+
+    @param configuration: C{<kind>Configuration}, decoded; L{None} for none.
+    @param kind: C{"ValidatingAdmissionPolicy"} or the other one.
+    @return: With defaults, each by name; empty without a directory.
+    @raise InvalidConfiguration: The directory, or something in it, can not be used.
+    """
+    if configuration is None:
+        return [], []
+    versions = ("apiserver.config.k8s.io/v1",)
+    name = of_kind(configuration, f"{kind}Configuration", versions, ("staticManifestsDir",)).get("staticManifestsDir")
+    if not name:
+        return [], []
+    folder = Path(name)
+    if not folder.is_absolute():
+        raise InvalidConfiguration(f'staticManifestsDir: Invalid value: "{name}": must be an absolute file path')
+    if not folder.is_dir():
+        raise InvalidConfiguration(f'staticManifestsDir: Invalid value: "{name}": must be a directory')
+    assert stores.definitions is not None, "a server that reads policies knows their types"
+    return _Reader(kind, stores.definitions).read(folder)
+
+
+class _Reader:
+    def __init__(self, kind: str, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._kinds = (kind, f"{kind}Binding")
+        self._found: dict[str, dict[str, tuple[JSONObject, Path]]] = {one: {} for one in self._kinds}
+
+    def read(self, folder: Path) -> tuple[list[JSONObject], list[JSONObject]]:
+        """All there is in a directory."""
+        try:
+            files = [one for one in sorted(folder.iterdir()) if one.suffix.lower() in _EXTENSIONS and one.is_file()]
+            if len(files) > _MOST:
+                raise InvalidConfiguration(f"{folder}: more than {_MOST} files")
+            for file in files:
+                self._read_file(file)
+        except OSError as error:
+            raise InvalidConfiguration(f"failed to read manifest directory {quoted(str(folder))}: {error}") from None
+        policies, bindings = ([obj for _, (obj, _) in sorted(self._found[one].items())] for one in self._kinds)
+        for binding in bindings:
+            self._check_binding(binding)
+        return policies, bindings
+
+    def _read_file(self, file: Path) -> None:
+        if file.stat().st_size > _LONGEST:
+            raise InvalidConfiguration(f"{file}: longer than {_LONGEST} bytes")
+        for document in filter(None, map(bytes.strip, _PARTED.split(file.read_bytes()))):
+            try:
+                for value in _items(decode_yaml(document).value):
+                    self._take(value, file)
+            except (BodyError, APIStatusError) as error:
+                why = error.as_body_of_object() if isinstance(error, BodyError) else error.message
+                raise InvalidConfiguration(f"error loading {file}: {why}") from None
+            except ValueError as error:
+                raise InvalidConfiguration(f"error loading {file}: {error}") from None
+
+    def _take(self, value: Any, file: Path) -> None:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind not in self._kinds:
+            raise ValueError(f"unsupported resource type {kind or 'without a kind'}")
+        gvk = GroupVersionKind(GROUP, "v1", str(kind))
+        problems: list[str] = []
+        obj = Codec(self._definitions, gvk, gvk).decode(value, problems)
+        if problems:
+            raise ValueError(f"strict decoding error: {', '.join(problems)}")
+        name: str = obj["metadata"].get("name") or ""
+        if not name:
+            raise ValueError(f"resource in file {quoted(str(file))} must have a name")
+        if not name.endswith(SUFFIX):
+            raise ValueError(
+                f"{quoted(name)} in file {quoted(str(file))} must have a name ending with {quoted(SUFFIX)}"
+            )
+        known = self._found[gvk.kind]
+        if name in known:
+            before = quoted(str(known[name][1]))
+            raise ValueError(
+                f"duplicate name {quoted(name)} found in file {quoted(str(file))} (previously seen in {before})"
+            )
+        strategy = strategy_for(GROUP, gvk.kind)
+        strategy.default(obj)
+        causes = [*creation_causes(obj["metadata"], False, strategy.name_problems), *strategy.validate(obj)]
+        if causes:
+            raise APIStatusError.invalid(gvk.group_kind, name, causes)
+        if obj["spec"].get("paramKind") is not None:
+            raise ValueError(f"{gvk.kind} {quoted(name)}: spec.paramKind is not supported for static manifests")
+        known[name] = (obj, file)
+
+    def _check_binding(self, binding: JSONObject) -> None:
+        name, policy = quoted(binding["metadata"]["name"]), binding["spec"]["policyName"]
+        if not policy.endswith(SUFFIX):
+            raise InvalidConfiguration(
+                f"binding {name}: spec.policyName {quoted(policy)} must end with {quoted(SUFFIX)}"
+            )
+        if binding["spec"].get("paramRef") is not None:
+            raise InvalidConfiguration(f"binding {name}: spec.paramRef is not supported for static manifests")
+        if policy not in self._found[self._kinds[0]]:
+            raise InvalidConfiguration(
+                f"binding {name} references policy {quoted(policy)} which does not exist in the manifest directory"
+            )
+
+
+def _items(value: Any) -> Iterator[Any]:
+    """A document, or what is in it if it is a list."""
+    if isinstance(value, dict) and value.get("kind") == "List" and value.get("apiVersion") == "v1":
+        yield from value.get("items") or ()
+    elif value is not None:
+        yield value
