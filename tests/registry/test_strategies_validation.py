@@ -584,3 +584,20 @@ class OtherTests(SynchronousTestCase):
             problems("", "Event", involvedObject=about),
             ['involvedObject.namespace: Invalid value: "elsewhere": does not match event.namespace'],
         )
+
+
+class AutoscalerTests(SynchronousTestCase):
+    """HorizontalPodAutoscalers."""
+
+    def test_two_sources(self) -> None:
+        """A metric has the source of its type and no other; of two, only the first one is looked into."""
+        pods = {"metric": {"name": "a"}, "target": {"type": "AverageValue", "averageValue": "1"}}
+        resource = {"name": "", "target": {"type": "Utilization", "averageUtilization": 50}}
+        metric = {"type": "Resource", "pods": pods, "resource": resource}
+        target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+        found = problems(
+            "autoscaling",
+            "HorizontalPodAutoscaler",
+            spec={"maxReplicas": 2, "scaleTargetRef": target, "metrics": [metric]},
+        )
+        self.assertEqual(found, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"])

@@ -9,11 +9,12 @@ from ...api.names import path_segment_problems
 from ...api.resource import JSONObject
 from .fields import Causes, label_selector, not_negative, quantity, unsupported
 
+#: In the order in which the reference looks: of several that are given, it looks at the first.
 _SOURCES: Final = {
     "Object": "object",
+    "External": "external",
     "Pods": "pods",
     "Resource": "resource",
-    "External": "external",
     "ContainerResource": "containerResource",
 }
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
@@ -74,8 +75,6 @@ def _metric(metric: JSONObject, path: str, causes: Causes) -> None:
     elif kind not in _SOURCES:
         causes.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
     given = [field for field in _SOURCES.values() if metric.get(field) is not None]
-    for field in given[1:]:
-        causes.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
     if given:
         _source(metric[given[0]], given[0], f"{path}.{given[0]}", causes)
     wanted = _SOURCES.get(kind)
@@ -85,6 +84,9 @@ def _metric(metric: JSONObject, path: str, causes: Causes) -> None:
     elif kind and wanted is None:
         # The reference says it again.
         causes.append(unsupported(f"{path}.type", kind, sorted(_SOURCES)))
+    for field in given if len(given) > 1 else ():
+        if field != wanted:
+            causes.append(forbidden(f"{path}.{field}", "must populate the given metric source only"))
 
 
 def _source(source: JSONObject, field: str, path: str, causes: Causes) -> None:
