@@ -8,6 +8,7 @@ read before stays, and the log says why.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -108,6 +109,9 @@ class WatchedFiles:
         watch.further = tuple(also(value))
         watch.digest = _digest(contents, watch.further)
         watch.stamp += _stamp(watch.further)
+        if not all(map(_is_regular, watch.paths)):
+            # A pipe has been read for good.
+            return value
         self._watches.append(watch)
         if self._running and self._timer is None and not self._looking:
             self._later()
@@ -181,7 +185,7 @@ def _look_at(watch: _Watch) -> _News | None:
         return None
     watch.stamp = stamp
     try:
-        contents = [_read(path) for path in watch.paths]
+        contents = [_read_again(path) for path in watch.paths]
         digest = _digest(contents, watch.further)
     except (OSError, ValueError) as error:
         contents, digest = [], b""
@@ -222,6 +226,17 @@ def _stamp(paths: Sequence[Path]) -> Stamp:
     return tuple(found)
 
 
+def _is_regular(path: Path) -> bool:
+    return stat.S_ISREG(os.stat(path).st_mode)
+
+
+def _read_again(path: Path) -> bytes:
+    # Opening a pipe would wait for somebody who writes into it.
+    if not _is_regular(path):
+        raise ValueError(f"{path} is no file")
+    return _read(path)
+
+
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         content = file.read(LIMIT + 1)
@@ -232,6 +247,6 @@ def _read(path: Path) -> bytes:
 
 def _digest(contents: Sequence[bytes], further: Sequence[Path]) -> bytes:
     digest = sha256()
-    for content in (*contents, *map(_read, further)):
+    for content in (*contents, *map(_read_again, further)):
         digest.update(sha256(content).digest())
     return digest.digest()

@@ -164,6 +164,28 @@ class FailureTests(ClientCase):
         error = await self.refusal(self.client_of(CallSettings(url=f"http://127.0.0.1:{port}/")), timeout=0.25)
         self.assertTrue(error.timed_out)
 
+    async def test_slow_handshake(self) -> None:
+        """A server that accepts connections and says nothing is given up while TLS waits for it."""
+        port = self.raw(b"")
+        error = await self.refusal(self.client_of(CallSettings(url=f"https://127.0.0.1:{port}/")), timeout=0.25)
+        self.assertTrue(error.timed_out)
+
+    async def test_retired(self) -> None:
+        """A client that is retired ends its calls in peace, and then lets go of its connections."""
+        held: Deferred[Any] = Deferred()
+        server = await self.serve(lambda call: held)
+        client = self.client(server)
+        calling = Deferred.fromCoroutine(client.post(b"{}", timeout=10))
+        while not server.calls:
+            await turns()
+        client.retire()
+        held.callback({"late": True})
+        self.assertEqual((await calling).body, b'{"late": true}')
+        while server._site.protocols:
+            await turns()
+        error = await self.refusal(client)
+        self.assertEqual(error.why, "context canceled")
+
     async def test_hang_up(self) -> None:
         """A connection that is closed instead of an answer is C{EOF}, or was reset."""
         server = await self.serve(lambda call: HANG_UP)

@@ -139,6 +139,24 @@ class WatchedFilesTests(SynchronousTestCase):
         self.look()
         self.assertIn(f"longer than {LIMIT} bytes", self.lines[0])
 
+    def test_pipe(self) -> None:
+        """A pipe is read once, at the start; a pipe that takes the place of a file is not waited for."""
+        descriptors = os.pipe()
+        os.write(descriptors[1], b"one")
+        os.close(descriptors[1])
+        pipe = f"/dev/fd/{descriptors[0]}"
+        self.assertEqual(self.files.watch([pipe], _upper, self.told.append, "--flag"), "ONE")
+        os.close(descriptors[0])
+        self.look()
+        self.assertEqual((self.told, self.lines), ([], []))
+        self.write("one")
+        self.watch()
+        self.path.unlink()
+        os.mkfifo(self.path)
+        self.look()
+        self.assertEqual(self.told, [])
+        self.assertIn("is no file", self.lines[0])
+
     def test_start(self) -> None:
         """At the start all that is wrong is raised."""
         self.assertRaises(FileNotFoundError, self.watch)

@@ -52,7 +52,7 @@ class DecisionValue(_Incomparable):
     """
     What came of a question.
 
-    @ivar error: Why there was no verdict, or L{None}.
+    @ivar error: Why there was no verdict, or somebody had none; L{None} when nothing went wrong.
     """
 
     __slots__ = ("error", "verdict")
@@ -60,7 +60,7 @@ class DecisionValue(_Incomparable):
 
     def __init__(self, verdict: Verdict, error: str | None = None) -> None:
         self.verdict = verdict
-        self.error = error
+        self.error = error or verdict.error or None
 
 
 def _failed(error: Exception) -> DecisionValue:

@@ -156,8 +156,11 @@ class AuthzTests(SynchronousTestCase):
             failed.errback(RuntimeError("no idea"))
             return failed
 
+        def silent(attributes: AuthorizerAttributes) -> Verdict:
+            return Verdict(Decision.NO_OPINION, "", "no idea")
+
         check = "authorizer.path('/').check('get')"
-        for authorize in (at_once, later):
+        for authorize in (at_once, later, silent):
             self.assertEqual(self.value(f"{check}.errored() ? {check}.error() : ''", authorize), "no idea")
             self.assertIs(self.value(f"{check}.allowed()", authorize), False)
 
