@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from ..api.frozen import thawed
 from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
 from .codec import Codec
 from .conversion import convert
@@ -87,7 +88,8 @@ class Versions:
         """
         obj = {**obj, "kind": source.kind, "apiVersion": source.api_version}
         if source != target:
-            obj = await self._converted(group, resource, obj, source, target)
+            # What old objects are made of is not what conversions and schemas know.
+            obj = await self._converted(group, resource, thawed(obj), source, target)
         rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
         return {"kind": target.kind, "apiVersion": target.api_version, **rest}
 

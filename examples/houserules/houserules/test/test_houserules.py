@@ -7,12 +7,48 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.threads import deferToThread
-from twisted.trial.unittest import TestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+from zope.interface.verify import verifyObject
 
+from houserules.admission import HouseRules
+from houserules.authorizer import OwnNamespace
+from kubetwist.api.errors import APIStatusError
+from kubetwist.interfaces import IAuthorizer, IMutatingAdmission, IValidatingAdmission
 from kubetwist.server.errors import StartError
+from kubetwist.testing.admission import StubServer, write
 from kubetwist.testing.trial import KubeAPIMixin
 
 PODS = "/api/v1/namespaces/alice/pods"
+
+
+class UnitTests(SynchronousTestCase):
+    """The plugins by themselves."""
+
+    def test_interfaces(self) -> None:
+        """They provide what they declare."""
+        plugin = HouseRules("example.org/team", ())
+        verifyObject(IMutatingAdmission, plugin)
+        verifyObject(IValidatingAdmission, plugin)
+        verifyObject(IAuthorizer, OwnNamespace())
+
+    def test_twice(self) -> None:
+        """What was labelled once is not touched again."""
+        namespace = {"metadata": {"name": "default", "labels": {"example.org/team": "blue"}}}
+        server = StubServer().add("", "namespaces", namespace)
+        pod = {"metadata": {"name": "a"}, "spec": {"containers": []}}
+        for _ in range(2):
+            HouseRules("example.org/team", ()).admit(write(pod, server=server))
+            self.assertEqual(pod["metadata"], {"name": "a", "labels": {"example.org/team": "blue"}})
+
+    def test_debugging(self) -> None:
+        """Containers added for debugging are looked at as well, and the audit is told."""
+        spec = {"containers": [], "ephemeralContainers": [{"name": "d", "image": "elsewhere/d"}]}
+        attributes = write(
+            {"metadata": {"name": "a"}, "spec": spec}, operation="UPDATE", subresource="ephemeralcontainers"
+        )
+        with self.assertRaises(APIStatusError):
+            HouseRules("example.org/team", ("registry.example.org/",)).validate(attributes)
+        self.assertEqual(list(attributes.annotations or {}), ["houserules.example.org/refused-image"])
 
 
 class HouseRulesTests(KubeAPIMixin, TestCase):

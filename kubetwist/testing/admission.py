@@ -1,0 +1,127 @@
+"""For unit tests of admission plugins: a write, and a server that has what the test says; no server is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import orjson
+from attrs import define, field
+
+from ..admission.attributes import AdmissionAttributes, Reinvocation
+from ..api.frozen import frozen
+from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ..api.resource import GroupVersion, JSONObject, UserInfo
+
+
+@define
+class StubServer:
+    """
+    What a plugin may ask of the server, L{kubetwist.admission.attributes.AdmissionContext}: some objects.
+
+    @ivar objects: By group, resource, namespace and name.
+    @ivar authorizer: As L{kubetwist.interfaces.IAuthorizer}; L{None} where there is none.
+    @ivar reactor: For plugins that wait; L{None} where none does.
+    """
+
+    objects: dict[tuple[str, str, str, str], JSONObject] = field(factory=dict)
+    authorizer: Any = None
+    reactor: Any = None
+    outgoing: Any = None
+    release: str = "1.36"
+    toleration_seconds: tuple[int, int] = (300, 300)
+
+    def add(self, group: str, resource: str, obj: JSONObject) -> StubServer:
+        """Have an object; in the version that is stored."""
+        meta = obj["metadata"]
+        self.objects[group, resource, meta.get("namespace", ""), meta["name"]] = obj
+        return self
+
+    def _found(self, group: str, resource: str, namespace: str) -> Iterable[JSONObject]:
+        for (in_group, of_resource, where, _), obj in sorted(self.objects.items()):
+            if (in_group, of_resource) == (group, resource) and namespace in ("", where):
+                yield obj
+
+    def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """As the server's."""
+        obj = self.objects.get((group, resource, namespace, name))
+        return None if obj is None else frozen(obj)
+
+    def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """As the server's."""
+        return [frozen(obj) for obj in self._found(group, resource, namespace)]
+
+    def lookup(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
+        """As the server's."""
+        obj = self.objects.get((group, resource, namespace, name))
+        return None if obj is None else _copy(obj)
+
+    def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
+        """As the server's."""
+        return [_copy(obj) for obj in self._found(group, resource, namespace)]
+
+    async def load(self, group: str, resource: str) -> bool:
+        """As the server's: whether there is anything of the resource."""
+        return any(key[:2] == (group, resource) for key in self.objects)
+
+    async def amend(
+        self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
+    ) -> None:
+        """As the server's."""
+        change(self.objects[group, resource, namespace, name])
+
+
+def _copy(obj: JSONObject) -> JSONObject:
+    copied: JSONObject = orjson.loads(orjson.dumps(obj))
+    return copied
+
+
+def write(
+    obj: JSONObject | None,
+    resource: str = "pods",
+    operation: str = "CREATE",
+    *,
+    api_version: str = "v1",
+    kind: str = "Pod",
+    subresource: str = "",
+    namespace: str = "default",
+    old: JSONObject | None = None,
+    user: UserInfo | None = None,
+    dry_run: bool = False,
+    server: Any = None,
+    warn: Callable[[str], Any] | None = None,
+) -> AdmissionAttributes:
+    """
+    A write as a plugin is asked about it, in the first round.
+
+    @param obj: The new object, which mutating plugins change; L{None} for DELETE.
+    @param api_version: Of the resource: C{"v1"}, C{"apps/v1"}.
+    @param namespace: C{""} for what is in none.
+    @param old: The object before.
+    @param server: By default a L{StubServer} with nothing in it.
+    @param warn: Takes warnings; C{[].append} keeps them.
+    @return: What the plugin says to the audit is in its C{annotations}.
+    """
+    said = GroupVersion.parse(api_version)
+    name = ((obj if obj is not None else old) or {}).get("metadata", {}).get("name", "")
+    options = {"CREATE": CreateOptions, "UPDATE": UpdateOptions, "DELETE": DeleteOptions}.get(operation)
+    context: Any = StubServer() if server is None else server
+    attributes = AdmissionAttributes(
+        operation,
+        said.group,
+        said.version,
+        resource,
+        subresource,
+        kind,
+        namespace,
+        name,
+        obj,
+        old,
+        user or UserInfo("alice", groups=("system:authenticated",)),
+        dry_run,
+        context,
+        None if options is None else options(dry_run=dry_run),
+        warn=warn,
+    )
+    attributes.reinvocation = Reinvocation()
+    return attributes

@@ -1,0 +1,106 @@
+"""Webhooks for custom resources: versions that somebody else converts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.webhooks.mutating import MutatingAdmissionWebhook
+from kubetwist.admission_plugins.webhooks.validating import ValidatingAdmissionWebhook
+from kubetwist.registry.customresources.conversion import Conversion
+from tests.admission_plugins.webhookserver import Outgoing, patch, webhook
+from tests.resources.customserver import KITES, CustomServer, definition
+from tests.resources.server import all_kinds
+
+NEW = KITES.replace("/v1/", "/v2/")
+
+
+def convert(objects: Any, api_version: str) -> Any:
+    """C{length} of v1 is C{size} of v2, in other words."""
+    converted = []
+    for obj in objects:
+        spec = dict(obj.get("spec") or {})
+        if api_version.endswith("/v2") and "length" in spec:
+            spec["size"] = f"{spec.pop('length')} m"
+        elif api_version.endswith("/v1") and "size" in spec:
+            spec["length"] = int(spec.pop("size").removesuffix(" m"))
+        converted.append({**obj, "apiVersion": api_version, "spec": spec})
+    return converted
+
+
+class CustomWebhookTests(SynchronousTestCase):
+    """One kind in two versions."""
+
+    def setUp(self) -> None:
+        """Clients use v2, webhooks want v1."""
+        clock: list[Any] = []
+        conversion = lambda crd: Conversion("test", convert, clock[0])  # noqa: E731
+        self.server = CustomServer(conversion)
+        clock.append(self.server.clock)
+        stores = self.server.stores
+        stores.find_custom = self.server.custom.served
+        hooks = [one for one in all_kinds() if one.resource.endswith("webhookconfigurations")]
+        stores.add(hooks)
+        for info in hooks:
+            self.successResultOf(stores.get(info.group, info.resource).cache.start())
+        self.server.installer.install(hooks)
+        self.outgoing = Outgoing()
+        stores.outgoing = self.outgoing  # type: ignore[assignment]
+        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionWebhook, ValidatingAdmissionWebhook)]
+        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.client = self.server.client()
+
+        def version(name: str, field: str, kind: str, stored: bool) -> dict[str, Any]:
+            spec = {"type": "object", "properties": {field: {"type": kind}, "colour": {"type": "string"}}}
+            spec["properties"]["colour"]["default"] = "red"
+            schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+            return {"name": name, "served": True, "storage": stored, "schema": schema}
+
+        crd = definition()
+        crd["spec"]["versions"] = [version("v1", "length", "integer", True), version("v2", "size", "string", False)]
+        self.server.define(self.client, crd)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The answer to a request that succeeds."""
+        code, answer = self.client.ask(method, path, body, **headers)
+        self.assertLess(code, 300, answer)
+        return answer
+
+    def configure(self, resource: str) -> None:
+        """Have a webhook for v1."""
+        rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["*"]}
+        path = f"/apis/admissionregistration.k8s.io/v1/{resource}"
+        self.ask("POST", path, {"metadata": {"name": "hooks"}, "webhooks": [webhook(rules=[rule])]})
+
+    def kite(self, **spec: Any) -> dict[str, Any]:
+        """One, in v2."""
+        return {"apiVersion": "example.com/v2", "kind": "Kite", "metadata": {"name": "k"}, "spec": spec}
+
+    def test_shown(self) -> None:
+        """What clients send in one version, webhooks see in another, before and after."""
+        self.configure("validatingwebhookconfigurations")
+        self.ask("POST", NEW, self.kite(size="3 m"))
+        self.ask("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
+        self.ask("DELETE", f"{NEW}/k")
+        create, update, delete = (review["request"] for _, review in self.outgoing.calls)
+        self.assertEqual((create["kind"]["version"], create["requestKind"]["version"]), ("v1", "v2"))
+        self.assertEqual(create["object"]["apiVersion"], "example.com/v1")
+        self.assertEqual(create["object"]["spec"], {"length": 3, "colour": "red"})
+        self.assertEqual((update["oldObject"]["spec"]["length"], update["object"]["spec"]["length"]), (3, 4))
+        self.assertEqual((delete["object"], delete["oldObject"]["spec"]["length"]), (None, 4))
+
+    def test_changed(self) -> None:
+        """What a webhook changes in its version comes back in the client's, pruned and defaulted."""
+        self.configure("mutatingwebhookconfigurations")
+        self.outgoing.answer = lambda url, review: patch(
+            ("replace", "/spec/length", 7), ("add", "/spec/bogus", 1), ("remove", "/spec/colour", None)
+        )
+        made = self.ask("POST", NEW, self.kite(size="3 m", colour="blue"))
+        self.assertEqual(made["spec"], {"size": "7 m", "colour": "red"})
+        self.outgoing.answer = lambda url, review: patch(("replace", "/kind", "Other"))
+        change = {"spec": {"size": "9 m"}}
+        code, answer = self.client.ask("PATCH", f"{NEW}/k", change, Content_Type="application/merge-patch+json")
+        self.assertGreaterEqual(code, 400, answer)
+        self.assertEqual(self.ask("GET", f"{NEW}/k")["spec"]["size"], "7 m")

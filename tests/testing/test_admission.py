@@ -1,0 +1,60 @@
+"""Tests for L{kubetwist.testing.admission}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.namespacelifecycle import NamespaceLifecycle
+from kubetwist.api.errors import APIStatusError
+from kubetwist.testing.admission import StubServer, write
+
+
+class StubTests(SynchronousTestCase):
+    """Plugins without a server."""
+
+    def test_built_in(self) -> None:
+        """A built-in plugin can not tell it from a server."""
+        server = StubServer().add("", "namespaces", {"metadata": {"name": "default"}})
+        plugin = NamespaceLifecycle()
+
+        async def admitted(namespace: str) -> None:
+            answer: Any = plugin.admit(write({"metadata": {"name": "a"}}, namespace=namespace, server=server))
+            if answer is not None:
+                await answer
+
+        self.successResultOf(admitted("default"))
+        self.failureResultOf(admitted("other"), APIStatusError)
+
+    def test_objects(self) -> None:
+        """Views are frozen, lookups are copies, lists are of a namespace or of all."""
+        server = StubServer()
+        for namespace in ("a", "b"):
+            server.add("apps", "deployments", {"metadata": {"name": "d", "namespace": namespace}})
+        self.assertEqual(len(server.views("apps", "deployments")), 2)
+        self.assertEqual(len(server.lookup_all("apps", "deployments", "a")), 1)
+        view, copy = server.view("apps", "deployments", "a", "d"), server.lookup("apps", "deployments", "a", "d")
+        assert view is not None and copy is not None
+        self.assertEqual(view, copy)
+        with self.assertRaises(TypeError):
+            view["x"] = 1
+        copy["x"] = 1
+        self.assertNotEqual(server.lookup("apps", "deployments", "a", "d"), copy)
+        self.assertIsNone(server.view("apps", "deployments", "c", "d"))
+        self.assertTrue(self.successResultOf(server.load("apps", "deployments")))
+        self.assertFalse(self.successResultOf(server.load("example.com", "kites")))
+        self.successResultOf(server.amend("apps", "deployments", "a", "d", lambda obj: obj.update(status={})))
+        self.assertIn("status", server.objects["apps", "deployments", "a", "d"])
+
+    def test_write(self) -> None:
+        """A write has what a request has."""
+        warnings: list[str] = []
+        one = write(
+            None, "deployments", "DELETE", api_version="apps/v1", old={"metadata": {"name": "d"}}, warn=warnings.append
+        )
+        one.warn("careful")
+        one.annotate("example.org/a", "b")
+        self.assertEqual((one.group, one.version, one.name), ("apps", "v1", "d"))
+        self.assertEqual((one.options or {})["kind"], "DeleteOptions")
+        self.assertEqual((warnings, one.annotations), (["careful"], {"example.org/a": ("b", "Metadata")}))
