@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from ...api.jsonpath import JSONPath
 from ...api.resource import GroupVersionKind, JSONObject
@@ -63,12 +67,16 @@ class CustomVersion:
         self.served = bool(spec.get("served"))
         self.deprecated = bool(spec.get("deprecated"))
         self.gvk = GroupVersionKind(definition.group, self.name, definition.kind)
-        self._spec = spec
+        self._spec = {name: value for name, value in spec.items() if name != "schema"}
+        schema = (spec.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+        # There may be thousands of them, of hundreds of parts each, which nobody asks for.
+        self._schema = zlib.compress(orjson.dumps(schema), 1)
 
     @property
     def schema(self) -> JSONObject:
-        """Its C{openAPIV3Schema}."""
-        return (self._spec.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+        """Its C{openAPIV3Schema}, decoded anew."""
+        decoded: JSONObject = orjson.loads(zlib.decompress(self._schema))
+        return decoded
 
     @cached_property
     def type(self) -> CustomType:
@@ -97,11 +105,12 @@ class CustomVersion:
     @cached_property
     def rules(self) -> RuleTree | None:
         """Its rules in CEL, compiled; L{None} when there are none."""
-        if not has_rules(self.schema):
+        schema = self.schema
+        if not has_rules(schema):
             return None
         from ...schema.celrules import RuleTree
 
-        return RuleTree.of(self.schema, root=True)
+        return RuleTree.of(schema, root=True)
 
     @cached_property
     def printer(self) -> Printer:
@@ -148,7 +157,6 @@ class CustomDefinition:
     """
     A definition whose names are accepted.
 
-    @ivar crd: The whole object; not to be changed.
     @ivar versions: In the order of the definition.
     @ivar preserves: Objects keep what the schema does not have: C{spec.preserveUnknownFields}, which old ones may have.
     @ivar conversion: Who converts between the versions; L{None} where changing the apiVersion is all there is to it.
@@ -161,7 +169,6 @@ class CustomDefinition:
         @param conversion_of: Finds what a definition says of conversion.
         """
         spec, names = crd["spec"], crd["status"]["acceptedNames"]
-        self.crd = crd
         self.definitions = definitions
         self.name: str = crd["metadata"]["name"]
         self.uid: str = crd["metadata"]["uid"]
@@ -176,16 +183,12 @@ class CustomDefinition:
         self.preserves = bool(spec.get("preserveUnknownFields"))
         self.versions: Sequence[CustomVersion] = tuple(CustomVersion(self, one) for one in spec["versions"])
         self.conversion = conversion_of(crd)
+        self._digest = _digest(self.uid, spec, names, converting_plugin(crd))
         self.storage_version: str = next(one["name"] for one in spec["versions"] if one.get("storage"))
 
     def same_as(self, other: CustomDefinition) -> bool:
         """Whether it defines the same; the status, but for the accepted names, does not matter."""
-        return (
-            self.uid == other.uid
-            and self.crd["spec"] == other.crd["spec"]
-            and self.crd["status"]["acceptedNames"] == other.crd["status"]["acceptedNames"]
-            and converting_plugin(self.crd) == converting_plugin(other.crd)
-        )
+        return self._digest == other._digest
 
     @property
     def served(self) -> list[CustomVersion]:
@@ -233,6 +236,10 @@ class CustomDefinition:
         for one in self.versions:
             paths.update(one.selectable)
         return tuple((name, _text_at(path)) for name, path in paths.items())
+
+
+def _digest(*parts: Any) -> bytes:
+    return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 def _text_at(path: JSONPath) -> Callable[[JSONObject], str]:
