@@ -20,6 +20,7 @@ from ..storage.values import Write
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthorizer
+    from ..outgoing.outgoing import Outgoing
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"
@@ -43,12 +44,14 @@ class AdmissionContext(Protocol):
 
     @ivar reactor: The reactor, or a clock in tests.
     @ivar authorizer: Asked with a L{kubetwist.api.authorization.AuthorizerAttributes}; L{None} where there is none.
+    @ivar outgoing: How other servers are called; L{None} where none are.
     @ivar toleration_seconds: How long pods stay on a node that is not ready, and on one that can not be reached:
         C{--default-not-ready-toleration-seconds}, C{--default-unreachable-toleration-seconds}.
     """
 
     reactor: Any
     authorizer: IAuthorizer | None
+    outgoing: Outgoing | None
     toleration_seconds: tuple[int, int]
 
     @property

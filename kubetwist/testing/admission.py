@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 from attrs import define, field
 
-from ..admission.attributes import AdmissionAttributes, Reinvocation
+from ..admission.attributes import AdmissionAttributes, AdmissionContext, Commit, Reinvocation
+from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
-from ..api.resource import GroupVersion, JSONObject, UserInfo
+from ..api.resource import GroupResource, GroupVersion, JSONObject, UserInfo
 
 
 @define
@@ -20,11 +22,13 @@ class StubServer:
     What a plugin may ask of the server, L{kubetwist.admission.attributes.AdmissionContext}: some objects.
 
     @ivar objects: By group, resource, namespace and name.
+    @ivar kinds: By group, version and kind, the resource, and whether it is namespaced.
     @ivar authorizer: As L{kubetwist.interfaces.IAuthorizer}; L{None} where there is none.
     @ivar reactor: For plugins that wait; L{None} where none does.
     """
 
     objects: dict[tuple[str, str, str, str], JSONObject] = field(factory=dict)
+    kinds: dict[tuple[str, str, str], tuple[str, bool]] = field(factory=dict)
     authorizer: Any = None
     reactor: Any = None
     outgoing: Any = None
@@ -64,11 +68,42 @@ class StubServer:
         """As the server's: whether there is anything of the resource."""
         return any(key[:2] == (group, resource) for key in self.objects)
 
-    async def amend(
-        self, group: str, resource: str, namespace: str, name: str, change: Callable[[JSONObject], None]
-    ) -> None:
+    def loaders(self, group: str, resource: str, namespace: str = "") -> list[Callable[[], JSONObject]]:
         """As the server's."""
-        change(self.objects[group, resource, namespace, name])
+        return [partial(_copy, obj) for obj in self._found(group, resource, namespace)]
+
+    def resources_of(self, group: str, version: str, kind: str) -> list[tuple[str, bool]]:
+        """As the server's, of what is in C{kinds}."""
+        found = self.kinds.get((group, version, kind))
+        return [] if found is None else [found]
+
+    async def create(self, group: str, resource: str, namespace: str, obj: JSONObject) -> None:
+        """As the server's; nothing is defaulted."""
+        key = group, resource, namespace, obj["metadata"]["name"]
+        if key in self.objects:
+            raise APIStatusError.already_exists(GroupResource(group, resource), key[3])
+        self.objects[key] = obj
+
+    async def commit_with(
+        self,
+        commit: Commit,
+        group: str,
+        resource: str,
+        namespace: str,
+        names: Sequence[str],
+        change: Callable[[JSONObject], None],
+    ) -> int:
+        """As the server's; nothing besides the write itself is written with it."""
+        changed = {
+            key: _copy(self.objects[key])
+            for key in ((group, resource, namespace, name) for name in names)
+            if key in self.objects
+        }
+        for obj in changed.values():
+            change(obj)
+        revision = await commit(())
+        self.objects.update(changed)
+        return revision
 
 
 def _copy(obj: JSONObject) -> JSONObject:
@@ -88,7 +123,7 @@ def write(
     old: JSONObject | None = None,
     user: UserInfo | None = None,
     dry_run: bool = False,
-    server: Any = None,
+    server: AdmissionContext | None = None,
     warn: Callable[[str], Any] | None = None,
 ) -> AdmissionAttributes:
     """
@@ -105,7 +140,6 @@ def write(
     said = GroupVersion.parse(api_version)
     name = ((obj if obj is not None else old) or {}).get("metadata", {}).get("name", "")
     options = {"CREATE": CreateOptions, "UPDATE": UpdateOptions, "DELETE": DeleteOptions}.get(operation)
-    context: Any = StubServer() if server is None else server
     attributes = AdmissionAttributes(
         operation,
         said.group,
@@ -119,7 +153,7 @@ def write(
         old,
         user or UserInfo("alice", groups=("system:authenticated",)),
         dry_run,
-        context,
+        StubServer() if server is None else server,
         None if options is None else options(dry_run=dry_run),
         warn=warn,
     )

@@ -44,8 +44,37 @@ class StubTests(SynchronousTestCase):
         self.assertIsNone(server.view("apps", "deployments", "c", "d"))
         self.assertTrue(self.successResultOf(server.load("apps", "deployments")))
         self.assertFalse(self.successResultOf(server.load("example.com", "kites")))
-        self.successResultOf(server.amend("apps", "deployments", "a", "d", lambda obj: obj.update(status={})))
-        self.assertIn("status", server.objects["apps", "deployments", "a", "d"])
+        self.assertEqual(
+            [load() for load in server.loaders("apps", "deployments")], server.lookup_all("apps", "deployments")
+        )
+
+    def test_writing(self) -> None:
+        """What a plugin has written is there, and only if it can be."""
+        server = StubServer()
+        obj = {"metadata": {"name": "m", "namespace": "a"}}
+        self.successResultOf(server.create("", "configmaps", "a", obj))
+        self.failureResultOf(server.create("", "configmaps", "a", obj), APIStatusError)
+
+        async def commit(others: Any) -> int:
+            return 7
+
+        async def failing(others: Any) -> int:
+            raise KeyError
+
+        def change(stored: Any) -> None:
+            stored["status"] = {"counted": True}
+
+        where = "", "configmaps", "a", ("m", "gone")
+        self.failureResultOf(server.commit_with(failing, *where, change), KeyError)
+        self.assertNotIn("status", server.objects["", "configmaps", "a", "m"])
+        self.assertEqual(self.successResultOf(server.commit_with(commit, *where, change)), 7)
+        self.assertIn("status", server.objects["", "configmaps", "a", "m"])
+
+    def test_kinds(self) -> None:
+        """It knows the kinds that it is told of."""
+        server = StubServer(kinds={("apps", "v1", "Deployment"): ("deployments", True)})
+        self.assertEqual(server.resources_of("apps", "v1", "Deployment"), [("deployments", True)])
+        self.assertEqual(server.resources_of("apps", "v1", "Other"), [])
 
     def test_write(self) -> None:
         """A write has what a request has."""
