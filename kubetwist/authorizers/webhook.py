@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final, Protocol
 import orjson
 from attrs import frozen
 
-from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -21,7 +20,7 @@ from ..api.resource import JSONObject, UserInfo
 from ..interfaces import IAuthorizer, IRuleResolver
 from ..outgoing.client import Answer
 from ..outgoing.refusals import check_answer
-from ..outgoing.remembered import ExpiringCache
+from ..outgoing.remembered import ExpiringCache, SharedCalls
 from ..outgoing.retrying import Backoff, with_backoff
 from ..outgoing.reviews import review_status
 
@@ -98,6 +97,7 @@ class WebhookAuthorizer:
         self._api_version = f"authorization.k8s.io/{rules.version}"
         self._on_error = Decision.DENY if rules.deny_on_error else Decision.NO_OPINION
         self._known: ExpiringCache[bytes, Verdict] = ExpiringCache(REMEMBERED, reactor.seconds)
+        self._calls: SharedCalls[bytes, Verdict] = SharedCalls()
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
         """See L{IAuthorizer.authorize}."""
@@ -116,7 +116,8 @@ class WebhookAuthorizer:
         verdict = self._known.get(key)
         if verdict is not None:
             return verdict
-        return Deferred.fromCoroutine(self._ask(spec, key, _length(attributes) < _LONGEST))
+        remember = _length(attributes) < _LONGEST
+        return self._calls.ask(key, lambda: self._ask(spec, key, remember))
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """See L{IRuleResolver.rules_for}; nobody can tell."""

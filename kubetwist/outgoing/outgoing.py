@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from .client import LIMIT, WebhookClient
 from .services import FindService, Services
 from .settings import CallSettings
+
+if TYPE_CHECKING:
+    from .client import WebhookClient
 
 
 class Outgoing:
@@ -24,13 +26,17 @@ class Outgoing:
         self.services = Services(find_service)
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
 
-    def client(self, settings: CallSettings, *, limit: int = LIMIT) -> WebhookClient:
+    def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:
         """
         A client; whoever asks for it closes it when its settings are no longer those of a caller.
 
-        @param limit: Bytes that an answer may have.
+        @param limit: Bytes that an answer may have; L{None} for the usual ones.
         @raise BadSettings: They can not be used.
         """
+        # Most servers call nobody.
+        from .client import LIMIT, WebhookClient
+
+        limit = LIMIT if limit is None else limit
         client = WebhookClient(self._reactor, settings, limit=limit, diversions=self.diversions)
         self._clients.add(client)
         return client

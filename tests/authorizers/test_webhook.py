@@ -188,6 +188,15 @@ class WebhookAuthorizerTests(SynchronousTestCase):
             self.ask(authorizer, pods(f"pod-{number}"))
         self.assertEqual(len(authorizer._known), 50)
 
+    def test_shared(self) -> None:
+        """Who asks the same at the same time waits for the same answer."""
+        waiting: Deferred[Any] = Deferred()
+        authorizer = self.make(lambda spec: waiting)
+        asked = [authorizer.authorize(pods()) for _ in range(3)]
+        waiting.callback({"allowed": True})
+        self.assertEqual([self.successResultOf(one).decision for one in asked], [Decision.ALLOW] * 3)
+        self.assertEqual((len(self.webhook.reviews), len(authorizer._calls)), (1, 0))
+
     def test_trouble(self) -> None:
         """A webhook that fails has no opinion or refuses, as is set; the error is told and not remembered."""
         lines = self.quiet()
