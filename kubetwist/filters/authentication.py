@@ -23,6 +23,7 @@ _log = Logger()
 
 #: Requests of which the log is told why they were refused; of more in a second it is told how many.
 TOLD_PER_SECOND: Final = 100
+_NAMES_KEPT: Final = 1024
 #: Characters of a reason; parts of it may come from clients.
 LONGEST_REASON: Final = 1000
 
@@ -42,6 +43,8 @@ def with_authentication(
     """
     authenticate = authenticator.authenticate
     exact, prefixes = private
+    #: Names that were found harmless; clients use few.
+    public: set[bytes] = set()
     refusals = _Refusals(now)
     refuse = refusals.refuse
 
@@ -53,9 +56,12 @@ def with_authentication(
         if protocols is not None:
             fields[b"sec-websocket-protocol"] = without_token(protocols)
         for name in fields:
-            if name in exact or name.startswith(prefixes) or b"_" in name:
-                request.fields = {name: values for name, values in fields.items() if not is_private(name)}
-                break
+            if name not in public:
+                if is_private(name):
+                    request.fields = {name: values for name, values in fields.items() if not is_private(name)}
+                    break
+                if len(public) < _NAMES_KEPT:
+                    public.add(name)
         handler(request)
 
     def is_private(name: bytes) -> bool:

@@ -71,7 +71,7 @@ def test_stop() -> None:
         watch = http.client.HTTPSConnection(
             "127.0.0.1", server.connection.port, context=server.connection.ssl_context(), timeout=30
         )
-        watch.request("GET", "/api/v1/configmaps?watch=1", headers={"Authorization": f"Bearer {server.token}"})
+        watch.request("GET", "/api/v1/pods?watch=1", headers={"Authorization": f"Bearer {server.token}"})
         response = watch.getresponse()
         assert response.status == 200
         assert server.stop() == 0
