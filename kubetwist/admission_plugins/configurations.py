@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from ..admission.attributes import AdmissionContext
 from ..api.errors import Cause, aggregate
 from ..api.resource import JSONObject
 
@@ -15,6 +16,11 @@ MOST_ITEMS: Final = 10_000
 
 class InvalidConfiguration(ValueError):
     """The configuration of a plugin can not be used; says why."""
+
+
+def minor(server: AdmissionContext) -> int:
+    """The C{36} of release 1.36, for plugins that not every release has."""
+    return int(server.release.partition(".")[2])
 
 
 def of_kind(configuration: Any, kind: str, api_versions: Collection[str], fields: Collection[str]) -> JSONObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from ..admission.attributes import AdmissionAttributes
 from ..api.goquote import quoted
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
+from .configurations import minor
 
 _GROUP: Final = "scheduling.k8s.io"
 
@@ -24,14 +25,23 @@ class JobValidation:
     See kubernetes, C{plugin/pkg/admission/job/admission.go}.
 
     The reference looks at feature gates; here groups of pods are served or not.
+
+    @ivar active: Whether the release has it: 1.37 lets such jobs change.
     """
 
     name: ClassVar[str] = "JobValidation"
     resources: ClassVar[tuple[str, ...]] = ("jobs.batch",)
 
+    active: bool = True
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> JobValidation:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(minor(server) == 36)
+
     def handles(self, operation: str) -> bool:
         """Updating."""
-        return operation == "UPDATE"
+        return self.active and operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from attrs import frozen
 
@@ -15,19 +15,31 @@ from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.podresources import amounts
+from .configurations import minor
 
 
 @implementer(IValidatingAdmission)
 @frozen
 class NodeDeclaredFeatureValidator:
-    """See kubernetes, C{plugin/pkg/admission/nodedeclaredfeatures/admission.go}."""
+    """
+    See kubernetes, C{plugin/pkg/admission/nodedeclaredfeatures/admission.go}.
+
+    @ivar active: Whether the release has it, which is from 1.36 on.
+    """
 
     name: ClassVar[str] = "NodeDeclaredFeatureValidator"
     resources: ClassVar[tuple[str, ...]] = ("pods", "pods/resize")
 
+    active: bool = True
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> NodeDeclaredFeatureValidator:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(minor(server) >= 36)
+
     def handles(self, operation: str) -> bool:
         """Updating."""
-        return operation == "UPDATE"
+        return self.active and operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""

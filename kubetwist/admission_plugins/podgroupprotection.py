@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
@@ -12,6 +12,7 @@ from ..admission.attributes import AdmissionAttributes
 from ..api.goquote import quoted
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from .configurations import minor
 
 _GROUP: Final = "scheduling.k8s.io"
 _FINALIZERS: Final = {
@@ -33,10 +34,19 @@ class PodGroupProtection:
     See kubernetes, C{plugin/pkg/admission/scheduling/podgroupprotection/admission.go}.
 
     The reference looks at feature gates; here these kinds are served or not.
+
+    @ivar closing: Whether nothing new comes into a group that is deleted, as from 1.37 on.
     """
 
     name: ClassVar[str] = "PodGroupProtection"
     resources: ClassVar[tuple[str, ...]] = ("pods", f"podgroups.{_GROUP}", f"compositepodgroups.{_GROUP}")
+
+    closing: bool = True
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> PodGroupProtection:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(minor(server) >= 37)
 
     def handles(self, operation: str) -> bool:
         """Creating."""
@@ -55,6 +65,8 @@ class PodGroupProtection:
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""
+        if not self.closing:
+            return
         assert attributes.object is not None
         spec: JSONObject = attributes.object.get("spec") or {}
         if attributes.resource == "pods":

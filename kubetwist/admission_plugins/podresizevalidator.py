@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from ..api.goquote import quoted
 from ..api.quantity import Quantity
 from ..interfaces import IValidatingAdmission
 from ..registry.podresources import pod_amounts
+from .configurations import minor
 
 #: What is compared, and in which power of ten it is told.
 _COMPARED: Final = (("cpu", -3), ("memory", 0))
@@ -23,14 +24,25 @@ _OS: Final = "kubernetes.io/os"
 @implementer(IValidatingAdmission)
 @frozen
 class PodResizeValidator:
-    """See kubernetes, C{plugin/pkg/admission/podresize/admission.go}."""
+    """
+    See kubernetes, C{plugin/pkg/admission/podresize/admission.go}.
+
+    @ivar active: Whether the release has it, which is from 1.36 on.
+    """
 
     name: ClassVar[str] = "PodResizeValidator"
     resources: ClassVar[tuple[str, ...]] = ("pods/resize",)
 
+    active: bool = True
+
+    @classmethod
+    def configured(cls, server: Any, configuration: Any) -> PodResizeValidator:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        return cls(minor(server) >= 36)
+
     def handles(self, operation: str) -> bool:
         """Updating."""
-        return operation == "UPDATE"
+        return self.active and operation == "UPDATE"
 
     def validate(self, attributes: AdmissionAttributes) -> None:
         """See L{IValidatingAdmission.validate}."""

@@ -7,8 +7,10 @@ from typing import Any
 from zope.interface.verify import verifyObject
 
 from kubetwist.admission_plugins.jobvalidation import JobValidation
+from kubetwist.admission_plugins.nodedeclaredfeaturevalidator import NodeDeclaredFeatureValidator
 from kubetwist.admission_plugins.podgroupprotection import PodGroupProtection
 from kubetwist.admission_plugins.podgroupworkloadexists import PodGroupWorkloadExists
+from kubetwist.admission_plugins.podresizevalidator import PodResizeValidator
 from kubetwist.api.resource import JSONObject
 from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
 from tests.admission_plugins.fakes import Context, PluginTestCase, pod, write
@@ -61,6 +63,28 @@ class ProtectionTests(PluginTestCase):
                 self.why(self.plugin, write(part, f"{resource}.{GROUP}", context=context)),
                 f'cannot create {kind} referencing CompositePodGroup "g" because it is being deleted',
             )
+
+
+class ReleaseTests(PluginTestCase):
+    """Plugins that not every release has."""
+
+    def test_releases(self) -> None:
+        """A plugin does nothing where the release that the server stands for does not have it."""
+        for plugin, operation, active in (
+            (PodResizeValidator, "UPDATE", ("1.36", "1.37")),
+            (NodeDeclaredFeatureValidator, "UPDATE", ("1.36", "1.37")),
+            (JobValidation, "UPDATE", ("1.36",)),
+        ):
+            for release in ("1.30", "1.36", "1.37"):
+                made = plugin.configured(Context(release=release), None)
+                self.assertEqual(made.handles(operation), release in active, (plugin, release))
+
+    def test_closed_groups(self) -> None:
+        """That nothing new comes into a group that is deleted is from 1.37 on."""
+        member = pod(schedulingGroup={"podGroupName": "g"})
+        made = write(member, context=server("podgroups", "g", going=True))
+        self.validate(PodGroupProtection.configured(Context(release="1.36"), None), made)
+        self.why(PodGroupProtection.configured(Context(release="1.37"), None), made)
 
 
 class WorkloadTests(PluginTestCase):

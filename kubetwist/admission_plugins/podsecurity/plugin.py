@@ -16,6 +16,7 @@ from ...api.goquote import quoted
 from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IValidatingAdmission
+from ..configurations import minor
 from .configuration import load
 from .existing import LONGEST, MOST_PODS, ExistingPods
 from .judgement import IGNORED, Judge, Judgement
@@ -42,7 +43,7 @@ class PodSecurity:
     @classmethod
     def configured(cls, server: Any, configuration: Any) -> PodSecurity:
         """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(Judge(load(configuration), Standards(int(server.release.partition(".")[2]))))
+        return cls(Judge(load(configuration), Standards(minor(server))))
 
     def handles(self, operation: str) -> bool:
         """Creating and updating."""
