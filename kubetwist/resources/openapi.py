@@ -8,8 +8,10 @@ in memory is compressed, as clients ask for it in that form; the few others get 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha512
+from itertools import chain
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, unquote
 
@@ -22,15 +24,17 @@ from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
 from ..api.resource import GroupVersion, JSONObject
+from . import openapi_parts
 from .discovery import page_not_found
-from .discovery_http import Leaf, answer_bare, content_hash, gzipped, header, takes_gzip
+from .discovery_http import Leaf, answer_bare, header, takes_gzip
 from .installed import IInstalled, InstalledResource
 from .negotiation import parse_accept
-from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions, custom_paths
+from .openapi_custom import custom_paths
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
+from .openapi_parts import V2, Part, Parts, joined
 from .openapi_protobuf import encode_v2
-from .openapi_schemas import IDefinitions, v2_schemas, v3_schemas
-from .openapi_v2 import v2_document
+from .openapi_schemas import IDefinitions, reachable, v2_schemas, v3_schemas
+from .openapi_v2 import path_item, v2_frame
 from .openapi_v3 import v3_document
 
 #: What is served, as of one moment.
@@ -63,12 +67,19 @@ class Packed:
     @classmethod
     def pack(cls, content: JSONObject) -> Packed:
         """Encode a document in JSON."""
-        return cls.encoded(orjson.dumps(content), b"application/json")
+        return cls.pieces([orjson.dumps(content)], b"application/json")
 
     @classmethod
-    def encoded(cls, content: bytes, media: bytes) -> Packed:
-        """Keep a document that is encoded already."""
-        return cls(content_hash(content), gzipped(content), len(content), media)
+    def pieces(cls, pieces: Iterable[bytes], media: bytes) -> Packed:
+        """Keep a document that is encoded already; it may be large, and is nowhere as a whole."""
+        size, digest, packer = 0, sha512(), zlib.compressobj(1, zlib.DEFLATED, 31)
+        packed = []
+        for piece in pieces:
+            size += len(piece)
+            digest.update(piece)
+            packed.append(packer.compress(piece))
+        packed.append(packer.flush())
+        return cls(digest.hexdigest().upper(), b"".join(packed), size, media)
 
     def unpacked(self) -> bytes:
         """What it is encoded as."""
@@ -83,10 +94,13 @@ class Builder:
         self._definitions = definitions
         self._release = release
         self._rules = Release(int(release.partition(".")[2]))
+        self._parts = Parts(self._rules)
 
     def v2(self, snapshot: Snapshot) -> Packed:
         """The one document of v2."""
-        return Packed.pack(self._v2(snapshot))
+        frame, parts = self._v2(snapshot, V2)
+        paths, definitions = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
+        return Packed.pieces(joined(frame, paths, definitions, ("definitions",)), b"application/json")
 
     def v2_protobuf(self, snapshot: Snapshot) -> Packed:
         """
@@ -94,18 +108,27 @@ class Builder:
 
         It is made anew, not read from its JSON: reading so much at once would keep all other threads from running.
         """
-        return Packed.encoded(encode_v2(self._v2(snapshot)), b"application/" + V2_PROTOBUF.encode())
+        frame, parts = self._v2(snapshot, openapi_parts.V2_PROTOBUF)
+        pieces = chain([encode_v2(frame)], (part.unpacked() for part in parts))
+        return Packed.pieces(pieces, b"application/" + V2_PROTOBUF.encode())
 
-    def _v2(self, snapshot: Snapshot) -> JSONObject:
+    def _v2(self, snapshot: Snapshot, form: str) -> tuple[JSONObject, list[Part]]:
+        """The document but for what it has of custom resources, and that."""
         schemas = v2_schemas(self._definitions)
-        for _, resources in snapshot:
-            schemas.update(custom_definitions(resources, V2_REFERENCE))
         names = _names(schemas)
         paths = [path for _, path in document_paths([one for one, _ in snapshot])]
+        parts: list[Part] = []
         for group_version, resources in snapshot:
-            found = resource_paths(group_version, resources, names, self._rules)
-            paths += custom_paths(found) if any(one.custom for one in resources) else found
-        return v2_document(sorted(paths, key=lambda path: path.path), schemas, f"v{self._release}")
+            if any(one.custom for one in resources):
+                paths += custom_paths(resource_paths(group_version, (), names, self._rules))
+                parts += self._parts.of(form, group_version, resources, names)
+            else:
+                paths += resource_paths(group_version, resources, names, self._rules)
+        shared: dict[str, JSONObject] = {}
+        written = {path.path: path_item(path, shared) for path in sorted(paths, key=lambda path: path.path)}
+        for part in parts:
+            shared.update(part.shared)
+        return v2_frame(written, schemas, shared, f"v{self._release}"), parts
 
     def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
         """
@@ -130,9 +153,8 @@ class Builder:
                 else:
                     assert about is not None
                     resources = cast("Sequence[InstalledResource]", source)
-                    custom = custom_definitions(resources, V3_REFERENCE)
-                    if custom:
-                        found[name] = source, self._custom(about, resources, custom, schemas)
+                    if any(one.custom for one in resources):
+                        found[name] = source, self._custom(about, resources, schemas, names)
                         continue
                     paths = resource_paths(about, resources, names, self._rules)
                 found[name] = source, Packed.pack(v3_document(paths, schemas, self._release, about))
@@ -142,17 +164,20 @@ class Builder:
         self,
         about: GroupVersion,
         resources: Sequence[InstalledResource],
-        custom: dict[str, JSONObject],
         schemas: dict[str, JSONObject],
+        names: Definitions,
     ) -> Packed:
         """The v3 document of custom resources."""
-        known = {**schemas, **custom}
-        root = f"/apis/{about}/"
-        paths = [one for one in resource_paths(about, resources, _names(known), self._rules) if one.path != root]
-        document = v3_document(custom_paths(paths), known, self._release)
-        document["info"] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-        document["components"].pop("securitySchemes", None)
-        return Packed.pack(document)
+        parts = self._parts.of(openapi_parts.V3, about, resources, names)
+        needs = {name for part in parts for name in part.needs}
+        frame: JSONObject = {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
+            "paths": {},
+            "components": {"schemas": reachable(schemas, needs, None)},
+        }
+        paths, inside = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
+        return Packed.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
 
 
 def _names(schemas: dict[str, JSONObject]) -> Definitions:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 from attrs import evolve
 
 from ..api.resource import GroupVersionKind, JSONObject
@@ -37,10 +36,15 @@ _NOT_IN_V2: Final = ("anyOf", "oneOf", "allOf", "not", "default", "nullable")
 
 
 class CustomSchemas:
-    """The schemas of one version of a custom resource, made when a document is."""
+    """
+    The schemas of one version of a custom resource, made when a document is.
+
+    @ivar parts: What documents have of it, see L{kubetwist.resources.openapi_parts}: by form, with what it was made of.
+    """
 
     def __init__(self, version: CustomVersion) -> None:
         self._version = version
+        self.parts: dict[str, Any] = {}
 
     def definitions(self, reference: str) -> dict[str, JSONObject]:
         """
@@ -52,9 +56,10 @@ class CustomSchemas:
         definition = version.definition
         base = ".".join([*reversed(definition.group.split(".")), version.name])
         name, list_name = f"{base}.{definition.kind}", f"{base}.{definition.list_kind}"
-        schema: JSONObject = orjson.loads(orjson.dumps(version.schema))
+        schema = version.schema
+        preserves = schema.get("x-kubernetes-preserve-unknown-fields")
         shown = _shown(schema, reference)
-        if not version.schema.get("x-kubernetes-preserve-unknown-fields") or reference != V2_REFERENCE:
+        if not preserves or reference != V2_REFERENCE:
             shown["properties"] = {**(shown.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
             shown["properties"]["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
         shown["x-kubernetes-group-version-kind"] = [version.gvk._asdict()]

@@ -94,8 +94,14 @@ class Release:
 class Definitions:
     """Which definition describes which kind."""
 
-    def __init__(self, definitions: Iterable[tuple[str, Sequence[dict[str, str]]]]) -> None:
-        """@param definitions: Names, and what their C{x-kubernetes-group-version-kind} says."""
+    def __init__(
+        self, definitions: Iterable[tuple[str, Sequence[dict[str, str]]]], others: Definitions | None = None
+    ) -> None:
+        """
+        @param definitions: Names, and what their C{x-kubernetes-group-version-kind} says.
+        @param others: Where kinds are looked for that are in none of them.
+        """
+        self._others = others
         self._names: dict[GroupVersionKind, str] = {}
         for name, kinds in definitions:
             for kind in kinds:
@@ -103,7 +109,10 @@ class Definitions:
 
     def name(self, kind: GroupVersionKind) -> str:
         """The definition of C{kind}; L{STRING} for kinds that are in no definition."""
-        return self._names.get(kind, STRING)
+        name = self._names.get(kind)
+        if name is None:
+            return STRING if self._others is None else self._others.name(kind)
+        return name
 
 
 def document_paths(group_versions: Sequence[GroupVersion]) -> Iterator[tuple[str, Path]]:

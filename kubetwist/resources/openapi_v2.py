@@ -21,11 +21,17 @@ def v2_document(paths: Iterable[Path], schemas: Mapping[str, JSONObject], releas
     @param release: What it calls its version.
     """
     shared: dict[str, JSONObject] = {}
-    written = {path.path: _path(path, shared) for path in paths}
+    return v2_frame({path.path: path_item(path, shared) for path in paths}, schemas, shared, release)
+
+
+def v2_frame(
+    paths: JSONObject, schemas: Mapping[str, JSONObject], shared: Mapping[str, JSONObject], release: str
+) -> JSONObject:
+    """The document, where what is said of its paths is written already, with the parameters that this refers to."""
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": release},
-        "paths": written,
+        "paths": paths,
         "definitions": dict(sorted(schemas.items())),
         "parameters": dict(sorted(shared.items())),
         "securityDefinitions": {"BearerToken": bearer_token()},
@@ -33,7 +39,12 @@ def v2_document(paths: Iterable[Path], schemas: Mapping[str, JSONObject], releas
     }
 
 
-def _path(path: Path, shared: dict[str, JSONObject]) -> JSONObject:
+def path_item(path: Path, shared: dict[str, JSONObject]) -> JSONObject:
+    """
+    What the document says of a path.
+
+    @param shared: Takes the parameters that are referred to.
+    """
     item: JSONObject = {operation.method: _operation(operation, path, shared) for operation in path.operations}
     common = path.common()
     if common:

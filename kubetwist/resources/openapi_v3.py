@@ -26,7 +26,7 @@ def v3_document(
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": release},
-        "paths": {path.path: _path(path) for path in paths},
+        "paths": {path.path: path_item(path) for path in paths},
         "components": {
             "schemas": reachable(schemas, types, group_version),
             "securitySchemes": {"BearerToken": bearer_token()},
@@ -44,7 +44,8 @@ def bearer_token() -> JSONObject:
     }
 
 
-def _path(path: Path) -> JSONObject:
+def path_item(path: Path) -> JSONObject:
+    """What a document says of a path."""
     item: JSONObject = {operation.method: _operation(operation, path) for operation in path.operations}
     common = path.common()
     if common:

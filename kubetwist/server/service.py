@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -17,6 +18,8 @@ from .errors import StartError
 
 #: The exit code when the server could not start, or was told twice to stop.
 FAILED = 1
+#: Seconds that a thread runs before another one that wants to may.
+SWITCH_INTERVAL = 0.001
 
 
 class KubeAPIService(Service):
@@ -86,6 +89,8 @@ class UnderTwist:
 
     def arrange(self) -> None:
         """Do all of it, once the reactor runs."""
+        # Threads that are at work let the reactor wait for this long each time that it wants to go on.
+        sys.setswitchinterval(SWITCH_INTERVAL)
         self._choose_logs()
         self._reactor.callWhenRunning(self._take_signals)
         self._service.ready.addCallbacks(self._ready, self._failed)
@@ -121,6 +126,9 @@ class UnderTwist:
     def _ready(self, _: None) -> None:
         from .notify import notify
 
+        # What there is now stays: from here on nobody looks through it for garbage, which stops the server meanwhile.
+        gc.collect()
+        gc.freeze()
         notify("READY=1")
 
     def _failed(self, failure: Failure) -> None:
