@@ -1,0 +1,49 @@
+"""Quotas under many clients at once, and the Pod Security Standards as kubectl's users meet them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetwist.testing import SubprocessServer
+
+from .conftest import Kubectl
+from .test_allocators import together
+
+CLIENTS, ROOM = 100, 37
+
+
+def test_no_overshoot(server: SubprocessServer, namespace: str) -> None:
+    """Of a hundred clients that create at once as many succeed as there is room for, and the quota tells how many."""
+    path = f"/api/v1/namespaces/{namespace}"
+    hard = {"count/configmaps": str(ROOM)}
+    code, answer = server.request("POST", f"{path}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+    assert code == 201, answer
+    answer["status"] = {"hard": hard, "used": {"count/configmaps": "0"}}
+    assert server.request("PUT", f"{path}/resourcequotas/q/status", answer)[0] == 200
+    answers = together(
+        CLIENTS, lambda number: server.request("POST", f"{path}/configmaps", {"metadata": {"name": f"c{number}"}})
+    )
+    codes = [code for code, _ in answers]
+    assert (codes.count(201), codes.count(403)) == (ROOM, CLIENTS - ROOM)
+    assert all("exceeded quota: q" in answer["message"] for code, answer in answers if code == 403)
+    _, listed = server.request("GET", f"{path}/configmaps")
+    _, quota = server.request("GET", f"{path}/resourcequotas/q")
+    assert len(listed["items"]) == ROOM
+    assert quota["status"]["used"] == {"count/configmaps": str(ROOM)}
+
+
+@pytest.mark.kubectl
+def test_pod_security(kubectl: Kubectl) -> None:
+    """Whoever tightens a namespace is warned of what is in it; pods are refused, workloads warned of."""
+    kubectl("run", "old", "--image=nginx")
+    label = "pod-security.kubernetes.io/enforce=restricted"
+    labelled = kubectl.run("label", "namespace", kubectl.namespace, label)
+    assert labelled.returncode == 0
+    assert 'violate the new PodSecurity enforce level "restricted:latest"' in labelled.stderr
+    assert "Warning: old: allowPrivilegeEscalation != false, unrestricted capabilities" in labelled.stderr
+    refused = kubectl.run("run", "new", "--image=nginx")
+    assert refused.returncode == 1
+    assert 'pods "new" is forbidden: violates PodSecurity "restricted:latest"' in refused.stderr
+    warned = kubectl.run("create", "deployment", "web", "--image=nginx")
+    assert warned.returncode == 0
+    assert 'Warning: would violate PodSecurity "restricted:latest"' in warned.stderr
