@@ -85,11 +85,13 @@ class Compiler:
     @ivar variables: Those compiled so far, in their order; what is compiled later may name them.
     """
 
-    def __init__(self, *, composed: bool = False) -> None:
+    def __init__(self, *, composed: bool = False, types: Mapping[str, Type] | None = None) -> None:
         """
         @param composed: Whether there is C{variables}, as policies have it.
+        @param types: Of variables of which more is known than usual.
         """
         self._composed = composed
+        self._types = types or {}
         self._fields: dict[str, Type] = {}
         self.variables: dict[str, Expression] = {}
 
@@ -128,11 +130,11 @@ class Compiler:
         from ..cel.admission import admission_environment
 
         environment = admission_environment(names.params, names.authorizer, names.patches)
-        if not self._composed:
+        if not self._composed and not self._types:
             return environment
         from ..cel.types import ObjectType
 
-        return environment.extend({"variables": ObjectType("kubernetes.variables", dict(self._fields))})
+        return environment.extend({**self._types, "variables": ObjectType("kubernetes.variables", dict(self._fields))})
 
 
 def _declared(found: Type) -> Type:

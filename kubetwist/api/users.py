@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from .names import is_dns1123_label_problems, is_dns1123_subdomain_problems
 
 if TYPE_CHECKING:
-    from .resource import UserInfo
+    from .resource import JSONObject, UserInfo
 
 #: Who sends requests without credentials.
 ANONYMOUS: Final = "system:anonymous"
@@ -58,3 +58,15 @@ def node_of(user: UserInfo) -> str | None:
     if user.name.startswith(_NODE) and NODES in user.groups:
         return user.name.removeprefix(_NODE)
     return None
+
+
+def user_object(user: UserInfo) -> JSONObject:
+    """A user as reviews, webhooks and policies show it."""
+    shown: JSONObject = {"username": user.name}
+    if user.uid:
+        shown["uid"] = user.uid
+    if user.groups:
+        shown["groups"] = list(user.groups)
+    if user.extra:
+        shown["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return shown

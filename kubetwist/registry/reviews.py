@@ -20,6 +20,7 @@ from ..api.selectors import (
     parse_field_selector,
     parse_label_selector,
 )
+from ..api.users import user_object
 from ..interfaces import ICreator, IGetter, ILister, IRuleResolver
 from ..storage.record import Record
 from ..storage.watchcache import Listing
@@ -186,18 +187,6 @@ class SelfSubjectReview:
         await admit_virtual(self.info, self._stores, scope, obj, options)
         now = deletion.timestamp(datetime.now(UTC))
         return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
-
-
-def user_object(user: UserInfo) -> JSONObject:
-    """A user as reviews show it."""
-    shown: JSONObject = {"username": user.name}
-    if user.uid:
-        shown["uid"] = user.uid
-    if user.groups:
-        shown["groups"] = list(user.groups)
-    if user.extra:
-        shown["extra"] = {name: list(values) for name, values in user.extra.items()}
-    return shown
 
 
 @implementer(ICreator)

@@ -15,6 +15,7 @@ from ...interfaces import IWatchSink
 from ...registry.versions import Form
 from ...storage.errors import StorageUnavailable
 from ..webhooks.review import request_object
+from ..webhooks.rules import exempt
 from .matching import Matching
 from .params import BadConfiguration, ParamKind
 
@@ -207,6 +208,18 @@ class Policies(Generic[_Policy]):
         pairs = ((policy, by_policy[policy.name]) for policy in self._found if policy.name in by_policy)
         self._all = (*self._fixed, *pairs)
         return self._all
+
+    def asked(self, attributes: AdmissionAttributes) -> tuple[tuple[_Policy, Sequence[Binding]], ...]:
+        """
+        The policies to ask about a request.
+
+        @raise APIStatusError: They are not known yet (403, as in the reference).
+        """
+        try:
+            bound = self.bound()
+        except StorageUnavailable as error:
+            raise attributes.forbidden(str(error)) from None
+        return () if exempt(attributes) else bound
 
     def forms(self, attributes: AdmissionAttributes) -> tuple[Form, ...]:
         """The forms that a request could have, the one that it has first."""

@@ -29,9 +29,7 @@ from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
 from ...registry.versions import Form
-from ...storage.errors import StorageUnavailable
 from ..webhooks.mutating import Rounds, dumped, replace
-from ..webhooks.rules import exempt
 from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests
 from .params import BadConfiguration
@@ -281,11 +279,8 @@ class MutatingAdmissionPolicy:
 
     def admit(self, attributes: AdmissionAttributes) -> Any:
         """See L{IMutatingAdmission.admit}."""
-        try:
-            bound = self._policies.bound()
-        except StorageUnavailable as error:
-            raise attributes.forbidden(str(error)) from None
-        return self._mutate(attributes, bound) if bound and not exempt(attributes) else None
+        bound = self._policies.asked(attributes)
+        return self._mutate(attributes, bound) if bound else None
 
     async def _mutate(self, attributes: AdmissionAttributes, bound: Any) -> None:
         changes = _Changes(attributes, self._stores, Shown(attributes, self._stores))

@@ -31,8 +31,6 @@ from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IValidatingAdmission
-from ...storage.errors import StorageUnavailable
-from ..webhooks.rules import exempt
 from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests
 from .params import BadConfiguration
@@ -304,11 +302,8 @@ class ValidatingAdmissionPolicy:
 
     def validate(self, attributes: AdmissionAttributes) -> Any:
         """See L{IValidatingAdmission.validate}."""
-        try:
-            bound = self._policies.bound()
-        except StorageUnavailable as error:
-            raise attributes.forbidden(str(error)) from None
-        return self._review(attributes, bound) if bound and not exempt(attributes) else None
+        bound = self._policies.asked(attributes)
+        return self._review(attributes, bound) if bound else None
 
     async def _review(self, attributes: AdmissionAttributes, bound: Any) -> None:
         review = _Review(attributes, Shown(attributes, self._stores))

@@ -14,7 +14,8 @@ from ...admission.attributes import AdmissionAttributes
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
-from ...api.resource import GroupVersionKind, GroupVersionResource, JSONObject, UserInfo
+from ...api.resource import GroupVersionKind, GroupVersionResource, JSONObject
+from ...api.users import user_object
 from ...registry.versions import Form
 
 GROUP: Final = "admission.k8s.io"
@@ -36,18 +37,6 @@ def _resource(resource: GroupVersionResource) -> JSONObject:
     return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
-def user_info(user: UserInfo) -> JSONObject:
-    """A user as webhooks and policies see it."""
-    shown: JSONObject = {"username": user.name}
-    if user.uid:
-        shown["uid"] = user.uid
-    if user.groups:
-        shown["groups"] = list(user.groups)
-    if user.extra:
-        shown["extra"] = {name: list(values) for name, values in user.extra.items()}
-    return shown
-
-
 def request_object(attributes: AdmissionAttributes, form: Form) -> JSONObject:
     """
     All of an C{AdmissionRequest} but its uid and the objects.
@@ -66,7 +55,7 @@ def request_object(attributes: AdmissionAttributes, form: Form) -> JSONObject:
     if attributes.namespace:
         request["namespace"] = attributes.namespace
     request["operation"] = attributes.operation
-    request["userInfo"] = user_info(attributes.user)
+    request["userInfo"] = user_object(attributes.user)
     return request
 
 

@@ -1,0 +1,93 @@
+"""
+What is wrong with the expressions of a policy when they are held against the kinds that it is for.
+
+Policies see objects as anything at all, so a mistyped field is found when a request comes. Types of the kinds that a
+policy names find it before; that is told in its status, and changes nothing else.
+
+@see: kubernetes/apiserver, C{pkg/admission/plugin/policy/validating/typechecking.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
+from .expressions import Compiler, Names
+
+if TYPE_CHECKING:
+    from ..cel.schemas import Declaration
+
+#: How many kinds are looked at for one rule.
+MOST_KINDS: Final = 10
+
+
+def kinds_to_check(
+    policy: JSONObject, kinds_of: Callable[[GroupVersionResource], Iterable[GroupVersionKind]]
+) -> list[GroupVersionKind]:
+    """
+    The kinds that the rules of a policy name; rules with wildcards name none.
+
+    @param kinds_of: Finds the kinds of a resource.
+    """
+    found: set[GroupVersionKind] = set()
+    for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
+        count = 0
+        for resource in _named(rule):
+            for kind in kinds_of(resource):
+                found.add(kind)
+                count += 1
+                if count == MOST_KINDS:
+                    return sorted(found)
+    return sorted(found)
+
+
+def _named(rule: JSONObject) -> Iterator[GroupVersionResource]:
+    groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
+    if any("*" in one for one in (*groups, *versions)):
+        return
+    resources = [one for one in rule.get("resources") or () if "*" not in one and "/" not in one]
+    for group in sorted(groups):
+        for version in sorted(versions):
+            for resource in sorted(resources):
+                yield GroupVersionResource(group, version, resource)
+
+
+def expression_warnings(
+    policy: JSONObject, kinds: Sequence[tuple[GroupVersionKind, Declaration]], params: Declaration | None
+) -> list[JSONObject]:
+    """
+    The C{expressionWarnings} of a ValidatingAdmissionPolicy's status.
+
+    @param kinds: What the policy is for, with their types.
+    @param params: The type of its parameters, where that is known.
+    """
+    spec = policy["spec"]
+    compilers = [(gvk, _compiler(spec, declaration, params)) for gvk, declaration in kinds]
+    names = Names(params=spec.get("paramKind") is not None)
+    warnings: list[JSONObject] = []
+    for index, validation in enumerate(spec.get("validations") or ()):
+        for field in ("expression", "messageExpression"):
+            text = validation.get(field)
+            if not text:
+                continue
+            problems = [
+                f"{gvk.group}/{gvk.version}, Kind={gvk.kind}: {error.removeprefix('compilation failed: ')}\n"
+                for gvk, compiler in compilers
+                if (error := compiler.compile(text, names).error)
+            ]
+            if problems:
+                where = f"spec.validations[{index}].{field}"
+                warnings.append({"fieldRef": where, "warning": "\n".join(problems)})
+    return warnings
+
+
+def _compiler(spec: JSONObject, declaration: Declaration, params: Declaration | None) -> Compiler:
+    types = {"object": declaration.type, "oldObject": declaration.type}
+    if params is not None:
+        types["params"] = params.type
+    compiler = Compiler(composed=True, types=types)
+    names = Names(params=spec.get("paramKind") is not None)
+    for variable in spec.get("variables") or ():
+        compiler.add(variable["name"], variable.get("expression") or "", names)
+    return compiler
