@@ -424,6 +424,40 @@ class IAuthorizerFactory(Interface):
         """Build it."""
 
 
+# --- controllers -------------------------------------------------------------------------------------------------
+
+
+class IController(Interface):
+    """A loop that follows objects, and brings others to where they should be then."""
+
+    name: str = Attribute("As kube-controller-manager spells it.")
+
+    def start() -> None:
+        """Begin; the server is ready, and the watch caches are filled."""
+
+    async def stop() -> None:
+        """Begin nothing more, and come back when nothing is under way."""
+
+
+class IControllerFactory(Interface):
+    """
+    A Twisted plugin that makes a controller; C{--controllers} names it.
+
+    It may have an attribute C{groups}: a collection of other names, by which it is meant together with others.
+    """
+
+    name: str = Attribute("As in --controllers.")
+    default: bool = Attribute("Whether C{*} means it.")
+    groups: Sequence[str] = Attribute("Names that mean it together with others: C{workloads}.")
+
+    def make(context: Any) -> IController | None:
+        """
+        Build it; L{None} where it has nothing to do.
+
+        @param context: L{kubetwist.controllers.context.Context}.
+        """
+
+
 # --- audit -------------------------------------------------------------------------------------------------------
 
 

@@ -100,6 +100,11 @@ class APIs:
         self._registration: Registration | None = None
         self._conversions: Callable[[JSONObject], Conversion | None] | None = None
 
+    @property
+    def custom(self) -> CustomResources | None:
+        """What serves custom resources, where definitions are served."""
+        return self._custom
+
     def use_admission(self, enabled: Iterable[str] = (), disabled: Iterable[str] = (), configuration: str = "") -> None:
         """
         Put the admission plugins in front of all writes.
@@ -258,7 +263,31 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     aggregator.add_before_listening("compaction", compactor.start)
     aggregator.add_at_end("compaction", compactor.stop)
     add_bootstrap_hooks(config, apis, aggregator, kube, installed)
+    if config.controllers:
+        add_controllers(config, apis, aggregator)
     return apis
+
+
+def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
+    """Have the controllers that were chosen run from the time that the server is ready until its last request."""
+    running: list[Any] = []
+
+    def start() -> None:
+        # Not before: readiness waits for none of their imports.
+        from ..controllers.context import Context
+        from ..controllers.running import RunningControllers
+
+        context = Context(apis.stores, config.reactor, config, apis.custom)
+        controllers = RunningControllers(context, config.controllers)
+        running.append(controllers)
+        controllers.start()
+
+    async def stop() -> None:
+        for controllers in running:
+            await controllers.stop()
+
+    aggregator.add_when_ready("controllers", start)
+    aggregator.add_at_end("controllers", stop)
 
 
 def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:

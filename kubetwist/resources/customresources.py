@@ -7,7 +7,7 @@ nothing but a line is kept of one until somebody asks for its objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, Final
 
@@ -273,6 +273,14 @@ class CustomResources:
     def served(self, name: str) -> ServedResource | None:
         """What is served for the definition of a name."""
         return self._served.get(name)
+
+    def all_served(self) -> Collection[ServedResource]:
+        """What is served for all definitions."""
+        return self._served.values()
+
+    def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have C{changed} called after changes of what is served, until what is returned is called."""
+        return self.installed.subscribe(changed)
 
     def install(self, crd: dict[str, Any], *, terminating: bool) -> ServedResource:
         """Serve what an established definition defines; nothing changes where that is what is served."""

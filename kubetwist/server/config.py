@@ -34,6 +34,7 @@ class ServerConfig:
         L{kubetwist.authentication.configuration.AuthenticationConfiguration}.
     @ivar authentication_followers: Called with another one when the file has changed.
     @ivar closers: Called when the last request is answered.
+    @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
@@ -51,6 +52,7 @@ class ServerConfig:
     stores: Any = None
     address: str = ""
     token_issuer: Any = None
+    controllers: Sequence[Any] = ()
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
     token_key_followers: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)

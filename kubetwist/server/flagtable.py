@@ -318,6 +318,15 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "How long pods that do not say so themselves stay on a node that can not be reached.",
         ),
     ],
+    "Controllers": [
+        (
+            "controllers",
+            STRINGS,
+            ("*",),
+            "Which controllers run here, by kube-controller-manager's names: * means all that are on by default, name"
+            " or +name that one, -name all but that one. An empty list switches all off.",
+        ),
+    ],
     "Logs": [
         ("logging-format", one_of("text", "json"), "text", "How log lines are written."),
         ("v", NATURAL, 0, "How much is logged; 4 and more for debugging."),

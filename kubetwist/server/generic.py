@@ -55,6 +55,7 @@ class _Parts:
 
     before_listening: list[tuple[str, Hook]] = field(factory=list)
     post_start: list[PostStartHook] = field(factory=list)
+    when_ready: list[tuple[str, Hook]] = field(factory=list)
     pre_shutdown: list[tuple[str, Hook]] = field(factory=list)
     at_end: list[tuple[str, Hook]] = field(factory=list)
     checks: list[tuple[HealthCheck, tuple[str, ...]]] = field(factory=list)
@@ -95,6 +96,10 @@ class GenericServer:
         if any(hook.name == name for hook in self._all_hooks()):
             raise ValueError(f"there is a post-start hook {name} already")
         self._parts.post_start.append(PostStartHook(name, run))
+
+    def add_when_ready(self, name: str, run: Hook) -> None:
+        """Have C{run} called when the server is ready; what takes its time is not to be waited for there."""
+        self._parts.when_ready.append((name, run))
 
     def add_pre_shutdown_hook(self, name: str, run: Hook) -> None:
         """Have C{run} called when the server is told to stop, while it still answers."""
@@ -147,6 +152,12 @@ class GenericServer:
             hook.problem = None
 
         await _together([run(hook) for hook in self._all_hooks()])
+
+    async def run_when_ready(self) -> None:
+        """One after the other; one that fails leaves the server as it is."""
+        for server in self.chain():
+            for name, run in server._parts.when_ready:
+                await self._tolerant("starting", name, run)
 
     async def run_pre_shutdown_hooks(self) -> None:
         """All at once; one that fails keeps nobody from stopping."""

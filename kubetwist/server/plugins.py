@@ -153,6 +153,20 @@ def make_authenticator(options: Any, server: Any) -> IAuthenticator:
     return AuthenticatorUnion(made, last)
 
 
+def choose_controllers(options: Any) -> Sequence[Any]:
+    """
+    The factories of those that --controllers asks for; nothing else of them is imported.
+
+    @raise StartError: It names what is not there.
+    """
+    from ..controllers.selection import UnknownControllers, chosen
+
+    try:
+        return chosen(options["controllers"])
+    except UnknownControllers as error:
+        raise StartError(str(error)) from error
+
+
 def make_auditor(options: Any, server: Any) -> Any:
     """
     The L{kubetwist.audit.auditor.Auditor} that the options ask for; L{None} for none, which costs nothing.

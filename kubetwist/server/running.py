@@ -31,7 +31,7 @@ from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 from .openid import serve_documents
-from .plugins import make_auditor, make_authenticator, make_authorizer, make_backend
+from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .site import KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
@@ -96,6 +96,7 @@ class APIServer:
         backend = make_backend(options, reactor)
         config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
         self._config = config
+        config.controllers = choose_controllers(options)
         config.token_issuer = make_token_issuer(options, self._data)
         config.token_keys = read_token_keys(config)
         config.authorizer = make_authorizer(options, config)
@@ -129,6 +130,7 @@ class APIServer:
         config.files.start()
         self._started = True
         self._log.info("ready")
+        await server.run_when_ready()
 
     def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
         """What every chain has, whatever APIs are on it."""

@@ -1,0 +1,66 @@
+"""The controllers of a server, from their first import to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from .context import Context
+
+
+class RunningControllers:
+    """
+    Starts controllers one after the other, and stops them together.
+
+    @ivar controllers: Those that run, by name.
+    @ivar started: Fires when all are.
+    """
+
+    _log = Logger()
+
+    def __init__(self, context: Context, factories: Sequence[Any]) -> None:
+        self.context = context
+        self.controllers: dict[str, Any] = {}
+        self.started: Deferred[None] = Deferred()
+        self._left = list(reversed(factories))
+        self._call: IDelayedCall | None = None
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin. Requests are answered between one controller's import and the next one's."""
+        self._call = self.context.clock.callLater(0, self._next)
+
+    def _next(self) -> None:
+        self._call = None
+        if not self._left:
+            self.started.callback(None)
+            return
+        factory = self._left.pop()
+        try:
+            controller = factory.make(self.context)
+            if controller is not None:
+                self.controllers[factory.name] = controller
+                controller.start()
+        except Exception:
+            # A broken one is no reason to be without the others.
+            self._log.failure("the controller {name} can not be started", name=factory.name)
+        self._call = self.context.clock.callLater(0, self._next)
+
+    async def stop(self) -> None:
+        """Stop all, and wait for what is under way."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._call is not None and self._call.active():
+            self._call.cancel()
+        stopping = [(name, Deferred.fromCoroutine(controller.stop())) for name, controller in self.controllers.items()]
+        for name, stopped in stopping:
+            try:
+                await stopped
+            except Exception:
+                self._log.failure("the controller {name} did not stop well", name=name)
+        await self.context.stop()

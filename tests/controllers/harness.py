@@ -1,0 +1,190 @@
+"""Controllers over stores in memory, with a clock instead of a reactor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission.selection import build_chain
+from kubetwist.controllers.client import Client, controller_user
+from kubetwist.controllers.context import Context
+from kubetwist.registry.stores import Stores
+from kubetwist.schema.definitions import Definitions
+from kubetwist.storage.errors import StorageUnavailable
+from kubetwist.storage.memory import MemoryStorage
+from tests.resources.server import all_kinds, definitions
+
+#: When tests begin.
+START = 1_800_000_000.0
+
+
+class FaultyStorage:
+    """
+    A backend whose writes fail sometimes.
+
+    @ivar fails: Asked before each commit, with its number, whether it fails.
+    @ivar commits: How many there were.
+    """
+
+    def __init__(self, backend: MemoryStorage) -> None:
+        self._backend = backend
+        self.fails: Callable[[int], bool] = lambda number: False
+        self.commits = 0
+
+    async def commit(self, writes: Any) -> int:
+        """Commit, or not."""
+        self.commits += 1
+        if self.fails(self.commits):
+            raise StorageUnavailable("injected")
+        revision: int = await self._backend.commit(writes)
+        return revision
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+
+class ControllerTestCase(SynchronousTestCase):
+    """
+    A test of controllers.
+
+    @cvar resources: The names of what there is; L{None} for everything that is built in.
+    @cvar admission: Whether the default admission plugins are on.
+    @ivar clock: The time, for controllers.
+    @ivar backend: Where objects are.
+    """
+
+    resources: tuple[str, ...] | None = None
+    admission = False
+    config: Any = None
+
+    def setUp(self) -> None:
+        """Empty stores, and no controller."""
+        self.clock = Clock()
+        self.clock.advance(START)
+        self.memory = MemoryStorage(self.clock)
+        self.backend = FaultyStorage(self.memory)
+        self.running: list[Any] = []
+        self.open_stores()
+        self.successResultOf(Deferred.fromCoroutine(self._open()))
+        self.addCleanup(self.end)
+
+    def open_stores(self) -> None:
+        """Make the stores, and the context."""
+        self.stores = Stores(self.backend, self.clock)  # type: ignore[arg-type]
+        self.stores.definitions = self.definitions()
+        wanted = self.resources
+        self.stores.add([info for info in all_kinds() if wanted is None or info.resource in wanted])
+        if self.admission:
+            self.stores.use(build_chain((), (), self.stores))
+        self.context = Context(self.stores, self.clock, self.config)
+
+    def definitions(self) -> Definitions:
+        """The types of the release."""
+        return definitions()
+
+    async def _open(self) -> None:
+        await self.memory.open()
+        await self.stores.start()
+
+    # --- controllers
+
+    def start(self, *controllers: Any) -> Any:
+        """Start controllers, given as classes; give the last."""
+        made = None
+        for controller in controllers:
+            made = controller(self.context)
+            made.start()
+            self.running.append(made)
+        self.settle()
+        return made
+
+    def settle(self, seconds: float = 0.0) -> None:
+        """Let everything be done that can be done now, or within some seconds."""
+        end = self.clock.seconds() + seconds
+        for _ in range(100_000):
+            calls = [call.getTime() for call in self.clock.getDelayedCalls()]
+            following = min(calls, default=end + 1)
+            if following > end:
+                self.clock.advance(end - self.clock.seconds())
+                return
+            self.clock.advance(max(0.0, following - self.clock.seconds()))
+        raise AssertionError("there is always something to do")
+
+    def restart(self, *controllers: Any) -> Any:
+        """Have everything go without a goodbye, as by a kill, and begin anew with what is stored."""
+        for controller in self.running:
+            for subscription in controller._subscriptions:
+                subscription.stop()
+            controller.queue._stopped = True
+        self.running.clear()
+        for call in self.clock.getDelayedCalls():
+            call.cancel()
+        self.stores.stop()
+        self.open_stores()
+        self.successResultOf(Deferred.fromCoroutine(self.stores.start()))
+        return self.start(*controllers)
+
+    def end(self) -> None:
+        """Stop all controllers: nothing is left to be done."""
+        for controller in self.running:
+            self.successResultOf(Deferred.fromCoroutine(controller.stop()))
+        self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
+        self.stores.stop()
+
+    # --- objects, as users see them
+
+    @property
+    def user(self) -> Client:
+        """What somebody else writes with."""
+        return Client(self.context, controller_user("somebody"), "test")
+
+    def make(self, resource: str, name: str, namespace: str = "", group: str = "", **parts: Any) -> Any:
+        """Create an object, with its status; give it as it is stored."""
+        status = parts.pop("status", None)
+        meta = {"name": name, **parts.pop("metadata", {})}
+        if namespace:
+            meta["namespace"] = namespace
+        self.successResultOf(Deferred.fromCoroutine(self.user.create(group, resource, {"metadata": meta, **parts})))
+        if status is not None:
+            self.change(resource, name, lambda obj: obj.update(status=status), namespace, group, part="status")
+        return self.find(resource, name, namespace, group)
+
+    def change(
+        self,
+        resource: str,
+        name: str,
+        change: Callable[[Any], object],
+        namespace: str = "",
+        group: str = "",
+        part: str = "",
+    ) -> Any:
+        """Change an object as a user does."""
+
+        def changed(obj: Any) -> None:
+            change(obj)
+
+        self.successResultOf(
+            Deferred.fromCoroutine(self.user.update(group, resource, namespace, name, changed, part=part))
+        )
+        return self.find(resource, name, namespace, group)
+
+    def remove(self, resource: str, name: str, namespace: str = "", group: str = "", **options: Any) -> bool:
+        """Delete an object; tell whether it is gone."""
+        return self.successResultOf(
+            Deferred.fromCoroutine(self.user.delete(group, resource, namespace, name, **options))
+        )
+
+    def find(self, resource: str, name: str, namespace: str = "", group: str = "") -> Any:
+        """An object as it is stored; L{None} where there is none."""
+        return self.stores.lookup(group, resource, namespace, name)
+
+    def names(self, resource: str, namespace: str = "", group: str = "") -> list[str]:
+        """The names of all objects."""
+        return [
+            record.name
+            for record in self.stores.get(group, resource).cache.list(f"{namespace}/" if namespace else "").records
+        ]

@@ -1,0 +1,40 @@
+"""Tests for L{kubetwist.controllers.serviceaccounts}."""
+
+from __future__ import annotations
+
+from kubetwist.controllers.serviceaccounts import ServiceAccountController
+from tests.controllers.harness import ControllerTestCase
+
+
+class ServiceAccountControllerTests(ControllerTestCase):
+    """The default account."""
+
+    resources = ("namespaces", "serviceaccounts")
+
+    def test_made(self) -> None:
+        """Namespaces that are there, and those that come, have a default account."""
+        self.make("namespaces", "old")
+        self.start(ServiceAccountController)
+        self.make("namespaces", "new")
+        self.settle()
+        self.assertEqual(self.names("serviceaccounts", "old"), ["default"])
+        self.assertEqual(self.names("serviceaccounts", "new"), ["default"])
+
+    def test_made_again(self) -> None:
+        """A default account that somebody deletes is made again; others are not."""
+        self.make("namespaces", "one")
+        self.start(ServiceAccountController)
+        self.make("serviceaccounts", "other", "one")
+        before = self.find("serviceaccounts", "default", "one")["metadata"]["uid"]
+        self.remove("serviceaccounts", "default", "one")
+        self.remove("serviceaccounts", "other", "one")
+        self.settle()
+        self.assertEqual(self.names("serviceaccounts", "one"), ["default"])
+        self.assertNotEqual(self.find("serviceaccounts", "default", "one")["metadata"]["uid"], before)
+
+    def test_terminating(self) -> None:
+        """A namespace that goes gets none."""
+        self.make("namespaces", "one")
+        self.remove("namespaces", "one")
+        self.start(ServiceAccountController)
+        self.assertEqual(self.names("serviceaccounts"), [])
