@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from base64 import urlsafe_b64encode
 from typing import Any, ClassVar
+
+import jwt
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -29,6 +36,9 @@ class Request:
 
     def __init__(self, token: str | None) -> None:
         self.fields = {} if token is None else {b"authorization": [b"Bearer " + token.encode()]}
+
+    def warn(self, text: str) -> None:
+        """Nobody reads it."""
 
 
 class TokenCase(SynchronousTestCase):
@@ -121,8 +131,6 @@ class VerificationTests(TokenCase):
         text = 'oidc: id token signed with unsupported algorithm, expected ["RS256"] got "PS512"'
         self.assertEqual(self.refused(self.issuer.token(algorithm="PS512")), f"oidc: verify token: {text}")
         secret = self.issuer.jwks()[0]["n"]
-        import jwt
-
         for algorithm, key in (("none", None), ("HS256", secret)):
             claims = {"iss": URL, "aud": "me", "sub": "root", "exp": NOW + 5}
             self.assertIn("unsupported algorithm", self.refused(jwt.encode(claims, key, algorithm=algorithm)))
@@ -162,6 +170,61 @@ class VerificationTests(TokenCase):
         token = self.issuer.token()
         self.assertEqual(union.user_of_token(token, ["x", HERE]), TokenFinding(self.user(token)))
         self.assertIsNone(union.user_of_token(token, ["x"]).user)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+class GarbageTests(TokenCase):
+    """Whatever comes as a token is somebody's, or refused."""
+
+    def token_of(self, header: Any, claims: Any) -> str:
+        """What has the form of a token."""
+        parts = (json.dumps(header).encode(), json.dumps(claims).encode(), b"signature")
+        return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+
+    def assert_nobody(self, token: str) -> None:
+        """Expect that it is nobody's."""
+        with contextlib.suppress(AuthenticationFailed):
+            self.assertIsNone(self.user(token))
+
+    @given(
+        st.fixed_dictionaries({}, optional=dict.fromkeys(("alg", "kid", "crit", "typ", "b64"), _JSON)),
+        st.fixed_dictionaries({}, optional=dict.fromkeys(("aud", "exp", "nbf", "sub", "_claim_names"), _JSON)),
+        st.booleans(),
+    )
+    def test_claims(self, header: dict[str, Any], claims: dict[str, Any], good: bool) -> None:
+        """Claims and headers of any form are nobody's without a signature."""
+        if good:
+            header = {"alg": "RS256", "kid": "one", **header}
+            claims = {"aud": "me", "exp": NOW + 5, "sub": "x", **claims}
+        self.assert_nobody(self.token_of(header, {"iss": URL, **claims}))
+        self.assert_nobody(self.token_of(header, claims))
+
+    @given(
+        st.fixed_dictionaries(
+            {}, optional=dict.fromkeys(("sub", "groups", "jti", "_claim_names", "_claim_sources", "x"), _JSON)
+        )
+    )
+    def test_signed(self, claims: dict[str, Any]) -> None:
+        """Even what the issuer has signed is a user, or refused."""
+        signed = {"iss": URL, "aud": "me", "exp": NOW + 5, **claims}
+        token = jwt.PyJWS().encode(orjson.dumps(signed), KEYS["one"], "RS256", {"kid": "one"})
+        try:
+            user = self.user(token)
+        except AuthenticationFailed:
+            return
+        assert user is not None
+        self.assertTrue(all(isinstance(one, str) for one in (user.name, *user.groups)))
+
+    @given(st.lists(st.text(), min_size=3, max_size=3))
+    def test_parts(self, parts: list[str]) -> None:
+        """Any three parts are nobody's."""
+        self.assertIsNone(self.user(".".join(parts)))
 
 
 class RememberTests(TokenCase):

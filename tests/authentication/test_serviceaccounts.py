@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from base64 import b64encode
 from typing import Any
 
 import jwt
+import orjson
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from hypothesis import given
+from hypothesis import strategies as st
 
 from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
@@ -31,6 +36,13 @@ TODAY = "2027-01-15"
 HERE = "https://here"
 KEY = private_pem(ec.generate_private_key(ec.SECP256R1()))
 OTHER = rsa.generate_private_key(65537, 2048)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
 
 
 class Request:
@@ -234,6 +246,14 @@ class ClaimTests(TokenCase):
         found = union.user_of_token(token, ["other", "x", "vault"])
         self.assertEqual(found, TokenFinding(self.user(token), ("vault", "x")))
         self.assertIn("is invalid for the target audiences", union.user_of_token(token, ["other"]).error)
+
+    @given(st.dictionaries(st.sampled_from(["aud", "exp", "nbf", "iat", "jti", "sub", "kubernetes.io"]), _JSON))
+    def test_any_claims(self, claims: dict[str, Any]) -> None:
+        """Whatever is signed is a user, or refused."""
+        signed = {"iss": HERE, **claims}
+        token = jwt.PyJWS().encode(orjson.dumps(signed), load_pem_private_key(KEY, None), "ES256")
+        with contextlib.suppress(AuthenticationFailed):
+            self.user(token)
 
     def test_odd_claims(self) -> None:
         """Claims of another form than ours name nobody."""
