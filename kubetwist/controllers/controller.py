@@ -82,6 +82,10 @@ class Controller(Generic[Key]):
         """Have the key of an object worked on."""
         self.queue.add(record.key)  # type: ignore[arg-type]
 
+    async def pause(self) -> None:
+        """See L{WorkQueue.pause}."""
+        await self.queue.pause()
+
     # --- life
 
     def start(self) -> None:

@@ -25,12 +25,13 @@ from ..api.resource import JSONObject
 from ..api.times import now
 from ..interfaces import IWatchSink
 from ..registry.apiapproval import approval
-from ..registry.customresources.definition import condition, holds
+from ..registry.customresources.definition import condition, conditions, holds
 from ..registry.customresources.served import ServedResource
 from ..registry.definitionstore import CLEANUP_FINALIZER, set_condition
 from ..registry.fieldmanager import FieldManager
 from ..registry.scope import RequestScope
 from ..registry.store import Store
+from ..registry.structuralcondition import structure
 from ..registry.updates import UpdateRules
 from ..storage.record import Record
 from ..storage.window import DELETED
@@ -42,6 +43,11 @@ RETRY_MOST: Final = 60.0
 #: Who writes the status, as C{managedFields} have it.
 MANAGER: Final = "kube-apiserver"
 _KIND: Final = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1"}
+NON_STRUCTURAL: Final = "NonStructuralSchema"
+#: Custom resources that would be stored where built-in ones are: their definitions go without touching those.
+OVERLAPPING: Final = frozenset(
+    (("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions"))
+)
 _NAME_LISTS: Final = ("shortNames", "categories")
 
 
@@ -77,6 +83,8 @@ class DefinitionController:
         self._failures: dict[str, int] = {}
         self._retries: dict[str, IDelayedCall] = {}
         self._emptied: dict[str, _Emptied] = {}
+        #: By definition, whose schemas were looked at: uid and generation.
+        self._structures: dict[str, tuple[str, int]] = {}
         #: By group and definition, who has which names.
         self._holders: dict[str, dict[str, _Names]] = {}
         self._stopped = False
@@ -153,6 +161,7 @@ class DefinitionController:
         self._server.remove(name)
         self._queue.pop(name, None)
         self._failures.pop(name, None)
+        self._structures.pop(name, None)
         waiting = self._emptied.pop(name, None)
         if waiting is not None:
             waiting.stop()
@@ -208,6 +217,7 @@ class DefinitionController:
             return
         changed = self._names(crd)
         changed = self._approval(crd) or changed
+        changed = self._structure(name, crd) or changed
         if changed:
             await self._write(name, crd)
             return
@@ -292,6 +302,23 @@ class DefinitionController:
         set_condition(crd, "KubernetesAPIApprovalPolicyConformant", status, reason, message)
         return True
 
+    def _structure(self, name: str, crd: JSONObject) -> bool:
+        """Tell in the status of schemas that are not structural; looked at once as long as they stay the same."""
+        looked_at = crd["metadata"].get("uid", ""), crd["metadata"].get("generation", 0)
+        if self._structures.get(name) == looked_at:
+            return False
+        verdict, found = structure(crd), condition(crd, NON_STRUCTURAL)
+        if verdict is None and found is not None:
+            crd["status"]["conditions"] = [one for one in conditions(crd) if one is not found]
+        elif verdict is not None and (
+            found is None or (found["status"], found.get("reason"), found.get("message")) != verdict
+        ):
+            set_condition(crd, NON_STRUCTURAL, *verdict)
+        else:
+            self._structures[name] = looked_at
+            return False
+        return True
+
     # --- the end
 
     async def _finalize(self, name: str, crd: JSONObject) -> None:
@@ -308,17 +335,44 @@ class DefinitionController:
         set_condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message)
         await self._write(name, crd)
         served = self._server.served(name)
+        if (crd["spec"]["group"], crd["spec"]["names"]["plural"]) in OVERLAPPING:
+            crd = self._store.lookup("", name) or crd
+            self._terminated(crd, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage")
+            await self._let_go(name, crd)
+            return
         if not holds(crd, "Established") or served is None:
             crd = self._store.lookup("", name) or crd
             self._terminated(crd, "NeverEstablished", "resource was never established")
             await self._let_go(name, crd)
             return
-        await served.start()
-        for namespace in {record.namespace for record in served.cache.list().records}:
-            scope = RequestScope(namespace)
-            await served.main.delete_collection(scope, DeleteOptions(), ListOptions())
+        try:
+            await self._delete_objects(served)
+        except APIStatusError as error:
+            crd = self._store.lookup("", name) or crd
+            message = f"could not issue all deletes: {error}"
+            set_condition(crd, "Terminating", "True", "InstanceDeletionFailed", message)
+            await self._write(name, crd)
+            self._again(name)
+            return
         self._emptied[name] = _Emptied(served, lambda: self._enqueue(name))
         self._enqueue(name)
+
+    async def _delete_objects(self, served: ServedResource) -> None:
+        """
+        Delete what was defined, one namespace after the other; what is left waits for its finalizers.
+
+        @raise APIStatusError: Some could not be deleted.
+        """
+        await served.start()
+        errors: dict[str, None] = {}
+        for namespace in sorted({record.namespace for record in served.cache.list().records}):
+            try:
+                await served.main.delete_collection(RequestScope(namespace), DeleteOptions(), ListOptions())
+            except APIStatusError as error:
+                errors[error.message] = None
+        if errors:
+            text = ", ".join(errors)
+            raise APIStatusError.internal(text if len(errors) == 1 else f"[{text}]")
 
     def _terminated(self, crd: JSONObject, reason: str, message: str) -> None:
         set_condition(crd, "Terminating", "False", reason, message)

@@ -75,6 +75,8 @@ class WorkQueue(Generic[Key]):
         self._delayed: dict[Key, IDelayedCall] = {}
         self._failures: dict[Key, int] = {}
         self._call: IDelayedCall | None = None
+        #: When the reactor last had its turn, as far as this queue knows.
+        self._turn = 0.0
         self._started = False
         self._stopped = False
 
@@ -185,6 +187,15 @@ class WorkQueue(Generic[Key]):
         if limit.active():
             limit.cancel()
 
+    async def pause(self) -> None:
+        """Let the reactor have its turn, if the work has lasted for long enough; for loops over many objects."""
+        if self._clock.seconds() - self._turn <= SLICE:
+            return
+        turn: Deferred[None] = Deferred(lambda _: call.cancel())
+        call = self._clock.callLater(0, turn.callback, None)
+        await turn
+        self._turn = self._clock.seconds()
+
     def _wake(self) -> None:
         if (
             self._started
@@ -197,7 +208,7 @@ class WorkQueue(Generic[Key]):
 
     def _dispatch(self) -> None:
         self._call = None
-        begun = self._clock.seconds()
+        begun = self._turn = self._clock.seconds()
         while self._ready and len(self._running) < self._workers and not self._stopped:
             self._begin(self._ready.popleft())
             if self._clock.seconds() - begun > SLICE:
