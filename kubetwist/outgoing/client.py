@@ -56,10 +56,17 @@ class WebhookClient:
     """
 
     def __init__(
-        self, reactor: Any, settings: CallSettings, *, limit: int = LIMIT, diversions: Diversions | None = None
+        self,
+        reactor: Any,
+        settings: CallSettings,
+        *,
+        limit: int = LIMIT,
+        diversions: Diversions | None = None,
+        connected: set[WebhookClient] | None = None,
     ) -> None:
         """
         @param limit: Bytes that an answer may have.
+        @param connected: Has this client in it as long as there are connections.
         @raise BadSettings: They can not be used.
         """
         parts = urlsplit(settings.url)
@@ -71,7 +78,7 @@ class WebhookClient:
             raise BadSettings(f"no URL of a server: {settings.url}")
         self.settings = settings
         # As Go's URLs are shown: whatever is odd is escaped.
-        self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH), "", ""))
+        self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH) or "/", "", ""))
         if not self._url.isascii():
             raise BadSettings(f"no URL of a server: {settings.url}")
         self._reactor = reactor
@@ -87,6 +94,7 @@ class WebhookClient:
         self._under_way: set[Deferred[Any]] = set()
         self._closed = False
         self._retired = False
+        self._connected = set() if connected is None else connected
         self._fields = self._own_fields()
         self._tls: Any = None
         if self._secure:
@@ -96,7 +104,8 @@ class WebhookClient:
 
     def _own_fields(self) -> dict[bytes, list[bytes]]:
         settings = self.settings
-        fields = {b"User-Agent": [_USER_AGENT]}
+        netloc = urlsplit(self._url).netloc.rpartition("@")[2]
+        fields = {b"Host": [_field(netloc)], b"User-Agent": [_USER_AGENT]}
         for name, value in settings.headers.items():
             fields[_field(name)] = [_field(value)]
         if settings.token:
@@ -222,9 +231,15 @@ class WebhookClient:
         )
         if self._tls is not None:
             endpoint = wrapClientTLS(self._tls, endpoint)
-        self._connections = WatchedEndpoint(endpoint, self._limit)
+        self._connections = WatchedEndpoint(endpoint, self._limit, self._count)
         self._agent = Agent.usingEndpointFactory(self._reactor, _Always(self._connections), pool)
         return self._agent
+
+    def _count(self, connections: int) -> None:
+        if connections:
+            self._connected.add(self)
+        else:
+            self._connected.discard(self)
 
     def retire(self) -> None:
         """Close when the last call that is under way is answered: others have come to be called instead."""
@@ -239,9 +254,14 @@ class WebhookClient:
             waiting.cancel()
         if self._connections is None:
             return succeed(None)
-        # Without its timers; whether the other side says goodbye is not waited for.
+        # Whether the other side says goodbye is not waited for. A connection whose answer is just being read comes to
+        # the pool after this.
         self._pool.closeCachedConnections()
-        return self._connections.abort()
+        return self._connections.abort().addCallback(self._forget)
+
+    def _forget(self, _: None) -> None:
+        """End the timers of connections that are gone."""
+        self._pool.closeCachedConnections()
 
 
 class _Always:

@@ -145,11 +145,13 @@ class _Addresses:
 class WatchedEndpoint:
     """Connections that say in Go's words why they broke, and break when the other side sends without end."""
 
-    def __init__(self, endpoint: Any, limit: int) -> None:
+    def __init__(self, endpoint: Any, limit: int, count: Callable[[int], object] = lambda connections: None) -> None:
         """
         @param limit: Bytes of an answer's body that the other side may send.
+        @param count: Told how many connections there are, whenever that changes.
         """
         self._endpoint = endpoint
+        self._count = count
         self._limit = limit
         self._open: set[_Watched] = set()
         self._all_lost: Deferred[None] | None = None
@@ -174,10 +176,12 @@ class WatchedEndpoint:
     def made(self, connection: _Watched) -> None:
         """A connection is there."""
         self._open.add(connection)
+        self._count(len(self._open))
 
     def lost(self, connection: _Watched) -> None:
         """A connection is gone."""
         self._open.discard(connection)
+        self._count(len(self._open))
         if not self._open and self._all_lost is not None:
             waiting, self._all_lost = self._all_lost, None
             waiting.callback(None)

@@ -23,12 +23,14 @@ class Outgoing:
     def __init__(self, reactor: Any, find_service: FindService) -> None:
         self._reactor = reactor
         self._clients: WeakSet[WebhookClient] = WeakSet()
+        # Who has connections is not forgotten, even if those who called do not call any more.
+        self._connected: set[WebhookClient] = set()
         self.services = Services(find_service)
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
 
     def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:
         """
-        A client; whoever asks for it closes it when its settings are no longer those of a caller.
+        A client; whoever asks for it retires it when its settings are no longer those of a caller.
 
         @param limit: Bytes that an answer may have; L{None} for the usual ones.
         @raise BadSettings: They can not be used.
@@ -37,11 +39,13 @@ class Outgoing:
         from .client import LIMIT, WebhookClient
 
         limit = LIMIT if limit is None else limit
-        client = WebhookClient(self._reactor, settings, limit=limit, diversions=self.diversions)
+        client = WebhookClient(
+            self._reactor, settings, limit=limit, diversions=self.diversions, connected=self._connected
+        )
         self._clients.add(client)
         return client
 
     async def close(self) -> None:
         """End calls that are under way, and close all connections. Idempotent."""
-        for client in list(self._clients):
+        for client in {*self._clients, *self._connected}:
             await client.close()

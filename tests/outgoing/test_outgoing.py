@@ -1,0 +1,104 @@
+"""Tests for L{kubetwist.outgoing.outgoing} and L{kubetwist.outgoing.clientconfig}: whom objects of the API name."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+
+from kubetwist.outgoing.clientconfig import settings_of
+from kubetwist.outgoing.errors import CallError
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.testing.webhooks import NEVER, WebhookServer
+from tests.outgoing.test_client import ClientCase, turns
+
+SERVICES: dict[str, dict[str, Any]] = {
+    "hook": {"type": "ClusterIP", "clusterIP": "10.0.0.7", "ports": [{"port": 443}]},
+    "outside": {"type": "ExternalName", "externalName": "localhost"},
+    "metadata": {"type": "ExternalName", "externalName": "169.254.169.254"},
+}
+
+
+class OutgoingTests(ClientCase):
+    """Calls of a server to whom its objects name."""
+
+    def setUp(self) -> None:
+        """A server with some services."""
+        super().setUp()
+        self.outgoing = Outgoing(reactor, self.find)
+        self.addCleanup(lambda: Deferred.fromCoroutine(self.outgoing.close()))
+
+    def find(self, namespace: str, name: str) -> Any:
+        """The services of one namespace."""
+        return {"spec": SERVICES[name]} if namespace == "ns" and name in SERVICES else None
+
+    def config(self, server: WebhookServer, name: str, **service: Any) -> dict[str, Any]:
+        """A clientConfig that names a service."""
+        bundle = base64.b64encode(server.ca).decode()
+        return {"caBundle": bundle, "service": {"namespace": "ns", "name": name, **service}}
+
+    async def test_service(self) -> None:
+        """A service is called at its cluster IP, under its name, and its certificate must be for that."""
+        server = await self.serve(lambda call: {}, names=("hook.ns.svc",))
+        self.outgoing.diversions["10.0.0.7", 443] = ("127.0.0.1", server.port)
+        client = self.outgoing.client(settings_of(self.config(server, "hook", path="/p"), self.outgoing.services))
+        await client.post(b"{}", timeout=10)
+        (call,) = server.calls
+        self.assertEqual((call.path, call.headers["host"]), ("/p", "hook.ns.svc:443"))
+
+    async def test_other_certificate(self) -> None:
+        """A certificate for another service is refused."""
+        server = await self.serve(lambda call: {}, names=("other.ns.svc",))
+        self.outgoing.diversions["10.0.0.7", 443] = ("127.0.0.1", server.port)
+        client = self.outgoing.client(settings_of(self.config(server, "hook"), self.outgoing.services))
+        error = await self.refusal(client)
+        self.assertIn("x509: certificate is valid for other.ns.svc, not hook.ns.svc", error.why)
+
+    async def test_services_are_not_here(self) -> None:
+        """CVE-2022-3172 and its kin: a service that stands for this machine, or for metadata, is not called."""
+        server = await self.serve(lambda call: {})
+        for name, address in (("outside", r"(127\.0\.0\.1|\[::1\])"), ("metadata", r"169\.254\.169\.254")):
+            config = self.config(server, name, port=server.port)
+            error = await self.refusal(self.outgoing.client(settings_of(config, self.outgoing.services)))
+            self.assertRegex(error.why, rf"^dial tcp {address}:{server.port}: address not allowed$")
+        self.assertEqual(server.calls, [])
+
+    async def test_no_service(self) -> None:
+        """A service that is not there is told with the URL that it would have."""
+        server = await self.serve(lambda call: {})
+        client = self.outgoing.client(settings_of(self.config(server, "gone"), self.outgoing.services))
+        error = await self.refusal(client)
+        self.assertEqual(str(error), 'Post "https://gone.ns.svc:443/?timeout=10s": service "gone" not found')
+
+    async def test_url(self) -> None:
+        """Whoever may write webhook configurations may name this machine by URL, as in the reference."""
+        server = await self.serve(lambda call: {})
+        config = {"url": f"{server.url}/x", "caBundle": base64.b64encode(server.ca).decode()}
+        answer = await self.outgoing.client(settings_of(config, self.outgoing.services)).post(b"{}", timeout=10)
+        self.assertEqual(answer.code, 200)
+
+    async def test_close(self) -> None:
+        """When the server stops, calls end, and so do connections."""
+        server = await self.serve(lambda call: NEVER)
+        config = {"url": server.url, "caBundle": base64.b64encode(server.ca).decode()}
+        client = self.outgoing.client(settings_of(config, self.outgoing.services))
+        failing = Deferred.fromCoroutine(client.post(b"{}", timeout=60))
+        while not server.calls:
+            await turns()
+        await self.outgoing.close()
+        error = await self.assertFailure(failing, CallError)
+        self.assertEqual(error.why, "context canceled")
+        while server._site.protocols:
+            await turns()
+
+    async def test_forgotten(self) -> None:
+        """A client that nobody has any more is remembered as long as it has connections, and no longer."""
+        server = await self.serve(lambda call: {}, tls=False)
+        await self.outgoing.client(CallSettings(url=server.url)).post(b"{}", timeout=10)
+        (client,) = self.outgoing._connected
+        client.retire()
+        while self.outgoing._connected:
+            await turns()
