@@ -248,7 +248,7 @@ class EstimateTests(CelTestCase):
             "items.map(x, x.name).filter(n, n.startsWith('ab')).size()": Estimate(24, 314),
             "labels.all(k, labels[k].size() > 0)": Estimate(8, 42),
             "has(items[0].name)": Estimate(2, 2),
-            "[[1, 2], [3]].map(l, l.size()).size()": Estimate(64, 64),
+            "[[1, 2], [3]].map(l, l.size()).size()": Estimate(70, 70),
             "('abc' + 'de').contains('x')": Estimate(2, 2),
             "any.x.y": Estimate(1, 1),
             "dyn(i)": Estimate(2, 2),
@@ -269,7 +269,7 @@ class EstimatesHoldTests(CelTestCase):
         strategies.sampled_from(
             (
                 "ints.all(x, x > 3)",
-                "ints.exists(x, x > 3) || texts.all(t, t.startsWith('a'))",
+                "ints.exists(x, x > 3) || texts.all(t, t.contains('a'))",
                 "ints.map(x, x + 1).filter(x, x > 2).size() > 1",
                 "texts.exists_one(t, t == s) ? s + s : s",
                 "texts.map(t, t + s).all(t, t.contains(s))",
@@ -282,7 +282,11 @@ class EstimatesHoldTests(CelTestCase):
         strategies.text("ab", max_size=30),
     )
     def test_within(self, expression: str, ints: list[int], texts: list[str], s: str) -> None:
-        """No evaluation costs more than was estimated from the sizes of its variables."""
+        """
+        No evaluation costs more than was estimated from the sizes of its variables.
+
+        Left out is C{startsWith}, which the reference estimates by the prefix and charges by the text.
+        """
         program = ENVIRONMENT.compile(expression)
         longest = max(map(len, texts), default=0)
         sizes: dict[tuple[str, ...], Any] = {
@@ -296,4 +300,4 @@ class EstimatesHoldTests(CelTestCase):
             return Estimate(0, sizes[path]) if path in sizes else None
 
         cost = program.evaluate({**VALUES, "ints": ints, "texts": texts, "s": s})[1]
-        self.assertLessEqual(cost, program.estimated_cost(size_of).max)
+        self.assertLessEqual(cost, program.estimated_cost(size_of).max, (expression, ints, texts, s))
