@@ -163,6 +163,10 @@ class Definitions:
         """
         return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _definitions(self.minor).items()}
 
+    def openapi_schema(self, name: str) -> JSONObject:
+        """One definition as L{openapi_schemas} has it, for OpenAPI 2."""
+        return openapi_schema(name, self._schema(name), "#/definitions/")
+
     def _schema(self, name: str) -> JSONObject:
         schema: JSONObject = orjson.loads(self._encoded[name])
         return schema

@@ -5,3 +5,9 @@ service_accounts = ControllerFactory(
     "kubetwist.controllers.serviceaccounts:ServiceAccountController",
     needs=("serviceaccounts",),
 )
+
+policy_status = ControllerFactory(
+    "validatingadmissionpolicy-status-controller",
+    "kubetwist.controllers.policystatus:PolicyStatusController",
+    needs=("validatingadmissionpolicies.admissionregistration.k8s.io",),
+)
