@@ -110,6 +110,13 @@ class DefinitionController:
 
     def send(self, kind: str, record: Record, event: Any) -> None:
         """A definition changed: what is served follows at once, everything else in turn."""
+        try:
+            self._changed(kind, record)
+        except Exception:
+            # What is stored may be damaged, or written by somebody else: no reason not to serve the others.
+            self._log.failure("{name} is no definition that can be served", name=record.name)
+
+    def _changed(self, kind: str, record: Record) -> None:
         name = record.name
         crd: JSONObject = orjson.loads(record.item)
         group: str = crd["spec"]["group"]
@@ -331,6 +338,9 @@ class DefinitionController:
             self._terminated(crd, "InstanceDeletionCompleted", "removed all instances")
             await self._let_go(name, crd)
             return
+        retry = self._retries.get(name)
+        if retry is not None and retry.active():
+            return
         message = "CustomResource deletion is in progress"
         set_condition(crd, "Terminating", "True", "InstanceDeletionInProgress", message)
         await self._write(name, crd)
@@ -372,7 +382,7 @@ class DefinitionController:
                 errors[error.message] = None
         if errors:
             text = ", ".join(errors)
-            raise APIStatusError.internal(text if len(errors) == 1 else f"[{text}]")
+            raise APIStatusError.unknown(text if len(errors) == 1 else f"[{text}]")
 
     def _terminated(self, crd: JSONObject, reason: str, message: str) -> None:
         set_condition(crd, "Terminating", "False", reason, message)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from twisted.logger import Logger
+
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyNotFound, RevisionConflict
@@ -18,6 +20,21 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 class DefinitionStore(Store):
     """The first DELETE marks a definition, for the controller that deletes what it defines."""
+
+    _log = Logger()
+
+    def record(self, key: str, value: bytes, revision: int) -> Record:
+        """
+        See L{Store.record}.
+
+        What is damaged is there without its content: it can be seen and deleted, and keeps no server from starting.
+        """
+        try:
+            return super().record(key, value, revision)
+        except Exception as error:
+            self._log.error("the definition {key} is damaged in the store: {error!r}", key=key, error=error)
+            empty = {"metadata": {"name": key, "uid": "", "creationTimestamp": None}, "spec": {}, "status": {}}
+            return Record.from_draft(key, revision, self.draft(empty))
 
     async def delete_once(
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions

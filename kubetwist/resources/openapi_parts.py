@@ -15,6 +15,8 @@ from typing import Final
 import orjson
 from attrs import frozen
 
+from twisted.logger import Logger
+
 from ..api.resource import GroupVersion, JSONObject
 from .installed import InstalledResource
 from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions, custom_paths
@@ -23,6 +25,8 @@ from .openapi_protobuf import encode_v2
 from .openapi_schemas import references
 from .openapi_v2 import path_item as v2_item
 from .openapi_v3 import path_item as v3_item
+
+_log = Logger()
 
 #: The forms that documents come in.
 V2: Final = "v2"
@@ -75,7 +79,13 @@ class Parts:
             lines = tuple(group)
             kept = custom.parts.get(form)
             if kept is None or kept[0] != lines:
-                kept = custom.parts[form] = lines, self._make(form, about, lines, names)
+                try:
+                    part = self._make(form, about, lines, names)
+                except Exception:
+                    # Its schema may be damaged: that is no reason to tell nothing of the others.
+                    _log.failure("{name} of {about} is left out of OpenAPI", name=lines[0].resource, about=about)
+                    part = Part(zlib.compress(b"" if form == V2_PROTOBUF else b"\0"), frozenset(), {})
+                kept = custom.parts[form] = lines, part
             found.append(kept[1])
         return found
 

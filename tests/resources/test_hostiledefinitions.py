@@ -1,0 +1,183 @@
+"""What definitions can not do: keep the server from starting or from answering, or take what is not theirs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.logger import LogLevel, globalLogPublisher
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.controllers.customresources import DefinitionController
+from kubetwist.resources.openapi import Builder
+from kubetwist.schema import schemacompiling
+from kubetwist.storage.values import Write
+from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
+from tests.resources.server import definitions
+
+PREFIX = "/registry/apiextensions.k8s.io/customresourcedefinitions/"
+
+
+def kite(**spec: Any) -> dict[str, Any]:
+    """An object."""
+    return {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "k"}, "spec": spec}
+
+
+def with_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    """A definition whose objects have such a spec."""
+    return definition({"type": "object", "properties": {"spec": spec}})
+
+
+class SchemaTests(SynchronousTestCase):
+    """Schemas that are meant to keep a server busy."""
+
+    def setUp(self) -> None:
+        """A server."""
+        self.server = CustomServer()
+        self.client = self.server.client()
+
+    def refused(self, crd: dict[str, Any], code: int) -> str:
+        """Why a definition is refused."""
+        answered, status = self.client.ask("POST", DEFINITIONS, crd)
+        self.assertEqual(answered, code, status)
+        message: str = status["message"]
+        return message
+
+    def test_rule_bounded_depth(self) -> None:
+        """A schema that nests too deep is refused, and one that is deep serves."""
+        for depth in (60, 20_000):
+            nested = '{"type":"object","properties":{"a":' * depth + '{"type":"string"}' + "}}" * depth
+            body = json.dumps(with_spec({"type": "object"})).replace('{"type": "object"}', nested, 1)
+            answer = self.client.answer("POST", DEFINITIONS, body.encode(), Content_Type="application/json")
+            self.assertEqual(answer.code, 201 if depth == 60 else 400, answer.body[:300])
+
+    def test_rule_bounded_parts(self) -> None:
+        """A schema of too many parts is refused."""
+        parts = {f"f{number}": {"type": "string"} for number in range(60_000)}
+        self.assertIn("must have at most", self.refused(with_spec({"type": "object", "properties": parts}), 422))
+
+    def test_rule_large_enum(self) -> None:
+        """An enum of many values is found in as fast as one of few."""
+        choices = [f"choice-{number}" for number in range(50_000)]
+        crd = with_spec({"type": "object", "properties": {"a": {"type": "string", "enum": choices}}})
+        self.server.define(self.client, crd)
+        self.assertEqual(self.client.ask("POST", KITES, kite(a="choice-49999"))[0], 201)
+        self.assertEqual(self.client.ask("PUT", f"{KITES}/k", kite(a="other"))[0], 422)
+
+    def test_rule_alternatives(self) -> None:
+        """Alternatives within alternatives are tried so often and no more."""
+        schema: dict[str, Any] = {"required": ["none"]}
+        for _ in range(30):
+            schema = {"anyOf": [schema, schema]} if len(json.dumps(schema)) < 500_000 else schema
+        self.patch(schemacompiling, "MOST_ALTERNATIVES", 5000)
+        crd = with_spec({"type": "object", "x-kubernetes-preserve-unknown-fields": True, **schema})
+        made, status = self.client.ask("POST", DEFINITIONS, crd)
+        self.assertIn(made, (201, 422), status)
+        self.server.settle()
+        if made == 201:
+            code, status = self.client.ask("POST", KITES, kite(a=1))
+            self.assertEqual(code, 422)
+            self.assertIn("validating the object against its schema takes too long", status["message"])
+
+    def test_rule_patterns(self) -> None:
+        """Patterns take time in proportion to what they look at; those that would be huge are refused."""
+        text = {"type": "string", "pattern": "^(a+)+$"}
+        self.server.define(self.client, with_spec({"type": "object", "properties": {"a": text}}))
+        self.assertEqual(self.client.ask("POST", KITES, kite(a="a" * 50_000 + "!"))[0], 422)
+        bomb = {"type": "string", "pattern": "((a{1,100}){1,100}){1,100}"}
+        crd = with_spec({"type": "object", "properties": {"a": bomb}})
+        self.assertIn("pattern", self.refused(crd, 422))
+
+
+class DamagedTests(SynchronousTestCase):
+    """Definitions that are damaged in the store."""
+
+    def test_rule_damaged_definitions(self) -> None:
+        """Whatever is stored as a definition, the others are served, and OpenAPI tells of them."""
+        told: list[Any] = []
+        globalLogPublisher.addObserver(told.append)
+        self.addCleanup(globalLogPublisher.removeObserver, told.append)
+        server = CustomServer()
+        client = server.client()
+        good = server.define(client, definition())
+        head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+
+        def broken(name: str, **changes: Any) -> dict[str, Any]:
+            return {**good, **head, "metadata": {**good["metadata"], "name": name, "uid": name}, **changes}
+
+        odd = json.loads(json.dumps(good["spec"]).replace("kite", "swan").replace("Kite", "Swan"))
+        status = json.loads(json.dumps(good["status"]).replace("kite", "swan").replace("Kite", "Swan"))
+        odd["versions"][0]["schema"]["openAPIV3Schema"] = {
+            "type": "object",
+            "properties": {"spec": {"properties": [5]}},
+        }
+        values = {
+            "text.example.com": b"not JSON",
+            "list.example.com": b"[]",
+            "bare.example.com": json.dumps({**head, "metadata": {"name": "bare.example.com"}}).encode(),
+            "spec.example.com": json.dumps(broken("spec.example.com", spec=7)).encode(),
+            "names.example.com": json.dumps(broken("names.example.com", spec={"group": "example.com"})).encode(),
+            "swans.example.com": json.dumps(broken("swans.example.com", spec=odd, status=status)).encode(),
+        }
+        for name, value in values.items():
+            self.successResultOf(server.backend.commit([Write(PREFIX + name, value, 0)]))
+        server.settle()
+        # And once more, as at a start.
+        store = server.stores.get("apiextensions.k8s.io", "customresourcedefinitions")
+        store.cache.stop()
+        store.cache._stopped = False
+        self.successResultOf(Deferred.fromCoroutine(store.cache.start()))
+        controller = DefinitionController(store, server.custom, server.clock, server.controller._fields)
+        controller.start()
+        self.addCleanup(controller.stop)
+        server.settle()
+        self.assertEqual(client.ask("POST", KITES, kite(tail=1))[0], 201)
+        code, listed = client.ask("GET", DEFINITIONS)
+        self.assertEqual(code, 200)
+        names = [item["metadata"]["name"] for item in listed["items"]]
+        self.assertEqual(set(names), {"kites.example.com", *values})
+        for name in ("text.example.com", "list.example.com"):
+            code, answer = client.ask("DELETE", f"{DEFINITIONS}/{name}")
+            self.assertEqual(code, 200, answer)
+        builder = Builder(definitions(), "1.36")
+        installed = server.custom.installed
+        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        for document in (builder.v2(snapshot), builder.v3(snapshot, {})["apis/example.com/v1"][1]):
+            paths = json.loads(document.unpacked())["paths"]
+            self.assertIn("/apis/example.com/v1/namespaces/{namespace}/kites", paths)
+        self.assertTrue([entry for entry in told if entry.get("log_level") in (LogLevel.error, LogLevel.critical)])
+        self.flushLoggedErrors()
+
+    def test_not_structural(self) -> None:
+        """Of schemas that are not structural, as old definitions have them, their status tells."""
+        server = CustomServer()
+        client = server.client()
+        good = server.define(client, definition())
+        name = "owls.example.com"
+        old = json.loads(json.dumps(good).replace("kite", "owl").replace("Kite", "Owl"))
+        old["metadata"]["uid"] = "owls"
+        old["metadata"].pop("resourceVersion")
+        spec = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["tail"].pop("type")
+        old["spec"]["preserveUnknownFields"] = True
+        head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        self.successResultOf(server.backend.commit([Write(PREFIX + name, json.dumps({**head, **old}).encode(), 0)]))
+        server.settle()
+        code, found = client.ask("GET", f"{DEFINITIONS}/{name}")
+        self.assertEqual(code, 200)
+        (told,) = (one for one in found["status"]["conditions"] if one["type"] == "NonStructuralSchema")
+        self.assertEqual((told["status"], told["reason"]), ("True", "Violations"))
+        self.assertEqual(
+            told["message"],
+            "[spec.preserveUnknownFields: Invalid value: true: must be false,"
+            " spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[tail].type: Required value: must not"
+            " be empty for specified object fields]",
+        )
+        found["spec"]["preserveUnknownFields"] = False
+        found["spec"]["versions"][0]["schema"] = good["spec"]["versions"][0]["schema"]
+        code, answer = client.ask("PUT", f"{DEFINITIONS}/{name}", found)
+        self.assertEqual(code, 200, answer)
+        server.settle()
+        found = client.ask("GET", f"{DEFINITIONS}/{name}")[1]
+        self.assertNotIn("NonStructuralSchema", [one["type"] for one in found["status"]["conditions"]])
