@@ -273,9 +273,9 @@ class Stores:
             if mark not in record.item:
                 continue
             definition = seen(record)
-            spec, names = definition["spec"], (definition.get("status") or {}).get("acceptedNames") or {}
+            spec, names = definition.get("spec") or {}, (definition.get("status") or {}).get("acceptedNames") or {}
             served = any(one["name"] == version and one.get("served") for one in spec.get("versions") or ())
-            if spec["group"] == group and names.get("kind") == kind and served:
+            if spec.get("group") == group and names.get("kind") == kind and served:
                 found.append((names["plural"], spec.get("scope") == "Namespaced"))
         return found
 
