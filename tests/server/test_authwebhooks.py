@@ -267,14 +267,12 @@ class DecisionTests(WebhookCase):
     def configure(self, *authorizers: Any) -> Path:
         """Write a file with an AuthorizationConfiguration."""
         path = self.folder / "authorization.json"
-        new = path.with_suffix(".new")
         config = {
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "AuthorizationConfiguration",
             "authorizers": list(authorizers),
         }
-        new.write_text(json.dumps(config))
-        os.replace(new, path)
+        put(path, json.dumps(config).encode())
         return path
 
     def hook(self, webhook: WebhookServer, name: str, **changes: Any) -> dict[str, Any]:
@@ -347,8 +345,15 @@ class DecisionTests(WebhookCase):
         self.assertTrue(await allowed())
 
 
-class CertificateTests(WebhookCase):
-    """--tls-cert-file while the server runs."""
+def put(path: Path, content: bytes) -> None:
+    """Replace a file, as those who mount secrets do."""
+    new = path.with_suffix(".new")
+    new.write_bytes(content)
+    os.replace(new, path)
+
+
+class FileTests(WebhookCase):
+    """Files that change while the server runs."""
 
     async def test_serving_certificate(self) -> None:
         """A new certificate and key are shown to whoever connects from then on, and the kubeconfig trusts it."""
@@ -358,14 +363,12 @@ class CertificateTests(WebhookCase):
         def issue() -> Pair:
             return authority.issue(Subject("api", names=("127.0.0.1",), server=True))
 
-        def put(pair: Pair) -> None:
+        def put_pair(pair: Pair) -> None:
             for path, content in zip(files, (pair.certificate, pair.key), strict=True):
-                new = path.with_suffix(".new")
-                new.write_bytes(content)
-                os.replace(new, path)
+                put(path, content)
 
         first, second = issue(), issue()
-        put(first)
+        put_pair(first)
         server = await self.startKubeAPI(f"--tls-cert-file={files[0]}", f"--tls-private-key-file={files[1]}")
         address = ("127.0.0.1", server.connection.port)
 
@@ -378,7 +381,7 @@ class CertificateTests(WebhookCase):
         files[0].write_bytes(second.certificate)
         await self.told(lines, "do not belong together")
         self.assertEqual(await shown(), first.certificate)
-        put(second)
+        put_pair(second)
 
         async def changed() -> bool:
             return await shown() == second.certificate
