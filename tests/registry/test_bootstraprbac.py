@@ -205,6 +205,30 @@ class ReconcileTests(ReconcileTestCase):
         self.assertFalse(may(bob, "list", resource="pods"))
 
 
+class WeaknessTests(SynchronousTestCase):
+    """What no role that is given to people may allow."""
+
+    def test_cve_2021_25740(self) -> None:
+        """CVE-2021-25740: who may edit a namespace can not lead its services to addresses of others."""
+        given = (
+            "edit",
+            "admin",
+            "view",
+            "system:aggregate-to-edit",
+            "system:aggregate-to-admin",
+            "system:aggregate-to-view",
+        )
+        looked_at = 0
+        for one in expected_cluster_roles():
+            if one["metadata"]["name"] not in given:
+                continue
+            looked_at += 1
+            for what in one.get("rules") or ():
+                if {"endpoints", "endpointslices", "*"} & set(what.get("resources", ())):
+                    self.assertLessEqual(set(what["verbs"]), {"get", "list", "watch"}, one["metadata"]["name"])
+        self.assertEqual(looked_at, len(given))
+
+
 class AggregationTests(ReconcileTestCase):
     """Tests for L{Aggregation}."""
 

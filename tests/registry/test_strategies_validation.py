@@ -601,3 +601,28 @@ class AutoscalerTests(SynchronousTestCase):
             spec={"maxReplicas": 2, "scaleTargetRef": target, "metrics": [metric]},
         )
         self.assertEqual(found, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"])
+
+
+class EndpointTests(SynchronousTestCase):
+    """Endpoints and EndpointSlices."""
+
+    def test_cve_2021_25737(self) -> None:
+        """CVE-2021-25737: both kinds keep clear of the node's own addresses, so neither leads a client there."""
+        for address, text in (
+            ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("169.254.169.254", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+            ("fe80::1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+            ("0.0.0.0", "may not be unspecified (0.0.0.0 or ::)"),
+            ("224.0.0.1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        ):
+            kind = "IPv6" if ":" in address else "IPv4"
+            piece = {"addressType": kind, "endpoints": [{"addresses": [address]}]}
+            self.assertEqual(
+                problems("discovery.k8s.io", "EndpointSlice", **piece),
+                [f'endpoints[0].addresses[0]: Invalid value: "{address}": {text}'],
+            )
+            self.assertEqual(
+                problems("", "Endpoints", subsets=[{"addresses": [{"ip": address}], "ports": [{"port": 80}]}]),
+                [f'subsets[0].addresses[0].ip: Invalid value: "{address}": {text}'],
+            )
