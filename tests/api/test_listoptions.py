@@ -175,13 +175,13 @@ class WriteOptionsTests(OptionsTests):
     def test_defaults(self) -> None:
         """Without parameters a write counts, and warns of unknown fields."""
         for options in (create_options({}), update_options({}), patch_options({}, MERGE)):
-            self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (False, "", "Warn"))
+            self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (False, "", ""))
 
     def test_values(self) -> None:
         """Each parameter lands where it belongs."""
         options = create_options(query("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict"))
         self.assertEqual((options.dry_run, options.field_manager, options.field_validation), (True, "me", "Strict"))
-        self.assertEqual(create_options(query("fieldValidation=")).field_validation, "Warn")
+        self.assertEqual(create_options(query("fieldValidation=")).field_validation, "")
         self.assertTrue(patch_options(query("force=maybe&fieldManager=me"), APPLY).force)
         self.assertEqual(get_options(query("resourceVersion=x")).resource_version, "x")
 
