@@ -70,6 +70,8 @@ def main() -> int:
         "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         "--allow-privileged=true",
+        # The recordings are those of a kube-apiserver alone.
+        "--controllers=",
         token_auth_file=folder / "tokens.csv",
     ) as server:
         try:

@@ -269,5 +269,5 @@ def target(options: argparse.Namespace) -> Iterator[Target]:
     if options.server:
         yield Target(options.server.rstrip("/"), options.token, options.pid)
         return
-    with SubprocessServer(*options.flag) as server:
+    with SubprocessServer("--controllers=", *options.flag) as server:
         yield Target(server.url, server.token, server.pid)
