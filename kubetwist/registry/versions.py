@@ -61,6 +61,13 @@ class Versions:
             forms = self._forms[key] = tuple(self._built_in_forms(group, resource, kind))
         return forms
 
+    def definition(self, group: str, resource: str) -> object:
+        """What the forms of a custom resource hold for, another object when they change; L{None} for built-in ones."""
+        if (group, resource) in self._stores.infos:
+            return None
+        custom = self._custom(group, resource)
+        return None if custom is None else custom.definition
+
     def _built_in_forms(self, group: str, resource: str, kind: GroupVersionKind) -> list[Form]:
         mine = self._stores.infos.get((group, resource))
         if mine is None:

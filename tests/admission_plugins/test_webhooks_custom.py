@@ -11,7 +11,7 @@ from kubetwist.admission_plugins.webhooks.mutating import MutatingAdmissionWebho
 from kubetwist.admission_plugins.webhooks.validating import ValidatingAdmissionWebhook
 from kubetwist.registry.customresources.conversion import Conversion
 from tests.admission_plugins.webhookserver import Outgoing, patch, webhook
-from tests.resources.customserver import KITES, CustomServer, definition
+from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import all_kinds
 
 NEW = KITES.replace("/v1/", "/v2/")
@@ -90,6 +90,18 @@ class CustomWebhookTests(SynchronousTestCase):
         self.assertEqual(create["object"]["spec"], {"length": 3, "colour": "red"})
         self.assertEqual((update["oldObject"]["spec"]["length"], update["object"]["spec"]["length"]), (3, 4))
         self.assertEqual((delete["object"], delete["oldObject"]["spec"]["length"]), (None, 4))
+
+    def test_redefined(self) -> None:
+        """When a definition changes, what is equivalent is another."""
+        self.configure("validatingwebhookconfigurations")
+        self.ask("POST", NEW, self.kite(size="3 m"))
+        self.assertEqual(len(self.outgoing.calls), 1)
+        change = [{"op": "replace", "path": "/spec/versions/0/served", "value": False}]
+        path = f"{DEFINITIONS}/kites.example.com"
+        self.ask("PATCH", path, change, Content_Type="application/json-patch+json")
+        self.server.settle()
+        self.ask("PATCH", f"{NEW}/k", {"spec": {"size": "4 m"}}, Content_Type="application/merge-patch+json")
+        self.assertEqual(len(self.outgoing.calls), 1)
 
     def test_changed(self) -> None:
         """What a webhook changes in its version comes back in the client's, pruned and defaulted."""

@@ -130,15 +130,14 @@ class Configurations:
             attributes.subresource,
             attributes.kind,
             bool(attributes.namespace),
+            # What custom resources are equivalent to changes with their definitions.
+            self._stores.versions.definition(attributes.group, attributes.resource),
         )
         meant = self._meant.get(key)
         if meant is None:
-            meant = self._find(attributes)
             if len(self._meant) >= _REMEMBERED:
                 self._meant.clear()
-            if attributes.group in {group for group, _ in self._stores.infos}:
-                # What custom resources are equivalent to changes with their definitions.
-                self._meant[key] = meant
+            meant = self._meant[key] = self._find(attributes)
         return meant
 
     def _find(self, attributes: AdmissionAttributes) -> tuple[tuple[Webhook, Form], ...]:
