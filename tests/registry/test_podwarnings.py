@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.quantity import Quantity
 from kubetwist.api.resource import JSONObject
 from kubetwist.registry.strategies import strategy_for
 from kubetwist.registry.validation.podwarnings import address_warnings, pod_warnings
@@ -190,6 +191,16 @@ class PodTests(SynchronousTestCase):
                 f"spec.containers[0].resources.requests[memory]: {text}",
             ],
         )
+
+    @given(
+        st.one_of(
+            st.integers(0, 10**6).map(str), st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,4})?(m|k|Ki|u|e-2)?", fullmatch=True)
+        )
+    )
+    def test_any_amount(self, amount: str) -> None:
+        """An amount is told of just if it is not of whole bytes."""
+        found = told(containers=[{"resources": {"limits": {"memory": amount}}}])
+        self.assertEqual(bool(found), Quantity.parse(amount).value.denominator != 1)
 
     def test_ports(self) -> None:
         """The same port twice is told of, and how dangerous that is."""

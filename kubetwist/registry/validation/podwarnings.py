@@ -71,34 +71,34 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
         for name in spec.get("nodeSelector") or ()
         if name in _OLD_LABELS
     ]
-    texts += _node_affinity(spec, here)
-    texts += _spreading(spec, here)
-    texts += [
-        f"{prefix}metadata.annotations[{name}]: {text}"
-        for name, text in _OLD_ANNOTATIONS.items()
-        if name in annotations
-    ]
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        texts += _volume(volume, f"{here}.volumes[{index}]")
-    for volume in spec.get("volumes") or ():
-        texts += _overlaps(volume)
-    texts += _repeated(spec.get("hostAliases"), "ip", f"{here}.hostAliases", "ip")
-    pulled = spec.get("imagePullSecrets") or ()
-    texts += _repeated(pulled, "name", f"{here}.imagePullSecrets", "name")
-    texts += [
-        f'{here}.imagePullSecrets[{index}].name: invalid empty name ""'
-        for index, one in enumerate(pulled)
-        if not one.get("name")
-    ]
-    texts += _fractions(spec.get("overhead"), f"{here}.overhead")
+    # What most pods do not have is asked about first: each of them is looked at when it is made.
+    affinity = spec.get("affinity")
+    if affinity:
+        texts += _node_affinity(affinity, f"{here}.affinity")
+    if spec.get("topologySpreadConstraints"):
+        texts += _spreading(spec, here)
+    if annotations:
+        texts += [
+            f"{prefix}metadata.annotations[{name}]: {text}"
+            for name, text in _OLD_ANNOTATIONS.items()
+            if name in annotations
+        ]
+    texts += _volumes(spec, here)
+    if spec.get("hostAliases"):
+        texts += _repeated(spec["hostAliases"], "ip", f"{here}.hostAliases", "ip")
+    texts += _pull_secrets(spec, here)
+    if spec.get("overhead"):
+        texts += _fractions(spec["overhead"], f"{here}.overhead")
     if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
         texts.append(f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_OLD_SECCOMP}")
     for container, place, _ in containers(spec, here):
-        texts += _profiles(container, spec, annotations, prefix)
-        resources = container.get("resources") or {}
-        for part in ("limits", "requests"):
+        if annotations:
+            texts += _profiles(container, spec, annotations, prefix)
+        resources = container.get("resources")
+        for part in ("limits", "requests") if resources else ():
             texts += _fractions(resources.get(part), f"{place}.resources.{part}")
-        texts += _variables(container, place)
+        if len(container.get("env") or ()) > 1:
+            texts += _variables(container, place)
     texts += _ports(spec, here)
     texts += _port_names(spec, here)
     period = spec.get("terminationGracePeriodSeconds")
@@ -106,7 +106,8 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
         texts.append(
             f"{here}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
         )
-    texts += _pod_affinity(spec, here)
+    if affinity:
+        texts += _pod_affinity(affinity, f"{here}.affinity")
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
         texts += address_warnings(server, f"{here}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
@@ -178,9 +179,9 @@ def address_warnings(text: str, path: str) -> list[str]:
     ]
 
 
-def _node_affinity(spec: JSONObject, path: str) -> Iterator[str]:
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    here = f"{path}.affinity.nodeAffinity"
+def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:
+    affinity = every.get("nodeAffinity") or {}
+    here = f"{path}.nodeAffinity"
     for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
         yield from _node_term(term, f"{here}.{_REQUIRED}.nodeSelectorTerms[{index}]", values=False)
     for index, one in enumerate(affinity.get(_PREFERRED) or ()):
@@ -206,10 +207,10 @@ def _spreading(spec: JSONObject, path: str) -> Iterator[str]:
             yield f"{here}.labelSelector: {_NO_SELECTOR}"
 
 
-def _pod_affinity(spec: JSONObject, path: str) -> Iterator[str]:
+def _pod_affinity(every: JSONObject, path: str) -> Iterator[str]:
     for kind in ("podAffinity", "podAntiAffinity"):
-        affinity = (spec.get("affinity") or {}).get(kind) or {}
-        here = f"{path}.affinity.{kind}"
+        affinity = every.get(kind) or {}
+        here = f"{path}.{kind}"
         for index, term in enumerate(affinity.get(_REQUIRED) or ()):
             if term.get("labelSelector") is None:
                 yield f"{here}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
@@ -218,13 +219,26 @@ def _pod_affinity(spec: JSONObject, path: str) -> Iterator[str]:
                 yield f"{here}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"
 
 
-def _volume(volume: JSONObject, path: str) -> Iterator[str]:
-    for kind, text in _OLD_VOLUMES.items():
-        if volume.get(kind) is not None:
-            yield f"{path}.{text}"
-    claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
-    if claim is not None:
-        yield from claim_warnings(claim.get("spec") or {}, f"{path}.ephemeral.volumeClaimTemplate.spec")
+def _volumes(spec: JSONObject, path: str) -> Iterator[str]:
+    volumes = spec.get("volumes") or ()
+    for index, volume in enumerate(volumes):
+        here = f"{path}.volumes[{index}]"
+        for kind in _OLD_VOLUMES.keys() & volume.keys():
+            if volume[kind] is not None:
+                yield f"{here}.{_OLD_VOLUMES[kind]}"
+        claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+        if claim is not None:
+            yield from claim_warnings(claim.get("spec") or {}, f"{here}.ephemeral.volumeClaimTemplate.spec")
+    for volume in volumes:
+        yield from _overlaps(volume)
+
+
+def _pull_secrets(spec: JSONObject, path: str) -> Iterator[str]:
+    pulled = spec.get("imagePullSecrets") or ()
+    yield from _repeated(pulled, "name", f"{path}.imagePullSecrets", "name")
+    for index, one in enumerate(pulled):
+        if not one.get("name"):
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
 def _overlaps(volume: JSONObject) -> Iterator[str]:
@@ -302,8 +316,9 @@ def _repeated(items: Any, field: str, path: str, word: str) -> Iterator[str]:
 def _fractions(amounts: JSONObject | None, path: str) -> list[str]:
     texts = []
     for name in ("memory", "ephemeral-storage", "storage"):
-        value = (amounts or {}).get(name)
-        if value is None:
+        value = None if amounts is None else amounts.get(name)
+        # Only a suffix smaller than one, a point or an exponent makes parts of one.
+        if value is None or (type(value) is str and value.isalnum() and value[-1] not in "mun"):
             continue
         try:
             amount = Quantity.parse(value)
