@@ -291,7 +291,7 @@ class CustomResources:
                 before.terminating = terminating
                 self._list(before.definition)
             return before
-        served = ServedResource(definition, self._stores)
+        served = ServedResource(definition, self._stores, self.in_thread)
         served.terminating = terminating
         if before is not None:
             self._unroute(before)

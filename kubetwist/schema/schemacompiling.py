@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: How many alternatives of C{allOf}, C{anyOf}, C{oneOf} and C{not} are tried for one object. A schema within the limits
 #: of a request and an object likewise can ask for billions.
 MOST_ALTERNATIVES: Final = 200_000
+#: The same for telling what is wrong with one, which takes longer.
+MOST_TOLD: Final = 20_000
 
 
 class TooManyAlternatives(Exception):
@@ -31,9 +33,9 @@ class Work:
     left = MOST_ALTERNATIVES
 
     @classmethod
-    def begin(cls) -> None:
-        """Another object's turn."""
-        cls.left = MOST_ALTERNATIVES
+    def begin(cls, telling: bool = False) -> None:
+        """Another object's turn; C{telling} is for what is wrong with it."""
+        cls.left = MOST_TOLD if telling else MOST_ALTERNATIVES
 
     @classmethod
     def spend(cls, count: int) -> None:

@@ -123,7 +123,7 @@ class ValueSchema:
         @param correlation: It and what it replaces.
         @raise TooManyAlternatives: Finding that out takes too long.
         """
-        Work.begin()
+        Work.begin(telling=True)
         result = self._forgiven(value, path, correlation)
         return result.problems
 

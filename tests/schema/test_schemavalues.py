@@ -177,6 +177,7 @@ class BoundTests(SynchronousTestCase):
     def test_alternatives(self) -> None:
         """An object that would have to be compared with millions of alternatives is given up."""
         self.patch(schemacompiling, "MOST_ALTERNATIVES", 1000)
+        self.patch(schemacompiling, "MOST_TOLD", 1000)
         items = {"anyOf": [{"maximum": number} for number in range(50)]}
         schema = ValueSchema({"type": "array", "items": items})
         self.assertRaises(TooManyAlternatives, schema.accepts, [49] * 100)

@@ -21,10 +21,13 @@ from .columns import Printer
 if TYPE_CHECKING:
     from ...schema.celrules import RuleTree
     from ...schema.definitions import Definitions
+    from ...schema.nodes import StructNode
     from .conversion import Conversion
 
 #: Opts in to conversion by the plugin of that name.
 PLUGIN_ANNOTATION = "kubetwist.dev/conversion-plugin"
+#: Bytes of JSON that schemas may have which are compiled in the reactor's thread, at some microseconds per ten.
+LARGE = 8 * 1024
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
@@ -58,6 +61,7 @@ class CustomVersion:
     """
     One version of a custom resource.
 
+    @ivar size: Of its schema, in bytes of JSON.
     @ivar warning: What those are told who use it, when it is deprecated.
     """
 
@@ -70,7 +74,9 @@ class CustomVersion:
         self._spec = {name: value for name, value in spec.items() if name != "schema"}
         schema = (spec.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
         # There may be thousands of them, of hundreds of parts each, which nobody asks for.
-        self._schema = zlib.compress(orjson.dumps(schema), 1)
+        encoded = orjson.dumps(schema)
+        self.size = len(encoded)
+        self._schema = zlib.compress(encoded, 1)
 
     @property
     def schema(self) -> JSONObject:
@@ -81,11 +87,14 @@ class CustomVersion:
     @cached_property
     def type(self) -> CustomType:
         """What brings objects into its shape."""
-        definitions = self.definition.definitions
+        return self.make_type(self.definition.definitions.struct(OBJECT_META))
+
+    def make_type(self, object_meta: StructNode) -> CustomType:
+        """Make L{type}."""
         schema = self.schema
         if self.definition.preserves:
             schema = {**schema, "x-kubernetes-preserve-unknown-fields": True}
-        return CustomType(schema, definitions.struct(OBJECT_META))
+        return CustomType(schema, object_meta)
 
     @cached_property
     def values(self) -> ValueSchema:
@@ -185,6 +194,30 @@ class CustomDefinition:
         self.conversion = conversion_of(crd)
         self._digest = _digest(self.uid, spec, names, converting_plugin(crd))
         self.storage_version: str = next(one["name"] for one in spec["versions"] if one.get("storage"))
+
+    @property
+    def large(self) -> bool:
+        """Whether compiling its schemas would hold up the reactor."""
+        return sum(one.size for one in self.versions) > LARGE
+
+    def compile(self, object_meta: StructNode) -> list[tuple[CustomVersion, CustomType, ValueSchema]]:
+        """
+        Compile the schemas of all versions, for L{use}; in a thread, so it touches nothing that others may use now.
+
+        @param object_meta: The type of C{metadata}.
+        """
+        found = []
+        for version in self.versions:
+            values = ValueSchema(version.schema)
+            values.compiled()
+            found.append((version, version.make_type(object_meta), values))
+        return found
+
+    def use(self, compiled: list[tuple[CustomVersion, CustomType, ValueSchema]]) -> None:
+        """Take what L{compile} made, where nobody else has made it meanwhile."""
+        for version, kind, values in compiled:
+            version.__dict__.setdefault("type", kind)
+            version.__dict__.setdefault("values", values)
 
     def same_as(self, other: CustomDefinition) -> bool:
         """Whether it defines the same; the status, but for the accepted names, does not matter."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -11,6 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...schema.mismatch import DecodeError
+from ...schema.structural import OBJECT_META
 from ...storage.record import Record
 from ...storage.watchcache import WatchCache
 from .codec import CustomCodec, OlderRecord
@@ -36,7 +38,16 @@ class ServedResource:
 
     _log = Logger()
 
-    def __init__(self, definition: CustomDefinition, stores: Stores) -> None:
+    def __init__(
+        self,
+        definition: CustomDefinition,
+        stores: Stores,
+        in_thread: Callable[..., Deferred[Any]] | None = None,
+    ) -> None:
+        """
+        @param in_thread: Runs a function elsewhere; without it everything is done in the reactor's thread.
+        """
+        self._in_thread = in_thread
         self.definition = definition
         self.terminating = False
         self.codec = CustomCodec(definition.version(definition.storage_version))
@@ -67,8 +78,16 @@ class ServedResource:
         self._waiting.append(waiter)
         if self._cache is None:
             self._cache = self._all.custom_cache(self.definition.info, self.record)
-            Deferred.fromCoroutine(self._cache.start()).addBoth(self._started)
+            Deferred.fromCoroutine(self._start(self._cache)).addBoth(self._started)
         return waiter
+
+    async def _start(self, cache: WatchCache) -> None:
+        definition = self.definition
+        if self._in_thread is not None and definition.large:
+            object_meta = definition.definitions.struct(OBJECT_META)
+            object_meta.compiled()
+            definition.use(await self._in_thread(definition.compile, object_meta))
+        await cache.start()
 
     def _started(self, result: Failure | None) -> None:
         waiting, self._waiting = self._waiting, []
