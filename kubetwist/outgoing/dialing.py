@@ -126,11 +126,11 @@ class _Addresses:
 
     def __init__(self) -> None:
         self._found: list[str] = []
-        self._resolution: Any = None
-        self.done: Deferred[list[str]] = Deferred(lambda _: self._resolution.cancel())
+        # Twisted's resolvers can not be stopped: whoever does not wait any more just does not hear of it.
+        self.done: Deferred[list[str]] = Deferred()
 
     def resolutionBegan(self, resolutionInProgress: Any) -> None:
-        self._resolution = resolutionInProgress
+        pass
 
     def addressResolved(self, address: Any) -> None:
         if address.host not in self._found:

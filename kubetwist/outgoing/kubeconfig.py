@@ -107,10 +107,11 @@ def _settings(config: dict[str, Any], folder: Path) -> CallSettings:
     server = _text(cluster, "server")
     if not server:
         raise BadKubeconfig(f"invalid configuration: no server found for cluster {quoted(cluster_name)}")
-    if "://" not in server:
-        server = f"http://{server}"
     insecure = cluster.get("insecure-skip-tls-verify") is True
     ca = _data(cluster, "certificate-authority", folder)
+    if "://" not in server:
+        secure = ca or insecure or shown["certificate"]
+        server = f"{'https' if secure else 'http'}://{server}"
     if insecure and ca:
         raise BadKubeconfig("specifying a root certificates file with the insecure flag is not allowed")
     return CallSettings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import TestCase
@@ -388,6 +389,15 @@ class DialingTests(ClientCase):
         error = await self.refusal(client)
         self.assertEqual(error.why, "dial tcp: lookup hook.example: no such host")
 
+    async def test_slow_names(self) -> None:
+        """A name that is not resolved in time is given up; what comes later does no harm."""
+        resolver = _Resolver(["10.1.2.3"], slow=True)
+        client = WebhookClient(_Reactor(resolver), CallSettings(url="http://hook.example/"))
+        self.addCleanup(client.close)
+        error = await self.refusal(client, timeout=0.2)
+        self.assertTrue(error.timed_out)
+        resolver.complete()
+
     async def test_next_address(self) -> None:
         """Of several addresses the next is tried when one refuses; the first error is the one that is told."""
         server = await self.serve(lambda call: {}, tls=False)
@@ -422,19 +432,28 @@ class DialingTests(ClientCase):
 
 
 class _Resolver:
-    def __init__(self, addresses: list[str]) -> None:
+    def __init__(self, addresses: list[str], slow: bool = False) -> None:
         self._addresses = addresses
+        self._slow = slow
+        self._receiver: Any = None
         self.asked: list[str] = []
 
     def resolveHostName(self, receiver: Any, name: str, *others: Any) -> Any:
-        from twisted.internet.address import IPv4Address
-
         self.asked.append(name)
+        self._receiver = receiver
         receiver.resolutionBegan(self)
-        for address in self._addresses:
-            receiver.addressResolved(IPv4Address("TCP", address, 0))
-        receiver.resolutionComplete()
+        if not self._slow:
+            self.complete()
         return self
+
+    def complete(self) -> None:
+        for address in self._addresses:
+            self._receiver.addressResolved(IPv4Address("TCP", address, 0))
+        self._receiver.resolutionComplete()
+
+    def cancel(self) -> None:
+        # As Twisted's own.
+        raise NotImplementedError
 
 
 class _Reactor:

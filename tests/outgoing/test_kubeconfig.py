@@ -80,6 +80,15 @@ class KubeconfigTests(SynchronousTestCase):
         """A user may have a name and a password."""
         self.assertEqual(self.parse(document(user={"username": "a", "password": "b"})).basic, ("a", "b"))
 
+    def test_scheme(self) -> None:
+        """A server without a scheme speaks TLS if anything is said about that."""
+        for cluster, url in (
+            ({"server": "hook:80"}, "http://hook:80"),
+            ({"server": "hook:443", "certificate-authority-data": "eA=="}, "https://hook:443"),
+            ({"server": "hook:443", "insecure-skip-tls-verify": True}, "https://hook:443"),
+        ):
+            self.assertEqual(self.parse(document(cluster)).url, url)
+
     def test_bad(self) -> None:
         """What can not be used is told, with the file's name and in the words of client-go where it has some."""
         for config, why in (
