@@ -10,7 +10,6 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from hmac import compare_digest
-from time import time
 from typing import Any, Final
 
 from twisted.logger import Logger
@@ -18,7 +17,7 @@ from zope.interface import implementer
 
 from ..api.goquote import quoted
 from ..api.resource import UserInfo
-from ..api.times import seconds_since_epoch
+from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .union import authenticated
@@ -44,7 +43,7 @@ class BootstrapTokens:
 
     _log = Logger()
 
-    def __init__(self, find_stores: Callable[[], Any], now: Callable[[], float] = time) -> None:
+    def __init__(self, find_stores: Callable[[], Any], now: Callable[[], float] = posix_now) -> None:
         """
         @param find_stores: Called at each request; gives the server's L{kubetwist.registry.stores.Stores}.
         @param now: Tells the time.

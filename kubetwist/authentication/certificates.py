@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from time import time
 from typing import Any
 
 from attrs import frozen
@@ -14,6 +13,7 @@ from OpenSSL import crypto
 from zope.interface import implementer
 
 from ..api.resource import UserInfo
+from ..api.times import posix_now
 from ..interfaces import IAuthenticator
 from .errors import AuthenticationFailed
 from .union import authenticated
@@ -113,7 +113,7 @@ class Authorities:
             found = remembered[self] = self._look(request.connection.transport)
         if found.failure is not None:
             raise AuthenticationFailed(found.failure)
-        if found.certificate is not None and time() > found.expires:
+        if found.certificate is not None and posix_now() > found.expires:
             raise AuthenticationFailed("the client certificate has expired")
         return found
 

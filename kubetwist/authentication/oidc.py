@@ -15,7 +15,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from time import time
 from typing import Any, Final
 
 import orjson
@@ -27,6 +26,7 @@ from zope.interface import implementer
 from ..api.configurations import BadConfiguration
 from ..api.goquote import quoted
 from ..api.resource import JSONObject, UserInfo
+from ..api.times import posix_now
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
 from .claims import user_of_claims
@@ -283,7 +283,7 @@ class OpenIDConnectTokens:
         reactor: Any,
         implicit_audiences: Sequence[str] = (),
         algorithms: Sequence[str] = SIGNING_ALGORITHMS,
-        now: Callable[[], float] = time,
+        now: Callable[[], float] = posix_now,
     ) -> None:
         """
         @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.

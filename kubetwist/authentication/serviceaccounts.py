@@ -14,7 +14,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
-from time import time
 from typing import Any, Final
 
 import jwt
@@ -25,7 +24,7 @@ from zope.interface import implementer
 
 from ..api.goquote import quoted
 from ..api.resource import JSONObject, UserInfo
-from ..api.times import seconds_since_epoch
+from ..api.times import posix_now, seconds_since_epoch
 from ..api.users import service_account_groups, service_account_user, split_service_account
 from ..interfaces import IAuthenticator
 from .bearer import bearer_token
@@ -79,7 +78,7 @@ class ServiceAccountTokens:
         find_stores: Callable[[], Any],
         *,
         lookup: bool = True,
-        now: Callable[[], float] = time,
+        now: Callable[[], float] = posix_now,
         used: Callable[[JSONObject], object] = lambda secret: None,
     ) -> None:
         """

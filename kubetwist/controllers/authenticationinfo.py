@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.interfaces import IReactorTime
 
+from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
@@ -102,7 +102,7 @@ def _certificates(*lists: str) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509 import load_pem_x509_certificates
 
-    now = datetime.now(UTC)
+    now = times.utc_now()
     found: dict[bytes, None] = {}
     for one in lists:
         try:

@@ -7,11 +7,12 @@ Since when the use of tokens that stand in secrets is tracked: a config map tell
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.interfaces import IReactorTime
 
+from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
@@ -71,7 +72,7 @@ class TokenTracking(Keeper):
 
 
 def _today() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d")
+    return times.utc_now().strftime("%Y-%m-%d")
 
 
 def _is_date(text: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -10,6 +10,7 @@ import orjson
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
+from ..api import times
 from ..api.errors import APIStatusError, aggregate
 from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupResource, GroupVersionKind, JSONObject
@@ -105,7 +106,7 @@ class PodBinding:
             pod["metadata"]["labels"] = {**meta["labels"], **(pod["metadata"].get("labels") or {})}
         status = pod.setdefault("status", {})
         conditions = [one for one in status.get("conditions") or [] if one.get("type") != "PodScheduled"]
-        now = deletion.timestamp(datetime.now(UTC))
+        now = times.now()
         conditions.append({"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
         status["conditions"] = conditions
 
@@ -161,7 +162,7 @@ class TokenRequests:
         await self._accounts.admission.validate(attributes)
         reference = spec.get("boundObjectRef")
         bound = self._bound(scope.namespace, name, reference) if reference else {}
-        now = datetime.now(UTC)
+        now = times.utc_now()
         if issuer.longest and seconds > issuer.longest:
             scope.warn(f"requested expiration of {seconds} seconds shortened to {issuer.longest} seconds")
             seconds = issuer.longest

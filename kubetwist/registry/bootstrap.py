@@ -8,15 +8,14 @@ facts of kube-apiserver, which clients rely on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupVersion, JSONObject
-from . import deletion
 from .kinds import group_priority, version_priority
 from .scope import RequestScope
 from .updates import UpdateRules
@@ -230,7 +229,7 @@ def _copy(value: Any) -> Any:
 
 
 def _condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
-    now = deletion.timestamp(datetime.now(UTC))
+    now = times.now()
     return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
 
 

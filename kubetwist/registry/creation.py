@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from ..admission.attributes import AdmissionAttributes
-from ..api import objectmeta
+from ..api import objectmeta, times
 from ..api.errors import APIStatusError, Cause
 from ..api.names import generate_name
 from ..api.options import CreateOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
-from . import deletion
 from .objects import StoredObjects
 from .owners import drop_repeated_owners
 from .scope import RequestScope
@@ -67,7 +65,7 @@ class Creation(StoredObjects):
         if self.strategy.has_generation and self.strategy.first_generation:
             meta["generation"] = self.strategy.first_generation
         meta["uid"] = str(uuid.uuid4())
-        meta["creationTimestamp"] = deletion.timestamp(datetime.now(UTC))
+        meta["creationTimestamp"] = times.now()
         self.strategy.prepare_for_create(obj)
         self.strategy.prepare_for_creator(obj, scope.user)
         causes = self.creation_causes(obj)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from twisted.logger import Logger
 
+from ..api import times
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyNotFound, RevisionConflict
@@ -47,7 +47,7 @@ class DefinitionStore(Store):
         await self.admit_deletion(scope, record, options)
         obj = self.load(record)
         meta = obj["metadata"]
-        meta["deletionTimestamp"] = deletion.timestamp(datetime.now(UTC))
+        meta["deletionTimestamp"] = times.now()
         finalizers = meta.get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
             meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
@@ -75,7 +75,7 @@ class DefinitionStore(Store):
 def set_condition(crd: JSONObject, kind: str, status: str, reason: str, message: str) -> None:
     """Put a condition in a definition's status; the time in it is that of its last change of status."""
     found = crd.setdefault("status", {}).get("conditions") or []
-    now = deletion.timestamp(datetime.now(UTC))
+    now = times.now()
     fresh = {"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind}
     for index, one in enumerate(found):
         if one.get("type") == kind:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from zope.interface import implementer
 
+from ..api import times
 from ..api.decoding import BodyError
 from ..api.errors import APIStatusError
 from ..api.listoptions import delete_options_from_body
@@ -82,7 +82,7 @@ class PodEviction:
                         "reason": "EvictionByEvictionAPI",
                         "message": "Eviction API: evicting",
                         "lastProbeTime": None,
-                        "lastTransitionTime": deletion.timestamp(datetime.now(UTC)),
+                        "lastTransitionTime": times.now(),
                     }
                 )
             return pod
@@ -169,7 +169,7 @@ def spend(budget: JSONObject, pod: str) -> None:
     if len(disrupted) > MOST_DISRUPTED:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise APIStatusError.forbidden(GroupResource("policy", "poddisruptionbudget"), name, why)
-    now = deletion.timestamp(datetime.now(UTC))
+    now = times.now()
     status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
         _none_left(status, now)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from ..api import times
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
 from ..storage.values import Write
-from . import deletion
 from .holds import Hold
 from .scope import RequestScope
 from .store import Store
@@ -35,7 +34,7 @@ _FIELDS: Final[JSONObject] = {
 
 def address_object(address: str, namespace: str, service: str) -> JSONObject:
     """What stands for an address of a service."""
-    now = deletion.timestamp(datetime.now(UTC))
+    now = times.now()
     return {
         "metadata": {
             "name": address,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from zope.interface import implementer_only
 
+from ..api import times
 from ..api.errors import Cause
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
@@ -35,7 +35,7 @@ class NamespaceStore(Store):
             await self.admit_deletion(scope, record, options)
             obj = orjson.loads(record.item)
             meta = obj["metadata"]
-            meta["deletionTimestamp"] = deletion.timestamp(datetime.now(UTC))
+            meta["deletionTimestamp"] = times.now()
             finalizers = deletion.garbage_collection_finalizers(self.strategy, meta, options)
             if finalizers is not None:
                 deletion.set_finalizers(meta, finalizers)

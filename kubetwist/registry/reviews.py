@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import maybeDeferred
 from zope.interface import implementer
 
+from ..api import times
 from ..api.authorization import AuthorizerAttributes, Decision
 from ..api.errors import APIStatusError, Cause
 from ..api.options import CreateOptions, GetOptions, ListOptions
@@ -24,7 +24,6 @@ from ..api.users import user_object
 from ..interfaces import ICreator, IGetter, ILister, IRuleResolver
 from ..storage.record import Record
 from ..storage.watchcache import Listing
-from . import deletion
 from .actions import Bindings
 from .admitting import admit_virtual
 from .kinds import ResourceInfo
@@ -185,7 +184,7 @@ class SelfSubjectReview:
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         await admit_virtual(self.info, self._stores, scope, obj, options)
-        now = deletion.timestamp(datetime.now(UTC))
+        now = times.now()
         return {"metadata": {"creationTimestamp": now}, "status": {"userInfo": user_object(scope.user)}}
 
 

@@ -10,12 +10,12 @@ deleting, whose rules are in L{kubetwist.registry.reading} and L{kubetwist.regis
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 from zope.interface import implementer
 
+from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, GetOptions, ListOptions
 from ..api.resource import JSONObject
@@ -93,7 +93,7 @@ class Store(Updates):
         await self.admit_deletion(scope, record, options)
         obj = self.load(record)
         meta = obj["metadata"]
-        now = datetime.now(UTC)
+        now = times.utc_now()
         graceful, pending, left = deletion.begin_grace(self.strategy, obj, options, now)
         if pending:
             return record, False

@@ -7,7 +7,6 @@ is kept is the JSON around them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..api.times import posix_now
 from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
 from ..storage.record import Record, without_kind
 from ..storage.watchcache import Listing
@@ -119,7 +119,7 @@ class TableEncoder:
         """A single object, as a table of one row."""
         record = result if isinstance(result, Record) else self._made_up(result)
         meta = b"{}" if not record.revision else b'{"resourceVersion":"%d"}' % record.revision
-        return self.table(meta, [self.row(record, {}, time.time())]).joined()
+        return self.table(meta, [self.row(record, {}, posix_now())]).joined()
 
     def _made_up(self, obj: JSONObject) -> Record:
         """A record for an object that is not stored: a dry run's, a subresource's."""
@@ -133,7 +133,7 @@ class TableEncoder:
     def listing(self, listing: Listing, token: str) -> Body:
         """A list."""
         ages: dict[float, bytes] = {}
-        now = time.time()
+        now = posix_now()
         rows = [self.row(record, ages, now) for record in listing.records]
         return self.table(orjson.dumps(list_meta(listing, token)), rows)
 
@@ -147,7 +147,7 @@ class TableEncoder:
 
     def _event(self, kind: str, record: Record, *, with_columns: bool) -> bytes:
         meta = b'{"resourceVersion":"%d"}' % record.revision
-        rows = [self.row(record, {}, time.time())]
+        rows = [self.row(record, {}, posix_now())]
         return b'{"type":"%b","object":%b}\n' % (
             kind.encode(),
             self.table(meta, rows, with_columns=with_columns).joined(),

@@ -84,7 +84,7 @@ class ClientCertificateTests(SynchronousTestCase):
             self.assertIn(why, self.refused(self.root.issue(subject("alice"), **times)))
         request = Request(self.root.issue(subject("alice")))
         self.assertIsNotNone(self.known.authenticate(request))
-        self.patch(certificates, "time", lambda: 4e9)
+        self.patch(certificates, "posix_now", lambda: 4e9)
         error = self.assertRaises(AuthenticationFailed, self.known.authenticate, request)
         self.assertEqual(str(error), "the client certificate has expired")
 

@@ -68,9 +68,9 @@ class TableTests(SynchronousTestCase):
         """A row is kept, its ages are those of the moment."""
         created = self.client.ask("GET", f"{MAPS}/a")[1]["metadata"]["creationTimestamp"]
         self.table(MAPS)
-        now = tables.time.time()
+        now = tables.posix_now()
         for later, expected in ((5, "5s"), (600, "10m"), (4 * 86400, "4d")):
-            self.patch(tables.time, "time", lambda at=now + later: at)
+            self.patch(tables, "posix_now", lambda at=now + later: at)
             age = self.table(MAPS)["rows"][0]["cells"][2]
             self.assertIn(age, (expected, f"{later - 1}s", f"{later + 1}s"), created)
 
