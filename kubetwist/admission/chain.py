@@ -12,6 +12,8 @@ from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
+from ..api.frozen import frozen
+from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
 from .limits import Hung, within
@@ -20,6 +22,10 @@ from .limits import Hung, within
 TIMEOUT: Final = 10.0
 #: Resources that are remembered with the plugins that concern them; definitions come and go.
 _REMEMBERED: Final = 4096
+
+#: Where plugins are that are known to look and not to touch.
+_OURS: Final = "kubetwist."
+_MUTATION: Final = "mutation"
 
 _Ask = Callable[[AdmissionAttributes], Any]
 
@@ -32,6 +38,7 @@ class _Step:
     @ivar ask: Its C{admit} or C{validate}.
     @ivar timeout: Seconds that it may take; L{None} for a plugin that keeps its own time.
     @ivar ignores: Whether a failure of the plugin itself lets the request through.
+    @ivar guard: Makes what the plugin is shown instead of the object itself; L{None} for a plugin that is shown that.
     """
 
     plugin: Any
@@ -39,6 +46,19 @@ class _Step:
     phase: str
     timeout: float | None
     ignores: bool
+    guard: Callable[[JSONObject], JSONObject] | None
+
+
+def _guard(plugin: Any, mutates: bool, ignores: bool) -> Callable[[JSONObject], JSONObject] | None:
+    """
+    What keeps a plugin from doing what it may not.
+
+    One whose failure does not count works on a copy, so that it leaves nothing behind when it fails. And a plugin of
+    others that validates sees something that it can not change: nobody would look at it again.
+    """
+    if mutates:
+        return _copied if ignores else None
+    return None if type(plugin).__module__.startswith(_OURS) else frozen
 
 
 class AdmissionChain:
@@ -58,7 +78,7 @@ class AdmissionChain:
         """
         self.plugins = list(plugins)
         self._reactor = reactor
-        self._mutating = self._by_operation(IMutatingAdmission, "mutation")
+        self._mutating = self._by_operation(IMutatingAdmission, _MUTATION)
         self._validating = self._by_operation(IValidatingAdmission, "validation")
         self._steps: dict[tuple[str, str, str, str], tuple[tuple[_Step, ...], tuple[_Step, ...]]] = {}
 
@@ -68,12 +88,14 @@ class AdmissionChain:
         for plugin in self.plugins:
             if not interface.providedBy(plugin):
                 continue
+            ignores = getattr(plugin, "failure_policy", "Fail") == "Ignore"
             step = _Step(
                 plugin,
                 getattr(plugin, method),
                 phase,
                 getattr(plugin, "timeout", TIMEOUT),
-                getattr(plugin, "failure_policy", "Fail") == "Ignore",
+                ignores,
+                _guard(plugin, interface is IMutatingAdmission, ignores),
             )
             for operation in OPERATIONS:
                 if plugin.handles(operation):
@@ -128,8 +150,9 @@ class AdmissionChain:
 
     async def _ask_all(self, steps: Iterable[_Step], attributes: AdmissionAttributes) -> None:
         for step in steps:
-            # A plugin whose failure does not count must not leave half of its work behind.
-            before = orjson.dumps(attributes.object) if step.ignores and step.phase == "mutation" else b""
+            if step.guard is not None and attributes.object is not None:
+                await self._ask_guarded(step, step.guard, attributes.object, attributes)
+                continue
             try:
                 answer = step.ask(attributes)
                 if answer is not None:
@@ -140,8 +163,28 @@ class AdmissionChain:
                 raise
             except Exception as error:
                 self._failed(step, error)
-                if before:
-                    restore(attributes, before)
+
+    async def _ask_guarded(
+        self, step: _Step, guard: Callable[[JSONObject], JSONObject], obj: JSONObject, attributes: AdmissionAttributes
+    ) -> None:
+        """Ask a plugin that is shown something else than the object; what it changes counts if it succeeds."""
+        shown = attributes.object = guard(obj)
+        try:
+            answer = step.ask(attributes)
+            if answer is not None:
+                answer = begin(answer)
+                if answer is not None:
+                    await (answer if step.timeout is None else within(answer, step.timeout, self._clock()))
+        except (APIStatusError, CancelledError):
+            raise
+        except Exception as error:
+            self._failed(step, error)
+        else:
+            if step.phase == _MUTATION:
+                obj.clear()
+                obj.update(shown)
+        finally:
+            attributes.object = obj
 
     def _failed(self, step: _Step, error: Exception) -> None:
         """
@@ -228,9 +271,6 @@ class _Begun:
             return stop.value
 
 
-def restore(attributes: AdmissionAttributes, before: bytes) -> None:
-    """Put an object back as it was, where it is."""
-    obj = attributes.object
-    if obj is not None:
-        obj.clear()
-        obj.update(orjson.loads(before))
+def _copied(obj: JSONObject) -> JSONObject:
+    copy: JSONObject = orjson.loads(orjson.dumps(obj))
+    return copy

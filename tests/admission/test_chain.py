@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from attrs import define, field
@@ -219,6 +220,44 @@ class ChainTests(SynchronousTestCase):
         self.successResultOf(AdmissionChain([Broken("Rusty"), Mutating("next")]).admit(write(obj=obj)))
         self.assertEqual(obj, {"list": [1], "by": ["next"]})
         self.assertEqual(len(self.flushLoggedErrors(KeyError)), 1)
+
+    def test_validation_changes_nothing(self) -> None:
+        """A plugin of others that validates can not change what it is shown."""
+
+        class Meddler(Validating):
+            async def validate(self, attributes: Any) -> None:
+                with contextlib.suppress(TypeError):
+                    attributes.object["list"].append(2)
+                self.asked.append(attributes.object["list"])
+
+        obj: dict[str, Any] = {"list": [1]}
+        plugin = Meddler("m")
+        attributes = write(obj=obj)
+        self.successResultOf(AdmissionChain([plugin]).validate(attributes))
+        self.assertEqual((obj, plugin.asked), ({"list": [1]}, [[1]]))
+        self.assertIs(attributes.object, obj)
+
+    def test_late(self) -> None:
+        """A plugin that is ignored since it took too long changes nothing any more."""
+        waited: Deferred[None] = Deferred(lambda _: None)
+
+        class Late(Mutating):
+            failure_policy = "Ignore"
+            timeout = 1.0
+
+            async def admit(self, attributes: Any) -> None:
+                obj = attributes.object
+                obj["half"] = True
+                with contextlib.suppress(CancelledError):
+                    await waited
+                obj["whole"] = True
+
+        clock = Clock()
+        obj: dict[str, Any] = {}
+        answer = Deferred.fromCoroutine(AdmissionChain([Late("l"), Mutating("next")], clock).admit(write(obj=obj)))
+        clock.advance(1)
+        self.successResultOf(answer)
+        self.assertEqual(obj, {"by": ["next"]})
 
     def test_hang(self) -> None:
         """A plugin that takes too long is not waited for, and told so, whatever it makes of that."""
