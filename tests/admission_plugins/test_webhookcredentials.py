@@ -1,0 +1,84 @@
+"""Tests for L{kubetwist.admission_plugins.webhooks.credentials}."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.webhooks.credentials import Credentials, read_credentials
+from kubetwist.outgoing.settings import CallSettings
+
+HEAD = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration"}
+
+
+def known_as(token: str) -> CallSettings:
+    """What is shown by a user."""
+    return CallSettings(url="", token=token)
+
+
+class NameTests(SynchronousTestCase):
+    """Which user is shown to whom."""
+
+    def shown(self, target: str, *names: str, default: str = "") -> str:
+        """The name of the user whose token is shown; C{""} for none."""
+        credentials = Credentials({name: known_as(name) for name in names}, default)
+        settings = credentials.added_to(CallSettings(url="https://x", ca=b"ca"), target)
+        self.assertEqual((settings.url, settings.ca), ("https://x", b"ca"))
+        return settings.token
+
+    def test_order(self) -> None:
+        """The whole name comes before the ends of it, the port before none, everybody's last."""
+        names = ["hook.ns.svc:443", "*.ns.svc:443", "*.svc:443", "hook.ns.svc", "*.ns.svc", "*.svc", "*"]
+        while names:
+            self.assertEqual(self.shown("hook.ns.svc:443", *reversed(names)), names.pop(0))
+        self.assertEqual(self.shown("hook.ns.svc:443"), "")
+
+    def test_ports(self) -> None:
+        """Only the usual port need not be named."""
+        self.assertEqual(self.shown("hook.ns.svc:8443", "hook.ns.svc", "*.svc"), "")
+        self.assertEqual(self.shown("hook.ns.svc:8443", "*.svc:8443", "*"), "*.svc:8443")
+
+    def test_default(self) -> None:
+        """The user of the current context is shown where no name fits."""
+        self.assertEqual(self.shown("a.example.org:443", "me", default="me"), "me")
+        self.assertEqual(self.shown("a.example.org:443", "me", "*", default="me"), "*")
+
+
+class ReadingTests(SynchronousTestCase):
+    """The configuration of the plugins."""
+
+    def problem(self, configuration: Any) -> str:
+        """What is wrong with one."""
+        with self.assertRaises(ValueError) as caught:
+            read_credentials(configuration)
+        return str(caught.exception)
+
+    def test_none(self) -> None:
+        """Without a configuration, or with none in it, nothing is shown to anybody."""
+        for configuration in (None, HEAD, {**HEAD, "kubeConfigFile": ""}):
+            self.assertEqual(read_credentials(configuration), Credentials({}))
+
+    def test_file(self) -> None:
+        """The users are those of the kubeconfig."""
+        path = Path(self.mktemp()).absolute()
+        user = {"username": "u", "password": "p"}
+        contexts = [{"name": "c", "context": {"user": "*.example.org"}}]
+        config = {"users": [{"name": "*.example.org", "user": user}], "contexts": contexts, "current-context": "c"}
+        path.write_text(json.dumps(config))
+        credentials = read_credentials({**HEAD, "kubeConfigFile": str(path)})
+        self.assertEqual(credentials.default, "*.example.org")
+        self.assertEqual(credentials.users["*.example.org"].basic, ("u", "p"))
+
+    def test_nonsense(self) -> None:
+        """What is no such configuration is refused."""
+        self.assertIn('no kind "Other" is registered', self.problem({**HEAD, "kind": "Other"}))
+        self.assertIn("Object 'Kind' is missing", self.problem({}))
+        self.assertIn('unknown field "x"', self.problem({**HEAD, "x": 1}))
+        relative = 'kubeConfigFile: Invalid value: "a": must be an absolute file path'
+        self.assertEqual(self.problem({**HEAD, "kubeConfigFile": "a"}), relative)
+        self.assertIn("/absent", self.problem({**HEAD, "kubeConfigFile": "/absent"}))
+        self.assertTrue(self.problem([]))
+        self.assertTrue(self.problem({**HEAD, "kubeConfigFile": 5}))
