@@ -23,7 +23,8 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
 
     def audit(request: KubeRequest) -> None:
         audited = cast("AuditedRequest", request)
-        trail = audited.audit = auditor.trail(audited, request.user)
+        trail = auditor.trail(audited, request.user)
+        audited.follow(trail)
         if trail is None:
             handler(request)
             return

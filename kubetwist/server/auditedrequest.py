@@ -7,13 +7,16 @@ Without an audit no request is one of these.
 from __future__ import annotations
 
 from time import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from twisted.python.failure import Failure
 
 from .site import KubeRequest
+
+if TYPE_CHECKING:
+    from ..audit.trail import Trail
 
 #: Seconds that the outcome of a write is waited for whose client has gone.
 PATIENCE: Final = 60.0
@@ -42,6 +45,7 @@ class AuditedRequest(KubeRequest):
     auditor: Any = None
     received = 0.0
     _refusal: dict[str, Any] | None = None
+    _early: tuple[tuple[str, str, str], ...] = ()
 
     def serve(self, body: bytes) -> None:
         """The body has arrived: answer, now or later."""
@@ -49,9 +53,19 @@ class AuditedRequest(KubeRequest):
         super().serve(body)
 
     def annotate(self, key: str, value: str, level: str) -> None:
-        """Have the audit event say something."""
+        """Have the audit event say something; what is said before it is known whose request this is waits for that."""
         if self.audit is not None:
             self.audit.annotate(key, value, level)
+        elif self.user is None:
+            self._early = (*self._early, (key, value, level))
+
+    def follow(self, trail: Trail | None) -> None:
+        """It is known now whose request this is, and whether it is told of."""
+        self.audit = trail
+        early, self._early = self._early, ()
+        if trail is not None:
+            for key, value, level in early:
+                trail.annotate(key, value, level)
 
     def tell_status(self, status: dict[str, Any]) -> None:
         """What is answered is this Status."""
@@ -147,6 +161,8 @@ class AuditedRequest(KubeRequest):
         self._refusal = None
         trail = self.auditor.trail(self, None)
         if trail is not None:
+            for key, value, level in self._early:
+                trail.annotate(key, value, level)
             trail.answered_status(refusal)
             trail.answered_object(orjson.dumps(refusal))
             trail.refused(code)

@@ -228,6 +228,31 @@ class WhoTests(AuditCase):
         self.assertFalse([event for event in self.kept.events if b"s3cret" in event.json()])
 
 
+class Annotates:
+    """An authenticator that has something to say, and knows somebody or nobody."""
+
+    def __init__(self, user: UserInfo | None) -> None:
+        self.user = user
+
+    def authenticate(self, request: Any) -> Any:
+        """Say it."""
+        request.annotate("authentication.k8s.io/stale-token", "very", "Metadata")
+        return self.user
+
+
+class EarlyTests(AuditCase):
+    """What is said of requests before it is known whose they are."""
+
+    def test_early(self) -> None:
+        """It is in all events of the request, or in the one that tells of its refusal."""
+        for user, events in ((UserInfo("jane"), 2), (None, 1)):
+            Client(self.site(authenticator=Annotates(user))).request("GET", POD)
+            told = self.told()
+            self.assertEqual(len(told), events)
+            for event in told:
+                self.assertEqual(event["annotations"]["authentication.k8s.io/stale-token"], "very")
+
+
 class ContentTests(AuditCase):
     """What of requests and answers is told."""
 
