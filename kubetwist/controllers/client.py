@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 from ..api.errors import APIStatusError
 from ..api.frozen import thawed
 from ..api.mergepatch import merge_patch
-from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
+from ..api.options import CreateOptions, DeleteOptions, PatchOptions, UpdateOptions
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import now
+from ..registry.codec import Codec
 from ..registry.customresources.ownership import field_manager
 from ..registry.customresources.store import CustomStore
+from ..registry.fieldmanager import built_in_field_manager
 from ..registry.namespaces import finalize_rules
 from ..registry.parts import approval_rules, status_rules
 from ..registry.scope import RequestScope
@@ -33,7 +35,13 @@ _RULES: Final[dict[str, Callable[[Store], UpdateRules]]] = {
 
 
 def controller_user(account: str) -> UserInfo:
-    """Who a controller is: a service account in C{kube-system}, for which the built-in roles are."""
+    """
+    Who a controller is: a service account in C{kube-system}, for which the built-in roles are.
+
+    @param account: The name of the account, or of one of the system's own users.
+    """
+    if account.startswith("system:"):
+        return UserInfo(account, groups=("system:authenticated",))
     return UserInfo(
         f"system:serviceaccount:kube-system:{account}",
         groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
@@ -156,6 +164,32 @@ class Client:
         return await self.update(
             group, resource, namespace, name, lambda obj: merge_patch(obj, patch), part=part, uid=uid
         )
+
+    async def apply(self, group: str, resource: str, obj: JSONObject) -> Record:
+        """
+        Apply an object by force, as server-side apply does: L{manager} owns what it says, and nothing else any more.
+
+        @param obj: In the stored version; what is not there is made. Only built-in resources have this.
+        """
+        store = await self._context.store(group, resource)
+        definitions = self._context.stores.definitions
+        assert definitions is not None, "there is no apply without definitions"
+        gvk = store.info.gvk(store.info.storage_version)
+        fields = built_in_field_manager(definitions, store.info, gvk.version)
+        codec = Codec(definitions, gvk, gvk)
+        meta = obj["metadata"]
+        applied = {"apiVersion": gvk.api_version, "kind": gvk.kind, **thawed(obj)}
+
+        def changed(stored: JSONObject | None) -> JSONObject:
+            merged = fields.apply(stored, applied, self.manager, now(), True)
+            new: JSONObject = codec.to_storage(codec.redecode(merged, [], converted=True))
+            store.strategy.default(new)
+            return new
+
+        options = PatchOptions(field_manager=self.manager, force=True)
+        scope = self._scope(meta.get("namespace", ""))
+        record: Record = (await store.update(scope, meta["name"], changed, options, patching=True, creating=True))[0]
+        return record
 
     async def delete(
         self,

@@ -101,6 +101,19 @@ class Context:
         """The time of the day, by the clock."""
         return datetime.fromtimestamp(self.clock.seconds(), UTC)
 
+    # --- the server's certificates
+
+    @property
+    def root_ca(self) -> str:
+        """What pods verify this server by, in PEM; C{""} where it is not known."""
+        credentials = None if self.config is None else self.config.credentials
+        return "" if credentials is None else credentials.trust.decode()
+
+    def follow_trust(self, changed: Callable[[], object]) -> None:
+        """Have C{changed} called whenever L{root_ca} is another."""
+        if self.config is not None:
+            self.config.trust_followers.append(changed)
+
     # --- resources
 
     def served(self, group: str, resource: str) -> bool:

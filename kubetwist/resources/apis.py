@@ -18,7 +18,6 @@ from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..registry import bootstrap, bootstraprbac
-from ..registry.aggregation import Aggregation
 from ..registry.codec import Codec
 from ..registry.customresources.definition import converts_elsewhere
 from ..registry.fieldmanager import BuiltInVersions, FieldManager
@@ -351,14 +350,7 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
         bootstrap.fairness,
     )
     if (RBAC, "clusterroles") in present:
-        aggregation = Aggregation(stores, config.reactor)
-
-        async def roles() -> None:
-            await bootstraprbac.reconcile(stores)
-            await aggregation.start()
-
-        kube.add_post_start_hook("rbac/bootstrap-roles", roles)
-        aggregator.add_at_end("aggregated cluster roles", aggregation.stop)
+        kube.add_post_start_hook("rbac/bootstrap-roles", lambda: bootstraprbac.reconcile(stores))
     if ("", "configmaps") in present:
         tracking = TokenTracking(stores.get("", "configmaps"), config.reactor)
 

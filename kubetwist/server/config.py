@@ -33,6 +33,8 @@ class ServerConfig:
     @ivar authentication_configuration: What C{--authentication-config} says, once an authenticator has asked for it:
         L{kubetwist.authentication.configuration.AuthenticationConfiguration}.
     @ivar authentication_followers: Called with another one when the file has changed.
+    @ivar credentials: What the server shows: L{kubetwist.server.datadir.Credentials}.
+    @ivar trust_followers: Called when what clients verify it by is another.
     @ivar closers: Called when the last request is answered.
     @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
@@ -55,6 +57,8 @@ class ServerConfig:
     controllers: Sequence[Any] = ()
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
+    credentials: Any = None
+    trust_followers: list[Callable[[], object]] = field(factory=list)
     token_key_followers: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
     authentication_configuration: Any = None
     authentication_followers: list[Callable[[Any], object]] = field(factory=list)

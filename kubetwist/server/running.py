@@ -96,6 +96,7 @@ class APIServer:
         backend = make_backend(options, reactor)
         config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
         self._config = config
+        config.credentials = credentials
         config.controllers = choose_controllers(options)
         config.token_issuer = make_token_issuer(options, self._data)
         config.token_keys = read_token_keys(config)
@@ -205,6 +206,8 @@ class APIServer:
         def use(pair: Pair) -> None:
             credentials.take(pair)
             context.replace(pair)
+            for follower in config.trust_followers:
+                follower()
             pool = self._reactor.getThreadPool()
             deferToThreadPool(self._reactor, pool, credentials.write_kubeconfig, self.url).addErrback(
                 lambda failure: self._log.failure("writing the admin's kubeconfig failed", failure)

@@ -10,7 +10,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.selection import build_chain
-from kubetwist.controllers.client import Client, controller_user
+from kubetwist.api.resource import UserInfo
+from kubetwist.controllers.client import Client
 from kubetwist.controllers.context import Context
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
@@ -140,7 +141,7 @@ class ControllerTestCase(SynchronousTestCase):
     @property
     def user(self) -> Client:
         """What somebody else writes with."""
-        return Client(self.context, controller_user("somebody"), "test")
+        return Client(self.context, UserInfo("admin", groups=("system:masters", "system:authenticated")), "test")
 
     def make(self, resource: str, name: str, namespace: str = "", group: str = "", **parts: Any) -> Any:
         """Create an object, with its status; give it as it is stored."""

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.registry.bootstraprbac} and L{kubetwist.registry.aggregation}."""
+"""Tests for L{kubetwist.registry.bootstraprbac}."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.rbacrules import uncovered
 from kubetwist.api.resource import UserInfo
-from kubetwist.registry.aggregation import Aggregation, gathered
 from kubetwist.registry.bootstraprbac import (
     AUTOUPDATE,
     expected_cluster_role_bindings,
@@ -21,9 +20,8 @@ from kubetwist.registry.bootstraprbac import (
 )
 from kubetwist.registry.bootstraprules import EVENTS, paths, rule
 from kubetwist.registry.grants import GROUP
-from kubetwist.storage.errors import RevisionCompacted
 from tests.registry import rbacserver
-from tests.registry.rbacserver import API, RBACServer, binding, role
+from tests.registry.rbacserver import API, RBACServer, binding
 
 CLUSTER_ROLES, CLUSTER_BINDINGS = f"{API}/clusterroles", f"{API}/clusterrolebindings"
 
@@ -227,110 +225,3 @@ class WeaknessTests(SynchronousTestCase):
                 if {"endpoints", "endpointslices", "*"} & set(what.get("resources", ())):
                     self.assertLessEqual(set(what["verbs"]), {"get", "list", "watch"}, one["metadata"]["name"])
         self.assertEqual(looked_at, len(given))
-
-
-class AggregationTests(ReconcileTestCase):
-    """Tests for L{Aggregation}."""
-
-    def setUp(self) -> None:
-        """All roles, and one who looks after them."""
-        super().setUp()
-        self.reconcile()
-        self.aggregation = Aggregation(self.server.stores, self.server.clock)
-        self.addCleanup(self.aggregation.stop)
-
-    def rules(self, name: str) -> list[Any]:
-        """Those of a role as it is now."""
-        self.server.clock.advance(0)
-        return self.admin("GET", f"{CLUSTER_ROLES}/{name}")["rules"] or []
-
-    def start(self) -> None:
-        """Begin."""
-        self.server.run(self.aggregation.start())
-
-    def test_start(self) -> None:
-        """Each of the three has the rules of the next smaller one, and those that are labelled for it."""
-        self.assertEqual(self.rules("admin"), [])
-        self.start()
-        for name, parts in (
-            ("view", ["system:aggregate-to-view"]),
-            ("edit", ["system:aggregate-to-edit", "view"]),
-            ("admin", ["edit", "system:aggregate-to-admin"]),
-        ):
-            expected: list[Any] = []
-            for part in parts:
-                expected += [one for one in self.rules(part) if one not in expected]
-            self.assertEqual(self.rules(name), expected)
-            self.assertTrue(expected)
-
-    def test_restart(self) -> None:
-        """When they are filled already, nothing is written, by this or by what makes the roles."""
-        self.start()
-        before = self.server.backend.revision
-        self.reconcile()
-        self.server.run(Aggregation(self.server.stores, self.server.clock).start())
-        self.assertEqual(self.server.backend.revision, before)
-
-    def test_changes(self) -> None:
-        """A labelled role counts for all three as soon as it is there, and no longer when it is not."""
-        self.start()
-        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-        more = rule("read", "stable.example.com", "crontabs")
-        self.server.make(CLUSTER_ROLES, role("crontabs", more, labels=label))
-        for name in ("view", "edit", "admin"):
-            self.assertIn(more, self.rules(name))
-        other = rule("get", "stable.example.com", "crontabs")
-        self.admin("PATCH", f"{CLUSTER_ROLES}/crontabs", {"rules": [other]})
-        self.assertIn(other, self.rules("admin"))
-        self.assertNotIn(more, self.rules("admin"))
-        self.admin("PATCH", f"{CLUSTER_ROLES}/crontabs", {"metadata": {"labels": None}})
-        self.assertNotIn(other, self.rules("admin"))
-        self.admin("PATCH", f"{CLUSTER_ROLES}/crontabs", {"metadata": {"labels": label}})
-        self.assertIn(other, self.rules("admin"))
-        self.admin("DELETE", f"{CLUSTER_ROLES}/crontabs")
-        self.assertNotIn(other, self.rules("view"))
-
-    def test_by_hand(self) -> None:
-        """What somebody writes into one of them is put right."""
-        self.start()
-        expected = self.rules("view")
-        self.admin("PATCH", f"{CLUSTER_ROLES}/view", {"rules": [rule("*", "*", "*")]})
-        self.assertEqual(self.rules("view"), expected)
-
-    def test_unlabelled(self) -> None:
-        """Roles that nobody could gather give nobody work."""
-        self.start()
-        self.server.clock.advance(0)
-        self.server.make(CLUSTER_ROLES, role("other", rule("get", "core", "pods")))
-        self.assertEqual(self.aggregation._planned, None)
-
-    def test_lost_place(self) -> None:
-        """When the cache of roles starts over, the next change is seen again."""
-        self.start()
-        cache = self.server.stores.get(GROUP, "clusterroles").cache
-        cache.ended(RevisionCompacted(1, 2))
-        for _ in range(5):
-            self.server.clock.advance(1)
-        more = rule("get", "core", "pods")
-        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-        self.server.make(CLUSTER_ROLES, role("other", more, labels=label))
-        self.assertIn(more, self.rules("view"))
-
-    def test_stop(self) -> None:
-        """Once stopped it looks no longer."""
-        self.start()
-        self.aggregation.stop()
-        self.aggregation.stop()
-        label = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
-        more = rule("get", "stable.example.com", "crontabs")
-        self.server.make(CLUSTER_ROLES, role("other", more, labels=label))
-        self.assertNotIn(more, self.rules("view"))
-
-    def test_gathered(self) -> None:
-        """A role gathers each rule once and never its own, and a selector that makes no sense selects nothing."""
-        one, two = rule("get", "core", "pods"), rule("get", "core", "nodes")
-        everything: dict[str, Any] = {}
-        nonsense = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
-        total = {**role("sum", two), "aggregationRule": {"clusterRoleSelectors": [nonsense, everything, everything]}}
-        roles = {"sum": total, "a": role("a", one), "b": role("b", one)}
-        self.assertEqual(gathered(total, roles), [one])

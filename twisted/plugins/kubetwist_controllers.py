@@ -6,8 +6,46 @@ service_accounts = ControllerFactory(
     needs=("serviceaccounts",),
 )
 
+account_tokens = ControllerFactory(
+    "serviceaccount-token-controller",
+    "kubetwist.controllers.accounttokens:AccountTokens",
+    needs=("secrets", "serviceaccounts"),
+)
+token_cleaner = ControllerFactory(
+    "legacy-serviceaccount-token-cleaner-controller",
+    "kubetwist.controllers.tokencleaner:LegacyTokenCleaner",
+    needs=("secrets", "serviceaccounts", "pods", "configmaps"),
+)
+root_ca = ControllerFactory(
+    "root-ca-certificate-publisher-controller",
+    "kubetwist.controllers.rootca:RootCAPublisher",
+    needs=("configmaps",),
+)
+cluster_roles = ControllerFactory(
+    "clusterrole-aggregation-controller",
+    "kubetwist.controllers.clusterroles:ClusterRoleAggregation",
+    needs=("clusterroles.rbac.authorization.k8s.io",),
+)
+ttl_after_finished = ControllerFactory(
+    "ttl-after-finished-controller",
+    "kubetwist.controllers.ttlafterfinished:TTLAfterFinished",
+    needs=("jobs.batch",),
+)
+
 policy_status = ControllerFactory(
     "validatingadmissionpolicy-status-controller",
     "kubetwist.controllers.policystatus:PolicyStatusController",
     needs=("validatingadmissionpolicies.admissionregistration.k8s.io",),
+)
+
+
+def _workload(name: str, place: str, *needs: str) -> ControllerFactory:
+    return ControllerFactory(
+        name, f"kubetwist.controllers.workloads.{place}", default=False, groups=("workloads",), needs=(*needs, "pods")
+    )
+
+
+replica_sets = _workload("replicaset-controller", "replicasets:ReplicaSetController", "replicasets.apps")
+replication_controllers = _workload(
+    "replicationcontroller-controller", "replicasets:ReplicationControllerController", "replicationcontrollers"
 )

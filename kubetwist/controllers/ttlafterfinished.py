@@ -1,0 +1,68 @@
+"""
+Jobs that are deleted some time after they have finished.
+
+@see: kubernetes, C{pkg/controller/ttlafterfinished/ttlafterfinished_controller.go}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from ..api.resource import JSONObject
+from ..api.times import seconds_since_epoch
+from ..registry.stores import seen
+from ..storage.record import Record
+from ..storage.window import DELETED
+from .controller import Controller
+
+_MARK: Final = b'"ttlSecondsAfterFinished":'
+
+
+def finished_at(job: JSONObject) -> float | None:
+    """
+    When a job has finished; L{None} where it has not.
+
+    @raise ValueError: It does not say when.
+    """
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True":
+            if not condition.get("lastTransitionTime"):
+                meta = job["metadata"]
+                raise ValueError(f"unable to find the time when the Job {meta['namespace']}/{meta['name']} finished")
+            return seconds_since_epoch(condition["lastTransitionTime"])
+    return None
+
+
+class TTLAfterFinished(Controller[str]):
+    """Deletes jobs that have C{spec.ttlSecondsAfterFinished}; keys are those of their records."""
+
+    name: ClassVar[str] = "ttl-after-finished-controller"
+    workers: ClassVar[int] = 5
+
+    def follow(self) -> None:
+        """Jobs."""
+        self._jobs = self.watch("batch", "jobs", self._changed)
+
+    def _changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind != DELETED and _MARK in record.item:
+            self.queue.add(record.key)
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._jobs.by_key(key)
+        if record is None:
+            return
+        job = seen(record)
+        meta, ttl = job["metadata"], (job.get("spec") or {}).get("ttlSecondsAfterFinished")
+        if ttl is None or "deletionTimestamp" in meta:
+            return
+        finished = finished_at(job)
+        if finished is None:
+            return
+        left = finished + ttl - self.clock.seconds()
+        if left > 0:
+            self.queue.add_after(key, left)
+            return
+        await self.client.delete(
+            "batch", "jobs", record.namespace, record.name, uid=meta["uid"], propagation="Foreground"
+        )
