@@ -23,12 +23,11 @@ from kubetwist.cel.ast import (
 from kubetwist.cel.errors import Issue
 from kubetwist.cel.functions import Overload
 from kubetwist.cel.parser import Parsed
+from kubetwist.cel.runtimetypes import is_certain
 from kubetwist.cel.source import Source
 from kubetwist.cel.types import Kind, Type
 from kubetwist.cel.unify import (
     Bindings,
-    all_assignable,
-    assignable,
     display,
     most_general,
     substitute,
@@ -37,6 +36,10 @@ from kubetwist.cel.unify import (
 from kubetwist.cel.values import MISSING, type_of
 
 _DYNAMIC: Final = frozenset({Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM})
+
+
+#: How many calls are remembered, by the types of their arguments.
+_REMEMBERED: Final = 2000
 
 
 @define
@@ -59,6 +62,12 @@ class Declarations:
     container: str = ""
     find_type: Callable[[str], Type | None] = lambda name: None
     signatures: dict[str, set[str]] = field(factory=dict)
+    resolved: dict[tuple[Any, ...], tuple[Resolution, Type]] = field(factory=dict)
+
+    def remember(self, key: tuple[Any, ...], resolution: Resolution, result: Type) -> None:
+        """Keep what a call of these types leads to, but not without end."""
+        if len(self.resolved) < _REMEMBERED:
+            self.resolved[key] = resolution, result
 
     def candidates(self, name: str) -> Sequence[str]:
         """The full names that a name may be short for, the most specific first."""
@@ -139,7 +148,7 @@ class Checker:
         self._types: dict[int, Type] = {}
         self._names: dict[int, Resolved] = {}
         self._calls: dict[int, Resolution] = {}
-        self._bindings: Bindings = {}
+        self._bindings = Bindings()
         self._scopes: list[dict[str, Type]] = []
         self._free = 0
         self._checks: dict[type[Expr], Callable[[Any], Type]] = {
@@ -162,7 +171,7 @@ class Checker:
         self._check(self._parsed.root)
         if self.issues:
             return None
-        bindings = self._bindings
+        bindings = self._bindings.known
         found = {node: substitute(bindings, type_, free_to_dyn=True) for node, type_ in self._types.items()}
         return Checked(self._parsed, found, self._names, self._calls)
 
@@ -178,11 +187,11 @@ class Checker:
         self._report(expr.id, f"expected type '{display(expected)}' but found '{display(actual)}'")
 
     def _assign(self, first: Type, second: Type) -> bool:
-        bindings = assignable(self._bindings, first, second)
-        if bindings is None:
-            return False
-        self._bindings = bindings
-        return True
+        return self._bindings.assign(first, second)
+
+    def _known(self, type_: Type, free_to_dyn: bool = False) -> Type:
+        """A type with what its variables stand for."""
+        return substitute(self._bindings.known, type_, free_to_dyn)
 
     def _variable(self) -> Type:
         self._free += 1
@@ -235,11 +244,11 @@ class Checker:
                 self._names[expr.id] = resolved
                 return resolved.type
         found = self._field(expr, expr.operand, expr.field, optional=False)
-        return types.BOOL if expr.test_only else substitute(self._bindings, found)
+        return types.BOOL if expr.test_only else self._known(found)
 
     def _field(self, expr: Expr, operand: Expr, name: str, optional: bool) -> Type:
         """The type of a field of an operand, which is checked here."""
-        target = substitute(self._bindings, self._check(operand))
+        target = self._known(self._check(operand))
         wrapped = types.is_optional(target)
         if wrapped:
             target = target.parameters[0]
@@ -269,7 +278,7 @@ class Checker:
             assert isinstance(field_name, Literal)
             found = self._field(expr, expr.args[0], field_name.value, optional=True)
             self._types[field_name.id] = types.STRING
-            return substitute(self._bindings, found)
+            return self._known(found)
         arguments = [self._check(argument) for argument in expr.args]
         if expr.target is None:
             functions = self._functions(expr.function)
@@ -293,18 +302,24 @@ class Checker:
         """Choose the overloads that fit the arguments; the first gives the type, unless others disagree."""
         if name in ("_&&_", "_||_"):
             return self._logical(expr, name, overloads, arguments)
+        # Types that say everything lead to the same overloads again.
+        key = (name, member, *arguments) if all(map(is_certain, arguments)) else None
+        remembered = self._declared.resolved.get(key) if key else None
+        if remembered is not None:
+            self._calls[expr.id] = remembered[0]
+            return remembered[1]
+        generic = False
         found: list[Overload] = []
         result: Type | None = None
         for overload in overloads:
             if overload.member is not member or len(overload.parameters) != len(arguments):
                 continue
             parameters, returned = self._instance(overload)
-            bindings = all_assignable(self._bindings, arguments, parameters)
-            if bindings is None:
+            if not self._bindings.assign_all(arguments, parameters):
                 continue
-            self._bindings = bindings
             found.append(overload)
-            candidate = substitute(bindings, returned)
+            generic = generic or overload.result is not returned
+            candidate = self._known(returned)
             if result is None:
                 result = candidate
             elif result.kind is not Kind.DYN and candidate != result:
@@ -313,6 +328,8 @@ class Checker:
             self._no_overload(expr, name, arguments, member)
             return types.ERROR
         self._calls[expr.id] = Resolution(name, found, member)
+        if key and not generic:
+            self._declared.remember(key, self._calls[expr.id], result)
         return result
 
     def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
@@ -341,7 +358,7 @@ class Checker:
         return types.BOOL
 
     def _no_overload(self, expr: Call, name: str, arguments: list[Type], member: bool) -> None:
-        shown = [display(substitute(self._bindings, type_, free_to_dyn=True)) for type_ in arguments]
+        shown = [display(self._known(type_, free_to_dyn=True)) for type_ in arguments]
         signature = f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
         self._report(expr.id, f"found no matching overload for '{name}' applied to '{signature}'")
 
@@ -416,7 +433,7 @@ class Checker:
     def _comprehension(self, expr: Comprehension) -> Type:
         self._check(expr.iter_range)
         accumulated = self._check(expr.accu_init)
-        over = substitute(self._bindings, self._types[expr.iter_range.id])
+        over = self._known(self._types[expr.iter_range.id])
         self._scopes.append({expr.accu_var: accumulated})
         first, second = self._iterated(expr, over)
         scope = {expr.iter_var: first}
@@ -428,7 +445,7 @@ class Checker:
         self._scopes.pop()
         result = self._check(expr.result)
         self._scopes.pop()
-        return substitute(self._bindings, result)
+        return self._known(result)
 
     def _require(self, expr: Expr, wanted: Type) -> None:
         found = self._check(expr)

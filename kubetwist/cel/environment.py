@@ -188,6 +188,7 @@ class Environment:
             declared.container if container is None else container,
             declared.find_type if find_type is None else find_type,
             declared.signatures,
+            declared.resolved,
         )
         return extended
 

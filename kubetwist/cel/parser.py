@@ -28,6 +28,8 @@ from kubetwist.cel.source import NOWHERE, Source
 
 MAX_CODE_POINTS: Final = 100_000
 MAX_DEPTH: Final = 250
+#: No text of the greatest size has so many nodes, but macros that repeat their target double it again and again.
+MAX_NODES: Final = 150_000
 
 _RESERVED: Final = frozenset(
     {
@@ -203,6 +205,9 @@ class Parser:
 
     def _new(self, offset: int) -> int:
         self._id += 1
+        if self._id > MAX_NODES:
+            self._fail_nowhere(f"expression node count exceeds limit: {MAX_NODES}")
+            raise SyntaxFailure
         self._offsets[self._id] = offset
         return self._id
 

@@ -7,8 +7,6 @@ from typing import Final
 
 from kubetwist.cel.types import DYN, Kind, Type
 
-Bindings = dict[str, Type]
-
 _NAMES: Final = {
     Kind.DURATION: "duration",
     Kind.ERROR: "!error!",
@@ -31,25 +29,47 @@ def display(type_: Type) -> str:
     return f"{type_.name}({', '.join(map(display, type_.parameters))})"
 
 
-def assignable(bindings: Bindings, first: Type, second: Type) -> Bindings | None:
-    """
-    Whether a value of one type may stand where another is wanted, in either direction, as the reference sees it.
+class Bindings:
+    """What variables for types stand for; a step that fails is taken back."""
 
-    @return: The bindings that make it so, C{bindings} unchanged if none are needed; or C{None}.
-    """
-    trial = dict(bindings)
-    return trial if _assignable(trial, first, second) else None
+    __slots__ = ("_trail", "known")
 
+    def __init__(self) -> None:
+        self.known: dict[str, Type] = {}
+        self._trail: list[tuple[str, Type | None]] = []
 
-def all_assignable(bindings: Bindings, first: Sequence[Type], second: Sequence[Type]) -> Bindings | None:
-    """L{assignable} of each to each."""
-    if len(first) != len(second):
-        return None
-    for one, other in zip(first, second, strict=True):
-        if one.kind is not other.kind and one.kind not in _LOOSE and other.kind not in _LOOSE:
-            return None
-    trial = dict(bindings)
-    return trial if _all_assignable(trial, first, second) else None
+    def set(self, name: str, type_: Type) -> None:
+        """Let a variable stand for a type."""
+        self._trail.append((name, self.known.get(name)))
+        self.known[name] = type_
+
+    def _kept(self, kept: bool) -> bool:
+        """Keep what was set since the last time, or take it back."""
+        if not kept:
+            for name, before in reversed(self._trail):
+                if before is None:
+                    del self.known[name]
+                else:
+                    self.known[name] = before
+        self._trail.clear()
+        return kept
+
+    def assign(self, first: Type, second: Type) -> bool:
+        """
+        Whether a value of one type may stand where another is wanted, in either direction, as the reference sees it.
+
+        The variables stand for what makes it so from now on.
+        """
+        return self._kept(_assignable(self, first, second))
+
+    def assign_all(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
+        """L{assign} of each to each."""
+        if len(first) != len(second):
+            return False
+        for one, other in zip(first, second, strict=True):
+            if one.kind is not other.kind and one.kind not in _LOOSE and other.kind not in _LOOSE:
+                return False
+        return self._kept(_all_assignable(self, first, second))
 
 
 def _all_assignable(bindings: Bindings, first: Sequence[Type], second: Sequence[Type]) -> bool:
@@ -93,18 +113,18 @@ def _binds(bindings: Bindings, type_: Type, variable: Type) -> tuple[bool, bool]
     """Whether a variable may stand for a type, and whether it stood for one before."""
     if type_ == variable:
         return True, True
-    bound = bindings.get(variable.name)
+    bound = bindings.known.get(variable.name)
     if bound is not None:
         if type_ == bound:
             return True, True
         if _assignable(bindings, type_, bound):
             general = most_general(type_, bound)
             if not _occurs(bindings, variable, general):
-                bindings[variable.name] = general
+                bindings.set(variable.name, general)
             return True, True
         return False, True
     if not _occurs(bindings, variable, type_):
-        bindings[variable.name] = type_
+        bindings.set(variable.name, type_)
         return True, False
     return False, False
 
@@ -113,7 +133,7 @@ def _occurs(bindings: Bindings, variable: Type, within: Type) -> bool:
     if variable == within:
         return True
     if within.kind is Kind.TYPE_PARAM:
-        bound = bindings.get(within.name)
+        bound = bindings.known.get(within.name)
         return bound is not None and _occurs(bindings, variable, bound)
     return any(_occurs(bindings, variable, parameter) for parameter in within.parameters)
 

@@ -246,11 +246,9 @@ def find(mapping: Mapping[Value, Value], key: Value) -> Value:
     if kind is str:
         return mapping.get(key, MISSING)
     if kind is bool or (kind in _NUMBERS and key in (0, 1)):
-        # Python would find 1 for True, and the other way round.
-        for candidate in mapping:
-            if candidate == key and (type(candidate) is bool) is (kind is bool):
-                return mapping[candidate]
-        return MISSING
+        # Python would find 1 for True, and the other way round. The first key speaks for all.
+        first = next(iter(mapping), None)
+        return mapping.get(key, MISSING) if (type(first) is bool) is (kind is bool) else MISSING
     if kind in _NUMBERS:
         return mapping.get(key, MISSING)
     return MISSING

@@ -185,6 +185,10 @@ class LimitTests(CelTestCase):
             }
         )
 
+    def test_growing_macros(self) -> None:
+        """Macros that repeat their target cannot make more of a short text than can be taken."""
+        self.assertRefused({"any.?a" + ".optMap(x, x)" * 40: "-1:0: expression node count exceeds limit: 150000"})
+
     def test_long_chains(self) -> None:
         """Logical operators may be chained without limit, for their trees are balanced."""
         self.assertIs(self.evaluate(" && ".join(["flag"] * 3000)), True)
