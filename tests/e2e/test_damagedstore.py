@@ -1,0 +1,40 @@
+"""A store in which something is damaged: the server starts, and serves the rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from kubetwist.testing import SubprocessServer
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def definition(plural: str) -> dict[str, Any]:
+    """A definition of one kind."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": plural, "kind": plural.title()}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    return {"metadata": {"name": f"{plural}.example.com"}, "spec": spec}
+
+
+def test_damaged_definition(start_server: Callable[..., SubprocessServer]) -> None:
+    """A definition that can not be read any more can be deleted, and keeps no other from being served."""
+    server = start_server("--storage-backend=sqlite")
+    for plural in ("kites", "swans"):
+        assert server.request("POST", DEFINITIONS, definition(plural))[0] == 201
+    assert server.stop() == 0
+    with sqlite3.connect(server.data_dir / "store.sqlite") as store:
+        changed = store.execute("UPDATE log SET value = ? WHERE key LIKE '%swans.example.com'", (b"{damaged",)).rowcount
+    store.close()
+    assert changed
+    server.start()
+    kite = {"apiVersion": "example.com/v1", "kind": "Kites", "metadata": {"name": "k"}}
+    assert server.request("POST", "/apis/example.com/v1/kites", kite)[0] == 201
+    code, listed = server.request("GET", DEFINITIONS)
+    assert (code, len(listed["items"])) == (200, 2)
+    assert server.request("GET", "/openapi/v3/apis/example.com/v1")[0] == 200
+    assert server.request("DELETE", f"{DEFINITIONS}/swans.example.com")[0] == 200
+    assert "swans.example.com is damaged in the store" in server.output()
