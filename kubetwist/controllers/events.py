@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersionKind, JSONObject
 from ..api.times import format_time
+from ..storage.errors import StorageError
 from .queue import WorkQueue
 
 if TYPE_CHECKING:
@@ -146,8 +147,8 @@ class EventRecorder:
         what, event = self._waiting.pop(number)
         try:
             await self._record(what, event)
-        except APIStatusError as error:
-            # A namespace that goes takes no events.
+        except (APIStatusError, StorageError) as error:
+            # A namespace that goes takes no events, nor does a storage that is away.
             self._log.debug("an event is lost: {error}", error=error)
         except Exception:
             self._log.failure("an event is lost")

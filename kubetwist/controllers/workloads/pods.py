@@ -1,0 +1,301 @@
+"""
+Pods as those see them who make them: whether they work, which of them to delete first, and whose they are.
+
+@see: kubernetes, C{pkg/controller/controller_utils.go}, C{controller_ref_manager.go}; C{pkg/api/v1/pod}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from ...api.errors import APIStatusError
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.selectors import LabelSelector
+from ...api.times import seconds_since_epoch
+from ...registry.stores import seen
+from ...storage.record import Record
+from ..events import NORMAL, WARNING
+from ..metadata import controller_of, controller_reference, controller_uid
+
+if TYPE_CHECKING:
+    from ..client import Client
+    from ..context import Context
+    from ..informers import Index, Informer
+
+#: How many pods one round of a controller makes or deletes at most.
+BURST: Final = 500
+#: How many of them are tried first; twice as many each time that all went well.
+_SLOW_START: Final = 1
+_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def condition_of(pod: JSONObject, kind: str) -> JSONObject | None:
+    """A condition of the status."""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == kind:
+            found: JSONObject = condition
+            return found
+    return None
+
+
+def phase_of(pod: JSONObject) -> str:
+    """The phase; C{""} before it has one."""
+    return (pod.get("status") or {}).get("phase") or ""
+
+
+def is_active(pod: JSONObject) -> bool:
+    """Whether it runs, or may yet: not at its end, and not on its way out."""
+    return phase_of(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
+
+
+def is_ready(pod: JSONObject) -> bool:
+    """Whether its condition Ready holds."""
+    ready = condition_of(pod, "Ready")
+    return ready is not None and ready.get("status") == "True"
+
+
+def available_in(pod: JSONObject, min_ready: float, now: float) -> float | None:
+    """
+    In how many seconds a pod will have been ready for long enough; 0 if it has, L{None} if it is not ready.
+
+    @param min_ready: Seconds that it must be ready for.
+    """
+    ready = condition_of(pod, "Ready")
+    if ready is None or ready.get("status") != "True":
+        return None
+    since = ready.get("lastTransitionTime")
+    if not min_ready:
+        return 0.0
+    if not since:
+        return None
+    return max(0.0, seconds_since_epoch(since) + min_ready - now)
+
+
+def deletion_rank(pod: JSONObject, related: int, now: float) -> tuple[Any, ...]:
+    """
+    What to sort pods by so that those come first that are missed least.
+
+    @param related: How many pods of the same owner are on the same node.
+    """
+    meta, status = pod["metadata"], pod.get("status") or {}
+    ready = condition_of(pod, "Ready")
+    is_up = ready is not None and ready.get("status") == "True"
+    since = (
+        seconds_since_epoch(ready["lastTransitionTime"]) if is_up and ready and ready.get("lastTransitionTime") else 0.0
+    )
+    restarts = max((one.get("restartCount") or 0 for one in status.get("containerStatuses") or ()), default=0)
+    cost = (meta.get("annotations") or {}).get(_COST) or "0"
+    try:
+        price = int(cost)
+    except ValueError:
+        price = 0
+    made = seconds_since_epoch(meta["creationTimestamp"]) if meta.get("creationTimestamp") else now
+    return (
+        bool(pod["spec"].get("nodeName")),
+        _PHASES.get(phase_of(pod), 0),
+        is_up,
+        price,
+        -related,
+        -since if is_up else 0.0,
+        -restarts,
+        -made,
+    )
+
+
+def from_template(template: JSONObject, owner: JSONObject | None, prefix: str, namespace: str) -> JSONObject:
+    """
+    The pod that a template describes.
+
+    @param owner: The reference to its controller.
+    @param prefix: What its name begins with.
+    """
+    meta = template.get("metadata") or {}
+    made: JSONObject = {"generateName": prefix, "namespace": namespace}
+    for name in ("labels", "annotations", "finalizers"):
+        if meta.get(name):
+            made[name] = meta[name]
+    if owner is not None:
+        made["ownerReferences"] = [owner]
+    return {"metadata": made, "spec": template.get("spec") or {}}
+
+
+@frozen
+class Owner:
+    """
+    A controller's object, as its pods know it.
+
+    @ivar gvk: Its kind.
+    @ivar obj: As it is stored.
+    @ivar selector: Of its pods.
+    """
+
+    gvk: GroupVersionKind
+    obj: JSONObject
+    selector: LabelSelector
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return str(self.obj["metadata"].get("namespace") or "")
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return str(self.obj["metadata"]["name"])
+
+    @property
+    def uid(self) -> str:
+        """What tells it from others of that name."""
+        return str(self.obj["metadata"]["uid"])
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is on its way out."""
+        return "deletionTimestamp" in self.obj["metadata"]
+
+    def reference(self) -> JSONObject:
+        """How its pods refer to it."""
+        return controller_reference(self.gvk.kind, self.gvk.api_version, self.obj)
+
+
+class Dependents:
+    """
+    The objects of one resource that controllers own, or could.
+
+    @ivar by_owner: By the uid of their controller.
+    """
+
+    def __init__(self, informer: Informer, client: Client, group: str, resource: str) -> None:
+        self._informer = informer
+        self._client = client
+        self._group = group
+        self._resource = resource
+        self.by_owner: Index = informer.index("controller", controller_uid)
+        self._orphans: Index = informer.index("orphans", _orphan)
+
+    def owned(self, owner: Owner) -> list[JSONObject]:
+        """What is an owner's now; frozen."""
+        return [seen(record) for record in self.by_owner.get(owner.uid)]
+
+    def orphans(self, namespace: str) -> list[Record]:
+        """What nobody controls."""
+        return self._orphans.get(namespace)
+
+    async def claim(self, owner: Owner, alive: Callable[[], bool]) -> list[JSONObject]:
+        """
+        What is an owner's, after it has taken what it selects and nobody controls, and let go of what it does not.
+
+        @param alive: Whether the owner is still there, asked before something is taken.
+        @return: Frozen.
+        """
+        mine: list[JSONObject] = []
+        for record in self.by_owner.get(owner.uid):
+            if owner.selector.matches(record.labels):
+                mine.append(seen(record))
+            elif not owner.deleted:
+                await self._release(owner, record)
+        if owner.deleted:
+            return mine
+        for record in self.orphans(owner.namespace):
+            if owner.selector.matches(record.labels) and "deletionTimestamp" not in seen(record)["metadata"]:
+                if not alive():
+                    break
+                taken = await self._adopt(owner, record)
+                if taken is not None:
+                    mine.append(taken)
+        return mine
+
+    async def _adopt(self, owner: Owner, record: Record) -> JSONObject | None:
+        def take(obj: JSONObject) -> None:
+            references = obj["metadata"].setdefault("ownerReferences", [])
+            if not any(one.get("controller") for one in references):
+                references.append(owner.reference())
+
+        uid = seen(record)["metadata"]["uid"]
+        try:
+            await self._client.update(self._group, self._resource, record.namespace, record.name, take, uid=uid)
+        except APIStatusError as error:
+            if error.code in (404, 409):
+                return None
+            raise
+        found = self._informer.get(record.namespace, record.name)
+        mine = found is not None and (controller_of(found) or {}).get("uid") == owner.uid
+        return seen(found) if found is not None and mine else None
+
+    async def _release(self, owner: Owner, record: Record) -> None:
+        def drop(obj: JSONObject) -> None:
+            left = [one for one in obj["metadata"].get("ownerReferences") or () if one.get("uid") != owner.uid]
+            if left:
+                obj["metadata"]["ownerReferences"] = left
+            else:
+                obj["metadata"].pop("ownerReferences", None)
+
+        uid = seen(record)["metadata"]["uid"]
+        try:
+            await self._client.update(self._group, self._resource, record.namespace, record.name, drop, uid=uid)
+        except APIStatusError as error:
+            if error.code not in (404, 409):
+                raise
+
+
+def _orphan(record: Record) -> Sequence[str]:
+    return () if controller_of(record) is not None else (record.namespace,)
+
+
+class PodControl:
+    """Makes and deletes pods for owners, and tells of it in events."""
+
+    def __init__(self, context: Context, client: Client, component: str) -> None:
+        self._client = client
+        self._recorder = context.recorder(component)
+
+    async def create_many(self, owner: Owner, template: JSONObject, count: int) -> APIStatusError | None:
+        """
+        Make pods of a template, few at first, so that what fails does not fail a hundred times.
+
+        @return: What went wrong with the last one that failed; then those after it were not tried.
+        """
+        done, batch = 0, _SLOW_START
+        while done < count:
+            for _ in range(min(batch, count - done)):
+                error = await self.create(
+                    owner, from_template(template, owner.reference(), f"{owner.name}-", owner.namespace)
+                )
+                if error is not None:
+                    return error
+                done += 1
+            batch *= 2
+        return None
+
+    async def create(self, owner: Owner, pod: JSONObject) -> APIStatusError | None:
+        """Make a pod; what went wrong, if something did."""
+        try:
+            made = await self._client.create("", "pods", pod)
+        except APIStatusError as error:
+            if not any(
+                one.get("reason") == "NamespaceTerminating" for one in (error.details or {}).get("causes") or ()
+            ):
+                self.event(owner, WARNING, "FailedCreate", f"Error creating: {error.message}")
+            return error
+        self.event(owner, NORMAL, "SuccessfulCreate", f"Created pod: {made.name}")
+        return None
+
+    async def delete(self, owner: Owner, pod: JSONObject) -> None:
+        """Delete a pod; that it is gone already is as good."""
+        meta = pod["metadata"]
+        try:
+            await self._client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"])
+        except APIStatusError as error:
+            if error.code in (404, 409):
+                return
+            self.event(owner, WARNING, "FailedDelete", f"Error deleting: {error.message}")
+            raise
+        self.event(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {meta['name']}")
+
+    def event(self, owner: Owner, kind: str, reason: str, message: str) -> None:
+        """Tell what happened to an owner."""
+        self._recorder.event(owner.gvk, owner.obj, kind, reason, message)
