@@ -7,8 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission_plugins.webhooks.mutating import MutatingAdmissionWebhook
-from kubetwist.admission_plugins.webhooks.validating import ValidatingAdmissionWebhook
+from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from kubetwist.registry.customresources.conversion import Conversion
 from tests.admission_plugins.webhookserver import Outgoing, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition

@@ -11,8 +11,7 @@ import orjson
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.chain import AdmissionChain
-from kubetwist.admission_plugins.webhooks.mutating import MutatingAdmissionWebhook
-from kubetwist.admission_plugins.webhooks.validating import ValidatingAdmissionWebhook
+from kubetwist.admission_plugins.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from kubetwist.outgoing.client import Answer
 from kubetwist.outgoing.services import Services
 from tests.resources.server import Server, definitions

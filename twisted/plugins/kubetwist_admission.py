@@ -5,8 +5,8 @@ def _built_in(name: str, *, default: bool = True) -> AdmissionPluginFactory:
     return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.{name.lower()}:{name}", default)
 
 
-def _webhooks(name: str, module: str) -> AdmissionPluginFactory:
-    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.webhooks.{module}:{name}")
+def _webhooks(name: str) -> AdmissionPluginFactory:
+    return AdmissionPluginFactory(name, f"kubetwist.admission_plugins.webhooks.plugins:{name}")
 
 
 namespace_lifecycle = _built_in("NamespaceLifecycle")
@@ -49,8 +49,8 @@ namespace_exists = _built_in("NamespaceExists", default=False)
 owner_references_permission_enforcement = _built_in("OwnerReferencesPermissionEnforcement", default=False)
 pod_node_selector = _built_in("PodNodeSelector", default=False)
 pod_toleration_restriction = _built_in("PodTolerationRestriction", default=False)
-mutating_admission_webhook = _webhooks("MutatingAdmissionWebhook", "mutating")
-validating_admission_webhook = _webhooks("ValidatingAdmissionWebhook", "validating")
+mutating_admission_webhook = _webhooks("MutatingAdmissionWebhook")
+validating_admission_webhook = _webhooks("ValidatingAdmissionWebhook")
 
 
 def _policies(name: str, module: str) -> AdmissionPluginFactory:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -16,8 +16,10 @@ from ...api.goquote import quoted
 from ...outgoing.errors import BadSettings, CallError
 from ...outgoing.refusals import check_answer
 from ...registry.versions import Form
-from .compiled import Webhook
 from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
+
+if TYPE_CHECKING:
+    from .webhook import Webhook
 
 _log = Logger()
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from attrs import define, field
 
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes, Reinvocation
 from ...api.decoding import BodyError, decode_json
@@ -17,14 +16,12 @@ from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
 from ...api.resource import JSONObject
-from ...interfaces import IMutatingAdmission
-from ...registry.versions import Form
-from ...storage.errors import StorageUnavailable
+from ...registry.versions import Form, Versions
 from .calling import CallFailed, ask, encoded, note
-from .compiled import Configurations, Webhook
-from .credentials import read_credentials
 from .review import JSON_PATCH, NULL, Response
-from .rules import exempt
+
+if TYPE_CHECKING:
+    from .webhook import Webhook
 
 PREFIX: Final = "mutation.webhook.admission.k8s.io/"
 _PATCHES: Final = "patch.webhook.admission.k8s.io/"
@@ -50,66 +47,53 @@ class Rounds:
         self.called = set()
 
 
-@implementer(IMutatingAdmission)
-class MutatingAdmissionWebhook:
-    """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/mutating/dispatcher.go}."""
+class MutatingCalls:
+    """The calls that a request makes necessary."""
 
-    name: ClassVar[str] = "MutatingAdmissionWebhook"
-    #: Each webhook has its own.
-    timeout: ClassVar[None] = None
     _log = Logger()
 
-    def __init__(self, stores: Any, configurations: Configurations) -> None:
-        self._stores = stores
-        self._configurations = configurations
+    def __init__(self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook]) -> None:
+        """
+        @param webhooks: All that there are, whether they are meant or not: their places are told to the audit.
+        """
+        self._attributes = attributes
+        self._versions = versions
+        self._webhooks = webhooks
 
-    @classmethod
-    def configured(cls, server: Any, configuration: Any) -> MutatingAdmissionWebhook:
-        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(server, Configurations(server, "mutatingwebhookconfigurations", read_credentials(configuration)))
+    async def call_all(self, meant: Sequence[tuple[Webhook, Form]]) -> None:
+        """
+        Call those that select the request, in their order.
 
-    def handles(self, operation: str) -> bool:
-        """Everything: rules decide."""
-        return True
-
-    def admit(self, attributes: AdmissionAttributes) -> Any:
-        """See L{IMutatingAdmission.admit}."""
-        try:
-            meant = self._configurations.meant_for(attributes)
-        except StorageUnavailable as error:
-            raise attributes.forbidden(str(error)) from None
-        return self._call_all(meant, attributes) if meant and not exempt(attributes) else None
-
-    async def _call_all(self, meant: Sequence[tuple[Webhook, Form]], attributes: AdmissionAttributes) -> None:
+        @raise APIStatusError: One refuses, or fails.
+        """
+        attributes = self._attributes
         reinvocation = attributes.reinvocation or Reinvocation()
-        rounds = reinvocation.notes.setdefault(self.name, Rounds())
+        rounds = reinvocation.notes.setdefault("MutatingAdmissionWebhook", Rounds())
         if reinvocation.second and rounds.last != dumped(attributes.object):
             rounds.changed()
-        # The index is that among all webhooks, whether they are meant or not.
-        places = {webhook.uid: place for place, webhook in enumerate(self._configurations.webhooks)}
+        places = {webhook.uid: place for place, webhook in enumerate(self._webhooks)}
         for webhook, form in meant:
             if not webhook.selection.selects(attributes):
                 continue
             conditions = webhook.conditions
-            if conditions is not None and not await conditions.hold(
-                attributes, form, self._stores.versions, webhook.ignores
-            ):
+            if conditions is not None and not await conditions.hold(attributes, form, self._versions, webhook.ignores):
                 continue
             if reinvocation.second and webhook.uid not in rounds.due:
                 continue
             place = f"round_{int(reinvocation.second)}_index_{places.get(webhook.uid, 0)}"
-            if await self._call(webhook, form, attributes, place):
+            if await self._call(webhook, form, place):
                 rounds.changed()
                 reinvocation.request()
             if webhook.again:
                 rounds.called.add(webhook.uid)
         rounds.last = dumped(attributes.object)
 
-    async def _call(self, webhook: Webhook, form: Form, attributes: AdmissionAttributes, place: str) -> bool:
+    async def _call(self, webhook: Webhook, form: Form, place: str) -> bool:
         """Call one; whether it changed the object."""
+        attributes = self._attributes
         changed = False
         try:
-            changed = await self._changed(webhook, form, attributes, place)
+            changed = await self._changed(webhook, form, place)
         except CallFailed as error:
             if not webhook.ignores:
                 raise APIStatusError.internal(str(error)) from None
@@ -120,8 +104,9 @@ class MutatingAdmissionWebhook:
             note(attributes, f"{PREFIX}{place}", orjson.dumps(said).decode())
         return changed
 
-    async def _changed(self, webhook: Webhook, form: Form, attributes: AdmissionAttributes, place: str) -> bool:
-        versions = self._stores.versions
+    async def _changed(self, webhook: Webhook, form: Form, place: str) -> bool:
+        attributes = self._attributes
+        versions = self._versions
         names = attributes.group, attributes.resource
         shown, old = attributes.object, attributes.old_object
         if shown is not None:

@@ -3,83 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind
-from ...interfaces import IValidatingAdmission
-from ...registry.versions import Form
-from ...storage.errors import StorageUnavailable
+from ...registry.versions import Form, Versions
 from .calling import CallFailed, ask, encoded, note
-from .compiled import Configurations, Webhook
-from .credentials import read_credentials
 from .review import NULL
-from .rules import exempt
+
+if TYPE_CHECKING:
+    from .webhook import Webhook
 
 _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"
 #: An object and the one before it, as JSON.
 _Shown = tuple[orjson.Fragment, orjson.Fragment]
 
 
-@implementer(IValidatingAdmission)
-class ValidatingAdmissionWebhook:
-    """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/validating/dispatcher.go}."""
+class ValidatingCalls:
+    """The calls that a request makes necessary."""
 
-    name: ClassVar[str] = "ValidatingAdmissionWebhook"
-    #: Each webhook has its own.
-    timeout: ClassVar[None] = None
     _log = Logger()
 
-    def __init__(self, stores: Any, configurations: Configurations) -> None:
-        self._stores = stores
-        self._configurations = configurations
+    def __init__(self, attributes: AdmissionAttributes, versions: Versions) -> None:
+        self._attributes = attributes
+        self._versions = versions
 
-    @classmethod
-    def configured(cls, server: Any, configuration: Any) -> ValidatingAdmissionWebhook:
-        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
-        return cls(server, Configurations(server, "validatingwebhookconfigurations", read_credentials(configuration)))
+    async def call_all(self, meant: Sequence[tuple[Webhook, Form]]) -> None:
+        """
+        Call those that select the request.
 
-    def handles(self, operation: str) -> bool:
-        """Everything: rules decide."""
-        return True
-
-    def validate(self, attributes: AdmissionAttributes) -> Any:
-        """See L{IValidatingAdmission.validate}."""
-        try:
-            meant = self._configurations.meant_for(attributes)
-        except StorageUnavailable as error:
-            raise attributes.forbidden(str(error)) from None
-        return self._call_all(meant, attributes) if meant and not exempt(attributes) else None
-
-    async def _call_all(self, meant: Sequence[tuple[Webhook, Form]], attributes: AdmissionAttributes) -> None:
+        @raise APIStatusError: One refuses, or fails.
+        """
+        attributes = self._attributes
         called: list[tuple[Webhook, Form]] = []
         for webhook, form in meant:
             if not webhook.selection.selects(attributes):
                 continue
             conditions = webhook.conditions
-            if conditions is not None and not await conditions.hold(
-                attributes, form, self._stores.versions, webhook.ignores
-            ):
+            if conditions is not None and not await conditions.hold(attributes, form, self._versions, webhook.ignores):
                 continue
             called.append((webhook, form))
         shown: dict[GroupVersionKind, _Shown] = {}
         for _, form in called:
             if form.kind not in shown:
-                shown[form.kind] = await self._shown(attributes, form)
+                shown[form.kind] = await self._shown(form)
         if len(called) == 1:
             webhook, form = called[0]
-            await self._call(webhook, form, attributes, shown[form.kind], 0)
+            await self._call(webhook, form, shown[form.kind], 0)
             return
         calls = [
-            Deferred.fromCoroutine(self._call(webhook, form, attributes, shown[form.kind], index))
+            Deferred.fromCoroutine(self._call(webhook, form, shown[form.kind], index))
             for index, (webhook, form) in enumerate(called)
         ]
         refused: list[Failure] = []
@@ -100,20 +80,19 @@ class ValidatingAdmissionWebhook:
         if refused:
             refused[0].raiseException()
 
-    async def _shown(self, attributes: AdmissionAttributes, form: Form) -> _Shown:
+    async def _shown(self, form: Form) -> _Shown:
+        attributes = self._attributes
+
         async def one(obj: Any) -> orjson.Fragment:
             if obj is None:
                 return NULL
             kind = attributes.object_kind
-            return encoded(
-                await self._stores.versions.shown(attributes.group, attributes.resource, obj, kind, form.kind)
-            )
+            return encoded(await self._versions.shown(attributes.group, attributes.resource, obj, kind, form.kind))
 
         return await one(attributes.object), await one(attributes.old_object)
 
-    async def _call(
-        self, webhook: Webhook, form: Form, attributes: AdmissionAttributes, shown: _Shown, index: int
-    ) -> None:
+    async def _call(self, webhook: Webhook, form: Form, shown: _Shown, index: int) -> None:
+        attributes = self._attributes
         try:
             await ask(webhook, attributes, form, *shown, mutating=False)
         except CallFailed as error:

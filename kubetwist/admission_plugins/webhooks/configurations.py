@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
-from ...api.resource import JSONObject
 from ...interfaces import IWatchSink
-from ...outgoing.clientconfig import settings_of
-from ...outgoing.errors import BadSettings
-from ...registry.versions import Form
 from ...storage.errors import StorageUnavailable
-from .conditions import Conditions
-from .credentials import Credentials
-from .selecting import Selection
 
 if TYPE_CHECKING:
-    from ...outgoing.client import WebhookClient
-    from ...outgoing.outgoing import Outgoing
     from ...registry.stores import Stores
+    from ...registry.versions import Form
     from ...storage.record import Record
+    from .credentials import Credentials
+    from .webhook import Webhook
 
 GROUP: Final = "admissionregistration.k8s.io"
 #: Kinds of requests whose webhooks are remembered.
 _REMEMBERED: Final = 4096
 
-
-class Webhook:
-    """
-    One webhook of a configuration.
-
-    @ivar uid: Tells it from all others, as names need not.
-    @ivar dry: Whether it may be called in a dry run.
-    @ivar timeout: In seconds.
-    @ivar ignores: Whether the request passes when the call fails.
-    @ivar again: Whether it wants to see what others change after it.
-    """
-
-    def __init__(
-        self, configuration: str, webhook: JSONObject, number: int, outgoing: Outgoing, credentials: Credentials
-    ) -> None:
-        self.name: str = webhook.get("name") or ""
-        self.configuration = configuration
-        self.uid = f"{configuration}/{self.name}/{number}"
-        self.selection = Selection.make(webhook)
-        self.conditions = Conditions.make(webhook.get("matchConditions") or ())
-        self.dry = webhook.get("sideEffects") in ("None", "NoneOnDryRun")
-        self.timeout = float(webhook.get("timeoutSeconds") or 10)
-        self.ignores = webhook.get("failurePolicy") == "Ignore"
-        self.again = webhook.get("reinvocationPolicy") == "IfNeeded"
-        self.review_versions: Sequence[str] = webhook.get("admissionReviewVersions") or ()
-        self._config: JSONObject = webhook.get("clientConfig") or {}
-        self._outgoing = outgoing
-        self._credentials = credentials
-        self._client: WebhookClient | None = None
-
-    def client(self) -> WebhookClient:
-        """
-        What calls it, made at the first call.
-
-        @raise BadSettings: What the configuration says can not be used.
-        """
-        if self._client is None:
-            settings = settings_of(self._config, self._outgoing.services)
-            parts = urlsplit(settings.url)
-            try:
-                target = f"{parts.hostname}:{parts.port or 443}"
-            except ValueError as error:
-                raise BadSettings(str(error)) from None
-            self._client = self._outgoing.client(self._credentials.added_to(settings, target))
-        return self._client
+#: Webhooks, each with the form in which it is to see a request.
+Meant = tuple[tuple["Webhook", "Form"], ...]
 
 
 @implementer(IWatchSink)
@@ -84,7 +33,7 @@ class Configurations:
     Compiled again when a configuration changes, but only that one.
     """
 
-    def __init__(self, stores: Stores, resource: str, credentials: Credentials) -> None:
+    def __init__(self, stores: Stores, resource: str, credentials: Credentials | None) -> None:
         """
         @param resource: C{"mutatingwebhookconfigurations"} or the other one.
         """
@@ -95,7 +44,7 @@ class Configurations:
         self._stale = True
         self._compiled: dict[str, tuple[int, tuple[Webhook, ...]]] = {}
         self.webhooks: tuple[Webhook, ...] = ()
-        self._meant: dict[Any, tuple[tuple[Webhook, Form], ...]] = {}
+        self._meant: dict[Any, Meant] = {}
 
     # The watch cache's side.
 
@@ -112,7 +61,7 @@ class Configurations:
 
     # The chain's side.
 
-    def meant_for(self, attributes: AdmissionAttributes) -> tuple[tuple[Webhook, Form], ...]:
+    def meant_for(self, attributes: AdmissionAttributes) -> Meant:
         """
         The webhooks whose rules mean a request, each with the form in which it is to see it.
 
@@ -140,7 +89,7 @@ class Configurations:
             meant = self._meant[key] = self._find(attributes)
         return meant
 
-    def _find(self, attributes: AdmissionAttributes) -> tuple[tuple[Webhook, Form], ...]:
+    def _find(self, attributes: AdmissionAttributes) -> Meant:
         forms = self._stores.versions.forms(
             attributes.group, attributes.resource, attributes.subresource, attributes.request_kind
         )
@@ -177,6 +126,8 @@ class Configurations:
         self._meant.clear()
 
     def _compile(self, record: Record) -> list[Webhook]:
+        from .webhook import Webhook
+
         outgoing = self._stores.outgoing
         assert outgoing is not None, "a server that has webhooks can call them"
         numbers: dict[str, int] = {}

@@ -1,0 +1,93 @@
+"""The two plugins; what they do with webhooks is imported when there are some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from zope.interface import implementer
+
+from ...admission.attributes import AdmissionAttributes
+from ...interfaces import IMutatingAdmission, IValidatingAdmission
+from ...storage.errors import StorageUnavailable
+from .configurations import Configurations, Meant
+
+if TYPE_CHECKING:
+    from ...registry.stores import Stores
+
+
+class _Webhooks:
+    """What both have."""
+
+    name: ClassVar[str]
+    _resource: ClassVar[str]
+    #: Each webhook has its own.
+    timeout: ClassVar[None] = None
+
+    def __init__(self, stores: Stores, configurations: Configurations) -> None:
+        self._stores = stores
+        self._configurations = configurations
+
+    @classmethod
+    def configured(cls, server: Stores, configuration: Any) -> Any:
+        """See L{kubetwist.interfaces.IAdmissionPluginFactory.make}."""
+        credentials = None
+        if configuration is not None:
+            from .credentials import read_credentials
+
+            credentials = read_credentials(configuration)
+        return cls(server, Configurations(server, cls._resource, credentials))
+
+    def handles(self, operation: str) -> bool:
+        """Everything: rules decide."""
+        return True
+
+    def _meant(self, attributes: AdmissionAttributes) -> Meant:
+        """
+        The webhooks that a request concerns.
+
+        @raise APIStatusError: They are not known yet (403).
+        """
+        try:
+            meant = self._configurations.meant_for(attributes)
+        except StorageUnavailable as error:
+            raise attributes.forbidden(str(error)) from None
+        if meant:
+            from .rules import exempt
+
+            if exempt(attributes):
+                return ()
+        return meant
+
+
+@implementer(IMutatingAdmission)
+class MutatingAdmissionWebhook(_Webhooks):
+    """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/mutating/dispatcher.go}."""
+
+    name = "MutatingAdmissionWebhook"
+    _resource = "mutatingwebhookconfigurations"
+
+    def admit(self, attributes: AdmissionAttributes) -> Any:
+        """See L{IMutatingAdmission.admit}."""
+        meant = self._meant(attributes)
+        if not meant:
+            return None
+        from .mutating import MutatingCalls
+
+        return MutatingCalls(attributes, self._stores.versions, self._configurations.webhooks).call_all(meant)
+
+
+@implementer(IValidatingAdmission)
+class ValidatingAdmissionWebhook(_Webhooks):
+    """See kubernetes/apiserver, C{pkg/admission/plugin/webhook/validating/dispatcher.go}."""
+
+    name = "ValidatingAdmissionWebhook"
+    _resource = "validatingwebhookconfigurations"
+
+    def validate(self, attributes: AdmissionAttributes) -> Any:
+        """See L{IValidatingAdmission.validate}."""
+        meant = self._meant(attributes)
+        if not meant:
+            return None
+        from .validating import ValidatingCalls
+
+        return ValidatingCalls(attributes, self._stores.versions).call_all(meant)
