@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Final
 
 from kubetwist.cel.ast import Expr, Macro, children
@@ -32,18 +33,35 @@ _DEEP: Final = 60
 _RECURSION: Final = 20_000
 
 
-@contextmanager
-def _room(depth: int) -> Iterator[None]:
-    """Let functions call each other as deeply as an expression of the deepest nesting that is allowed needs."""
-    limit = sys.getrecursionlimit()
-    if depth < _DEEP or limit >= _RECURSION:
-        yield
-        return
-    sys.setrecursionlimit(_RECURSION)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+class _Room:
+    """Lets functions call each other as deeply as expressions of the deepest nesting that is allowed need."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._limit = 0
+
+    @contextmanager
+    def __call__(self, depth: int) -> Iterator[None]:
+        if depth < _DEEP:
+            yield
+            return
+        # The limit is the interpreter's: whoever comes first raises it, and the last one to leave puts it back.
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limit = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._limit, _RECURSION))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    sys.setrecursionlimit(self._limit)
+
+
+_room: Final = _Room()
 
 
 def _nesting(text: str) -> int:
