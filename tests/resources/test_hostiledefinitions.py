@@ -9,7 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.logger import LogLevel, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.controllers.customresources import DefinitionController
+from kubetwist.api.errors import APIStatusError
+from kubetwist.controllers.customresources import RETRY_FIRST, DefinitionController
 from kubetwist.resources.openapi import Builder
 from kubetwist.schema import schemacompiling
 from kubetwist.storage.values import Write
@@ -148,6 +149,33 @@ class DamagedTests(SynchronousTestCase):
             self.assertIn("/apis/example.com/v1/namespaces/{namespace}/kites", paths)
         self.assertTrue([entry for entry in told if entry.get("log_level") in (LogLevel.error, LogLevel.critical)])
         self.flushLoggedErrors()
+
+    def test_failed_deletion(self) -> None:
+        """A definition whose objects can not be deleted says so, and goes once they can."""
+        server = CustomServer()
+        client = server.client()
+        server.define(client, definition())
+        self.assertEqual(client.ask("POST", KITES, kite(tail=1))[0], 201)
+        served = server.custom.served("kites.example.com")
+        assert served is not None
+        refusals = [APIStatusError.internal("not now")]
+        delete_collection = served.main.delete_collection
+
+        async def refuse(*arguments: Any) -> Any:
+            if refusals:
+                raise refusals.pop()
+            return await delete_collection(*arguments)
+
+        self.patch(served.main, "delete_collection", refuse)
+        self.assertEqual(client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")[0], 200)
+        server.settle()
+        found = client.ask("GET", f"{DEFINITIONS}/kites.example.com")[1]
+        (told,) = (one for one in found["status"]["conditions"] if one["type"] == "Terminating")
+        self.assertEqual((told["status"], told["reason"]), ("True", "InstanceDeletionFailed"))
+        self.assertIn("could not issue all deletes: ", told["message"])
+        server.clock.advance(RETRY_FIRST)
+        server.settle()
+        self.assertEqual(client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
 
     def test_not_structural(self) -> None:
         """Of schemas that are not structural, as old definitions have them, their status tells."""
