@@ -29,7 +29,7 @@ from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
 from ...registry.versions import Form
-from ..webhooks.mutating import Rounds, dumped, replace
+from ..webhooks.rounds import Rounds, dumped, replace
 from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests
 from .params import BadConfiguration

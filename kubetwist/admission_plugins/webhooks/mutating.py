@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from attrs import define, field
 
 from twisted.logger import Logger
 
@@ -15,36 +14,16 @@ from ...api.decoding import BodyError, decode_json
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
 from ...api.jsonpatch import PatchError, apply_json_patch
-from ...api.resource import JSONObject
 from ...registry.versions import Form, Versions
 from .calling import CallFailed, ask, encoded, note
 from .review import JSON_PATCH, NULL, Response
+from .rounds import Rounds, dumped, replace
 
 if TYPE_CHECKING:
     from .webhook import Webhook
 
 PREFIX: Final = "mutation.webhook.admission.k8s.io/"
 _PATCHES: Final = "patch.webhook.admission.k8s.io/"
-
-
-@define
-class Rounds:
-    """
-    What is remembered of the first round.
-
-    @ivar last: The object as it was left.
-    @ivar called: Webhooks that want to see later changes.
-    @ivar due: Those of them after whom there were some.
-    """
-
-    last: bytes = b""
-    called: set[str] = field(factory=set)
-    due: set[str] = field(factory=set)
-
-    def changed(self) -> None:
-        """The object is another than those saw who were called."""
-        self.due |= self.called
-        self.called = set()
 
 
 class MutatingCalls:
@@ -160,19 +139,3 @@ def _operations(webhook: Webhook, response: Response) -> Any:
         why = "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
         raise CallFailed(webhook, f"received undecodable patch in webhook response: {why}")
     return operations
-
-
-def dumped(obj: JSONObject | None) -> bytes:
-    """An object, to compare it with: what it says, whatever the order of its keys."""
-    return b"" if obj is None else orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
-
-
-def replace(obj: JSONObject, new: JSONObject) -> None:
-    """Make an object another, in place: the store holds on to it, and to its metadata."""
-    meta, fresh = obj.get("metadata"), new.get("metadata")
-    obj.clear()
-    obj.update(new)
-    if isinstance(meta, dict) and isinstance(fresh, dict) and meta is not fresh:
-        meta.clear()
-        meta.update(fresh)
-        obj["metadata"] = meta

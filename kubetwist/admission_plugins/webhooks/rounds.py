@@ -1,0 +1,44 @@
+"""What webhooks and policies that change objects remember from one round to the next, and how they change them."""
+
+from __future__ import annotations
+
+import orjson
+from attrs import define, field
+
+from ...api.resource import JSONObject
+
+
+@define
+class Rounds:
+    """
+    What is remembered of the first round.
+
+    @ivar last: The object as it was left.
+    @ivar called: Those who want to see later changes.
+    @ivar due: Those of them after whom there were some.
+    """
+
+    last: bytes = b""
+    called: set[str] = field(factory=set)
+    due: set[str] = field(factory=set)
+
+    def changed(self) -> None:
+        """The object is another than those saw who were called."""
+        self.due |= self.called
+        self.called = set()
+
+
+def dumped(obj: JSONObject | None) -> bytes:
+    """An object, to compare it with: what it says, whatever the order of its keys."""
+    return b"" if obj is None else orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+
+
+def replace(obj: JSONObject, new: JSONObject) -> None:
+    """Make an object another, in place: the store holds on to it, and to its metadata."""
+    meta, fresh = obj.get("metadata"), new.get("metadata")
+    obj.clear()
+    obj.update(new)
+    if isinstance(meta, dict) and isinstance(fresh, dict) and meta is not fresh:
+        meta.clear()
+        meta.update(fresh)
+        obj["metadata"] = meta
