@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -23,6 +25,10 @@ from tests.resources.server import all_kinds, definitions
 START = 1_800_000_000.0
 
 
+def _never(number: int) -> bool:
+    return False
+
+
 class FaultyStorage:
     """
     A backend whose writes fail sometimes.
@@ -33,7 +39,7 @@ class FaultyStorage:
 
     def __init__(self, backend: MemoryStorage) -> None:
         self._backend = backend
-        self.fails: Callable[[int], bool] = lambda number: False
+        self.fails: Callable[[int], bool] = _never
         self.commits = 0
 
     async def commit(self, writes: Any) -> int:
@@ -66,12 +72,22 @@ class ControllerTestCase(SynchronousTestCase):
         """Empty stores, and no controller."""
         self.clock = Clock()
         self.clock.advance(START)
+        self.running: list[Any] = []
+        self._open()
+        self.addCleanup(self.end)
+
+    def _open(self) -> None:
         self.memory = MemoryStorage(self.clock)
         self.backend = FaultyStorage(self.memory)
-        self.running: list[Any] = []
+        self.successResultOf(Deferred.fromCoroutine(self.memory.open()))
         self.open_stores()
-        self.successResultOf(Deferred.fromCoroutine(self._open()))
-        self.addCleanup(self.end)
+        self.successResultOf(Deferred.fromCoroutine(self.stores.start()))
+
+    def begin_anew(self) -> None:
+        """Have empty stores, and no controller, again."""
+        self.end()
+        self.running.clear()
+        self._open()
 
     def open_stores(self) -> None:
         """Make the stores, and the context."""
@@ -86,10 +102,6 @@ class ControllerTestCase(SynchronousTestCase):
     def definitions(self) -> Definitions:
         """The types of the release."""
         return definitions()
-
-    async def _open(self) -> None:
-        await self.memory.open()
-        await self.stores.start()
 
     # --- controllers
 
@@ -124,6 +136,7 @@ class ControllerTestCase(SynchronousTestCase):
         self.running.clear()
         for call in self.clock.getDelayedCalls():
             call.cancel()
+        Deferred.fromCoroutine(self.context.stop())
         self.stores.stop()
         self.open_stores()
         self.successResultOf(Deferred.fromCoroutine(self.stores.start()))
@@ -135,6 +148,31 @@ class ControllerTestCase(SynchronousTestCase):
             self.successResultOf(Deferred.fromCoroutine(controller.stop()))
         self.successResultOf(Deferred.fromCoroutine(self.context.stop()))
         self.stores.stop()
+
+    def killed_at_each_write(self, prepare: Callable[[], object], state: Callable[[], Any], *controllers: Any) -> None:
+        """
+        Check that controllers finish their work, wherever in it the process is killed.
+
+        @param prepare: Makes the objects that they find when they start.
+        @param state: What is to come of it.
+        """
+        prepare()
+        self.start(*controllers)
+        self.settle(60)
+        expected, writes, cut = state(), 0, True
+        while cut:
+            self.begin_anew()
+            prepare()
+            last = self.backend.commits + writes
+            self.backend.fails = partial(operator.lt, last)
+            self.start(*controllers)
+            self.settle(1)
+            cut = self.backend.commits > last
+            self.backend.fails = _never
+            self.restart(*controllers)
+            self.settle(60)
+            self.assertEqual(state(), expected, f"killed after {writes} writes")
+            writes += 1
 
     # --- objects, as users see them
 

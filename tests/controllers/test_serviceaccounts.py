@@ -38,3 +38,23 @@ class ServiceAccountControllerTests(ControllerTestCase):
         self.remove("namespaces", "one")
         self.start(ServiceAccountController)
         self.assertEqual(self.names("serviceaccounts"), [])
+
+    def test_killed(self) -> None:
+        """Wherever the server is killed, every namespace has its account in the end."""
+
+        def namespaces() -> None:
+            for name in "abc":
+                self.make("namespaces", name)
+
+        self.killed_at_each_write(
+            namespaces, lambda: [self.names("serviceaccounts", name) for name in "abc"], ServiceAccountController
+        )
+
+    def test_faults(self) -> None:
+        """Every tenth write fails, and all accounts are there in the end."""
+        for number in range(50):
+            self.make("namespaces", f"n{number}")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.start(ServiceAccountController)
+        self.settle(10)
+        self.assertEqual(len(self.names("serviceaccounts")), 50)
