@@ -1,0 +1,148 @@
+"""Tests for L{kubetwist.admission_plugins.webhooks.review} and C{rules}: no server, no call."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.admission_plugins.webhooks.review import BadReview, decode_response, denial, encode_review
+from kubetwist.admission_plugins.webhooks.rules import Rule
+from kubetwist.api.frozen import frozen
+from kubetwist.api.resource import GroupVersionResource, UserInfo
+from kubetwist.registry.versions import Form
+from kubetwist.testing.admission import write
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 500) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+    max_leaves=4,
+)
+RESPONSES = st.fixed_dictionaries(
+    {},
+    optional={
+        "uid": st.just("u") | JSON,
+        "allowed": st.booleans() | JSON,
+        "status": st.fixed_dictionaries(
+            {}, optional=dict.fromkeys(("code", "reason", "message", "details", "status"), JSON)
+        )
+        | JSON,
+        "patch": st.sampled_from(["W10=", "no", ""]) | JSON,
+        "patchType": st.just("JSONPatch") | JSON,
+        "auditAnnotations": st.dictionaries(st.text(max_size=3), JSON, max_size=2) | JSON,
+        "warnings": st.lists(JSON, max_size=2) | JSON,
+    },
+)
+
+
+def review(response: Any, version: str = "v1") -> bytes:
+    """An answer."""
+    return orjson.dumps({"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "response": response})
+
+
+class AnswerTests(SynchronousTestCase):
+    """What webhooks answer."""
+
+    @given(RESPONSES | JSON, st.sampled_from(["v1", "v1beta1"]), st.booleans())
+    def test_anything(self, response: Any, version: str, mutating: bool) -> None:
+        """Whatever comes is a response or a failed call; and a refusal has a status that can be answered."""
+        try:
+            found = decode_response(review(response, version), version, "u", mutating)
+        except (ValueError, BadReview):
+            return
+        error = denial("a.example.org", found.status)
+        self.assertTrue(400 <= error.code < 600)
+        orjson.dumps(error.status())
+
+    @given(st.binary(max_size=30))
+    def test_bytes(self, data: bytes) -> None:
+        """So is what is no review at all."""
+        with self.assertRaises((ValueError, BadReview)):
+            decode_response(data, "v1", "u", True)
+
+    def test_deep(self) -> None:
+        """A review that nests without end is refused before it does harm."""
+        with self.assertRaises(ValueError):
+            decode_response(b'{"response":' * 100_000, "v1", "u", True)
+
+    def test_patches(self) -> None:
+        """A patch and its type come together in the newer version; in the older one there was only one type."""
+        patch = base64.b64encode(b"[]").decode()
+        for response, text in (
+            ({"patch": patch}, "webhook returned response.patch but not response.patchType"),
+            ({"patchType": "JSONPatch"}, "webhook returned response.patchType but not response.patch"),
+            ({"patch": patch, "patchType": ""}, 'webhook returned invalid response.patchType of ""'),
+        ):
+            with self.assertRaises(BadReview) as caught:
+                decode_response(review({"uid": "u", "allowed": True, **response}), "v1", "u", True)
+            self.assertEqual(str(caught.exception), text)
+        found = decode_response(review({"patch": patch}, "v1beta1"), "v1beta1", "u", True)
+        self.assertEqual((found.patch, found.patch_type), (b"[]", "JSONPatch"))
+        with self.assertRaises(BadReview) as caught:
+            decode_response(review({"uid": "u", "patchType": "JSONPatch"}), "v1", "u", False)
+        self.assertEqual(str(caught.exception), "validating webhook may not return response.patchType")
+
+    def test_versions(self) -> None:
+        """An answer in another version than the question is none."""
+        with self.assertRaisesRegex(ValueError, "unknown conversion"):
+            decode_response(review({"uid": "u"}, "v1beta1"), "v1", "u", True)
+
+
+class QuestionTests(SynchronousTestCase):
+    """What webhooks are asked."""
+
+    def test_frozen(self) -> None:
+        """An old object can be sent, which nobody can change."""
+        user = UserInfo("alice", "1", ("g",), {"k": ("v",)})
+        old = frozen({"metadata": {"name": "a"}})
+        attributes = write(None, operation="DELETE", old=old, user=user)
+        form = Form(attributes.request_resource, attributes.request_kind)
+        fragment = orjson.Fragment(orjson.dumps(attributes.old_object))
+        body = orjson.loads(encode_review("v1", "u", attributes, form, orjson.Fragment(b"null"), fragment))
+        request = body["request"]
+        self.assertEqual((request["oldObject"], request["object"]), ({"metadata": {"name": "a"}}, None))
+        expected = {"username": "alice", "uid": "1", "groups": ["g"], "extra": {"k": ["v"]}}
+        self.assertEqual(request["userInfo"], expected)
+
+
+class RuleTests(SynchronousTestCase):
+    """Which requests a rule means."""
+
+    def test_matching(self) -> None:
+        """All of operation, group, version, resource and scope must fit."""
+        pods, scale = GroupVersionResource("", "v1", "pods"), GroupVersionResource("apps", "v1", "deployments")
+        rule = Rule.make(
+            {
+                "operations": ["CREATE", "CONNECT"],
+                "apiGroups": ["", "apps"],
+                "apiVersions": ["v1"],
+                "resources": ["pods", "pods/exec", "*/scale"],
+                "scope": "Namespaced",
+            }
+        )
+        for arguments, expected in (
+            (("CREATE", pods, "", True), True),
+            (("UPDATE", pods, "", True), False),
+            (("CONNECT", pods, "exec", True), True),
+            (("CONNECT", pods, "attach", True), False),
+            (("CREATE", scale, "scale", True), True),
+            (("CREATE", scale, "", True), False),
+            (("CREATE", pods._replace(version="v2"), "", True), False),
+            (("CREATE", pods._replace(group="x"), "", True), False),
+            (("CREATE", pods, "", False), False),
+        ):
+            self.assertEqual(rule.matches(*arguments), expected, arguments)
+
+    def test_everything(self) -> None:
+        """Stars mean everything; a star without a slash no subresource."""
+        every = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"]}
+        pods = GroupVersionResource("", "v1", "pods")
+        main, both = Rule.make({**every, "resources": ["*"]}), Rule.make({**every, "resources": ["*/*"]})
+        self.assertEqual([main.matches("DELETE", pods, part, True) for part in ("", "status")], [True, False])
+        self.assertEqual([both.matches("DELETE", pods, part, True) for part in ("", "status")], [True, True])
+        self.assertFalse(Rule.make({}).matches("CREATE", pods, "", True))
