@@ -45,6 +45,7 @@ class Trail:
 
     @ivar level: The place in L{LEVELS}.
     @ivar started: An answer has begun.
+    @ivar times: Where its time went, see L{kubetwist.api.latency.times}.
     @ivar over: The last event was made: there will be no more.
     """
 
@@ -65,6 +66,7 @@ class Trail:
         "long_running",
         "over",
         "started",
+        "times",
     )
     _log = Logger()
 
@@ -79,6 +81,7 @@ class Trail:
         self.started = self.over = False
         self.impersonated: UserInfo | None = None
         self.constraint = ""
+        self.times: dict[str, float] = {}
         self._ruling = ruling
         self._emit = emit
         self._reference: JSONObject | None = None
@@ -207,6 +210,8 @@ class Trail:
         taken = now - self.about.received
         if taken > SLOW:
             self.spent("authentication", self.authenticated - self.about.received)
+            for where, seconds in self.times.items():
+                self.spent(where, seconds)
             self.spent("total", taken)
         if RESPONSE_COMPLETE in self._ruling.omitted:
             return self._unwritten

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from ..api.latency import times
 from .requestinfo import sanitized
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
+    from ..audit.trail import Trail
     from ..server.auditedrequest import AuditedRequest
     from ..server.site import Handler, KubeRequest
 
@@ -30,15 +32,22 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
             return
         waiting = trail.received()
         if waiting is None or not (strict or trail.long_running):
-            handler(request)
+            _go_on(request, trail)
             return
-        waiting.addCallback(_written, audited).addErrback(request.crashed)
+        waiting.addCallback(_written, audited, trail).addErrback(request.crashed)
 
-    def _written(fine: bool, request: AuditedRequest) -> None:
+    def _go_on(request: KubeRequest, trail: Trail) -> None:
+        token = times.set(trail.times)
+        try:
+            handler(request)
+        finally:
+            times.reset(token)
+
+    def _written(fine: bool, request: AuditedRequest, trail: Trail) -> None:
         if request.finished or request._disconnected:
             return
         if fine:
-            handler(request)
+            _go_on(request, trail)
         else:
             auditor.counts.rejected += 1
             request.audit = None

@@ -9,6 +9,7 @@ import orjson
 
 from ..admission.attributes import AdmissionAttributes, AdmissionContext, Charge, Commit
 from ..api.errors import APIStatusError, Cause
+from ..api.latency import ETCD, Spending
 from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import IStorageBackend
@@ -168,10 +169,13 @@ class StoredObjects:
         """
         value = None if draft is None else self.value(draft)
         write = Write(self._prefix + key, value, expected, self.ttl, draft)
-        if charges:
-            revision = await self._charged(charges, lambda more: self.backend.commit([write, *hold.writes(), *more]))
-        else:
-            revision = await self.backend.commit([write, *hold.writes()])
+        with Spending(ETCD):
+            if charges:
+                revision = await self._charged(
+                    charges, lambda more: self.backend.commit([write, *hold.writes(), *more])
+                )
+            else:
+                revision = await self.backend.commit([write, *hold.writes()])
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision

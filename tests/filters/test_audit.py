@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import Decision, Verdict
 from kubetwist.api.errors import APIStatusError
+from kubetwist.api.latency import ETCD, Spending, times
 from kubetwist.api.resource import UserInfo
 from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
@@ -301,14 +302,25 @@ class ContentTests(AuditCase):
         self.assertEqual((annotations["x.io/a"], annotations.get("x.io/b")), ("1", None))
 
     def test_slow(self) -> None:
-        """Of slow requests it is told how long they took."""
+        """Of slow requests it is told how long they took, and what they waited for."""
+        waiting: Deferred[None] = Deferred()
 
-        def handle(request: Any) -> None:
+        async def work(request: Any) -> None:
             request.audit.about.received -= 1.5
+            with Spending(ETCD):
+                await waiting
             echo(request)
 
-        Client(self.site(handle)).request("GET", POD)
+        def handle(request: Any) -> None:
+            Deferred.fromCoroutine(work(request)).addErrback(request.crashed)
+
+        client = Client(self.site(handle))
+        client.send(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % POD.encode())
+        self.assertIsNone(times.get())
+        waiting.callback(None)
+        self.assertEqual([answer.code for answer in client.answers()], [200])
         annotations = self.told()[1]["annotations"]
+        self.assertIn("apiserver.latency.k8s.io/etcd", annotations)
         self.assertTrue(annotations["apiserver.latency.k8s.io/total"].startswith("1.5"))
         self.assertIn("apiserver.latency.k8s.io/authentication", annotations)
 

@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.goquote import quoted
+from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...outgoing.errors import BadSettings, CallError
 from ...outgoing.refusals import check_answer
 from ...registry.versions import Form
@@ -61,7 +62,8 @@ async def ask(
     except BadSettings as error:
         raise CallFailed(webhook, f"could not get REST client: {error}") from None
     try:
-        answer = await client.post(body, timeout=_seconds(webhook, attributes))
+        with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
+            answer = await client.post(body, timeout=_seconds(webhook, attributes))
         check_answer(answer)
         response = decode_response(answer.body, version, uid, mutating)
     except (CallError, ValueError) as error:

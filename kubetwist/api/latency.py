@@ -1,0 +1,44 @@
+"""Where the time of a request goes, for those who are told of slow ones: the audit."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from time import perf_counter
+from types import TracebackType
+from typing import Final
+
+ETCD: Final = "etcd"
+MUTATING_WEBHOOK: Final = "mutating-webhook"
+VALIDATING_WEBHOOK: Final = "validating-webhook"
+
+#: The seconds of the request that is being worked on, by where they went; L{None} when nobody wants to know.
+times: ContextVar[dict[str, float] | None] = ContextVar("times", default=None)
+
+
+class Spending:
+    """
+    Measures the time within a C{with}.
+
+    @ivar where: What it went into.
+    @ivar together: Several of these run at a time: the longest counts, not their sum.
+    """
+
+    __slots__ = ("_began", "_times", "_together", "_where")
+
+    def __init__(self, where: str, *, together: bool = False) -> None:
+        self._where = where
+        self._together = together
+        self._times = times.get()
+
+    def __enter__(self) -> Spending:
+        if self._times is not None:
+            self._began = perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        known = self._times
+        if known is not None:
+            took, before = perf_counter() - self._began, known.get(self._where, 0.0)
+            known[self._where] = max(took, before) if self._together else took + before
