@@ -61,7 +61,7 @@ class Declarations:
     functions: Mapping[str, Sequence[Overload]]
     container: str = ""
     find_type: Callable[[str], Type | None] = lambda name: None
-    signatures: dict[str, set[str]] = field(factory=dict)
+    signatures: dict[int, set[str]] = field(factory=dict)
     resolved: dict[tuple[Any, ...], tuple[Resolution, Type]] = field(factory=dict)
 
     def remember(self, key: tuple[Any, ...], resolution: Resolution, result: Type) -> None:
@@ -335,9 +335,9 @@ class Checker:
     def _instance(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
         """The parameters and result of an overload, with variables of this call."""
         signatures = self._declared.signatures
-        names = signatures.get(overload.id)
+        names = signatures.get(id(overload))
         if names is None:
-            names = signatures[overload.id] = variables_of((*overload.parameters, overload.result))
+            names = signatures[id(overload)] = variables_of((*overload.parameters, overload.result))
         if not names:
             return overload.parameters, overload.result
         fresh = {name: self._variable() for name in sorted(names)}

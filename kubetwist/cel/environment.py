@@ -25,7 +25,7 @@ from kubetwist.cel.values import Value
 
 #: What one evaluation may cost in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
-#: How long one evaluation may take, in seconds; what costs as much as it may takes a tenth of that.
+#: Seconds of the processor's time that one evaluation may take; what costs as much as it may takes a tenth of that.
 MAX_SECONDS: Final = 1.0
 
 #: From what depth on the trees of an expression are walked with a higher limit of recursion.
@@ -112,7 +112,7 @@ class Program:
 
         @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} may hold lazy ones.
         @param cost_limit: What it may cost.
-        @param seconds: How long it may take; looked at in loops only.
+        @param seconds: How much of the processor's time it may take; looked at in loops only.
         @return: The value and what it cost.
         @raise EvaluationError: It has no value.
         """
