@@ -129,7 +129,7 @@ class WorkQueueTests(SynchronousTestCase):
         queue = self.queue(slow)
         for key in "abcd":
             queue.add(key)
-        self.clock.callLater(0, self.clock.callLater, 0.001, self.done.append, "other")
+        self.clock.callLater(0.001, self.done.append, "other")
         self.clock.advance(0)
         self.assertEqual(self.done, ["a", "b", "other", "c", "d"])
 
