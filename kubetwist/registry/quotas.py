@@ -40,6 +40,11 @@ def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
     return operation == "UPDATE" and (group, resource) in (("", "services"), ("", "persistentvolumeclaims"))
 
 
+def measured(group: str, resource: str) -> bool:
+    """Whether objects of a kind count for more than their number, so that they may come to count for less."""
+    return (group, resource) in _MEASURES
+
+
 def usage(group: str, resource: str, obj: JSONObject) -> Amounts:
     """What an object uses, by the names that quotas have for it."""
     used = {f"count/{resource}.{group}" if group else f"count/{resource}": _ONE}
