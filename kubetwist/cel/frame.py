@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from time import thread_time
 from typing import Any, Final
 
-from kubetwist.cel.errors import CostLimitExceeded, Interrupted
+from kubetwist.cel.errors import CelError, CostLimitExceeded, Interrupted
 from kubetwist.cel.values import MapValue, Value
 
 #: How many rounds of a loop pass between two looks at the clock.
@@ -69,7 +69,7 @@ class LazyFields(MapValue):
     """
     An object whose fields are computed when they are first read: C{variables} of admission policies.
 
-    What a field raised once it raises again.
+    A field that has no value is not computed again, either; what else was raised leaves it as it was.
     """
 
     __slots__ = ("_fields", "_known")
@@ -96,14 +96,14 @@ class LazyFields(MapValue):
 class _Raised:
     __slots__ = ("error",)
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: CelError) -> None:
         self.error = error
 
 
 def _result(compute: Callable[[], Value]) -> Value:
     try:
         return compute()
-    except Exception as error:
+    except CelError as error:
         return _Raised(error)
 
 

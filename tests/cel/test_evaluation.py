@@ -514,3 +514,19 @@ class LazyVariableTests(CelTestCase):
         self.assertEqual(self.compile("any.good + 1").evaluate(values)[0], 2)
         error = self.assertRaises(EvaluationError, self.compile("any.bad == 1 || any.bad == 2").evaluate, values)
         self.assertEqual((error.message, calls), ("nothing here", ["failed"]))
+
+    def test_fields_not_ready(self) -> None:
+        """A field that only has to wait for something can be computed later."""
+        answers: list[Any] = [TimeoutError(), 1]
+
+        def answer() -> Value:
+            found = answers.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        values = {**VALUES, "any": LazyFields({"late": answer})}
+        program = self.compile("any.late == 1 || true")
+        self.assertRaises(TimeoutError, program.evaluate, values)
+        self.assertIs(program.evaluate(values)[0], True)
+        self.assertEqual(answers, [])
