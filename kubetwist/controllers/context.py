@@ -129,8 +129,15 @@ class Context:
             found += [served.definition.info for served in self._custom.all_served()]
         return found
 
+    def loaded(self, group: str, resource: str) -> bool:
+        """Whether the objects of a resource are in memory; those of custom ones are from the first question on."""
+        if self.stores.find(group, resource) is not None:
+            return True
+        served = None if self._custom is None else self._custom.served(str(GroupResource(group, resource)))
+        return served is not None and served.ready
+
     def follow_resources(self, changed: Callable[[], object]) -> None:
-        """Have C{changed} called whenever L{resources} may give something else."""
+        """Have C{changed} called whenever L{resources} or L{loaded} may give something else."""
         self._followers.append(changed)
         self._follow_custom()
 

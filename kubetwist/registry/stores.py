@@ -184,6 +184,12 @@ class Stores:
         prefix = f"{self._prefix}{info.key_prefix}/"
         return WatchCache(self.backend, prefix, codec, self.reactor, window_events=size)
 
+    async def any_stored(self, info: ResourceInfo, namespace: str = "") -> bool:
+        """Whether there is an object of a resource, by the backend: nothing is kept in memory for the answer."""
+        below = f"{namespace}/" if namespace and info.namespaced else ""
+        page = await self.backend.read_page(f"{self._prefix}{info.key_prefix}/{below}", limit=1)
+        return bool(page.items)
+
     def custom_store(self, store: _Custom, info: ResourceInfo, strategy: Strategy, cache: WatchCache) -> Store:
         """
         A store of a custom resource.

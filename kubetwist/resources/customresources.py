@@ -261,6 +261,7 @@ class CustomResources:
         self._definitions = definitions
         self._conversion_of = conversion_of
         self._served: dict[str, ServedResource] = {}
+        self._followers: list[Callable[[], None]] = []
         self._leaves: dict[GroupVersion, CustomGroupVersion] = {}
         #: Group-versions that other servers of the chain answer: nobody gets in their way.
         self._reserved = frozenset(everything.group_versions())
@@ -279,8 +280,19 @@ class CustomResources:
         return self._served.values()
 
     def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have C{changed} called after changes of what is served, until what is returned is called."""
-        return self.installed.subscribe(changed)
+        """Have C{changed} called after changes of what is served or in memory, until what is returned is called."""
+        self._followers.append(changed)
+        unsubscribe = self.installed.subscribe(changed)
+
+        def unfollow() -> None:
+            self._followers.remove(changed)
+            unsubscribe()
+
+        return unfollow
+
+    def _loaded(self) -> None:
+        for follower in list(self._followers):
+            follower()
 
     def install(self, crd: dict[str, Any], *, terminating: bool) -> ServedResource:
         """Serve what an established definition defines; nothing changes where that is what is served."""
@@ -293,6 +305,7 @@ class CustomResources:
             return before
         served = ServedResource(definition, self._stores, self.in_thread)
         served.terminating = terminating
+        served.on_ready = self._loaded
         if before is not None:
             self._unroute(before)
             before.stop()

@@ -37,6 +37,11 @@ policy_status = ControllerFactory(
     "kubetwist.controllers.policystatus:PolicyStatusController",
     needs=("validatingadmissionpolicies.admissionregistration.k8s.io",),
 )
+resource_quotas = ControllerFactory(
+    "resourcequota-controller",
+    "kubetwist.controllers.resourcequotas:ResourceQuotaController",
+    needs=("resourcequotas",),
+)
 
 
 def _workload(name: str, place: str, *needs: str) -> ControllerFactory:
@@ -48,4 +53,9 @@ def _workload(name: str, place: str, *needs: str) -> ControllerFactory:
 replica_sets = _workload("replicaset-controller", "replicasets:ReplicaSetController", "replicasets.apps")
 replication_controllers = _workload(
     "replicationcontroller-controller", "replicasets:ReplicationControllerController", "replicationcontrollers"
+)
+
+garbage_collector = ControllerFactory(
+    "garbage-collector-controller",
+    "kubetwist.controllers.garbagecollector:GarbageCollector",
 )

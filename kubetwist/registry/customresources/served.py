@@ -34,6 +34,7 @@ class ServedResource:
     @ivar codec: For the version that is stored.
     @ivar versions: All versions, for who owns which field.
     @ivar under_way: Conversions of its objects that somebody waits for.
+    @ivar on_ready: Called when the objects are in memory.
     """
 
     _log = Logger()
@@ -53,6 +54,7 @@ class ServedResource:
         self.codec = CustomCodec(definition.version(definition.storage_version))
         self.versions = CustomVersions(definition)
         self.under_way = UnderWay()
+        self.on_ready: Callable[[], object] = lambda: None
         self._all = stores
         self._cache: WatchCache | None = None
         self._waiting: list[Deferred[None]] = []
@@ -100,6 +102,8 @@ class ServedResource:
                 waiter.errback(result)
             else:
                 waiter.callback(None)
+        if self.ready and not self._stopped:
+            self.on_ready()
 
     def stop(self) -> None:
         """End its watches, and forget its objects."""
