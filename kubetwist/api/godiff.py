@@ -1,0 +1,55 @@
+"""
+Differences of values as the reference tells them: unified, of the JSON of its internal Go structs.
+
+@see: kubernetes/apimachinery, C{pkg/util/diff/diff.go}.
+"""
+
+from __future__ import annotations
+
+import json
+from difflib import unified_diff
+from typing import Any, Final
+
+#: More lines, of both together, are not compared: that can take a time that grows with their square.
+_LONGEST: Final = 800
+
+
+def pretty(value: Any) -> list[str]:
+    """The lines of a value as Go's C{json.MarshalIndent} writes it; keys in the order that they are in."""
+    lines: list[str] = []
+    _write(value, "", "", "", lines)
+    return lines
+
+
+def _write(value: Any, indent: str, before: str, after: str, lines: list[str]) -> None:
+    if isinstance(value, dict | list) and value:
+        opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+        lines.append(f"{indent}{before}{opening}\n")
+        pairs = (
+            [(f"{_text(name)}: ", item) for name, item in value.items()]
+            if isinstance(value, dict)
+            else [("", item) for item in value]
+        )
+        for place, (name, item) in enumerate(pairs, 1):
+            _write(item, f"{indent} ", name, "," if place < len(pairs) else "", lines)
+        lines.append(f"{indent}{closing}{after}\n")
+    else:
+        shown = _text(value) if not isinstance(value, dict | list) else "{}" if isinstance(value, dict) else "[]"
+        lines.append(f"{indent}{before}{shown}{after}\n")
+
+
+def _text(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    # As Go writes JSON that may land in a web page.
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def diff(old: Any, new: Any) -> str:
+    """What has changed, with three lines around each change; C{""} when nothing has, or there is too much to see."""
+    before, after = pretty(old), pretty(new)
+    if len(before) + len(after) > _LONGEST:
+        return ""
+    # The first two lines name files.
+    return "".join(list(unified_diff(before, after))[2:])
