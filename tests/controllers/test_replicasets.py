@@ -58,7 +58,10 @@ class ReplicaSetTests(ControllerTestCase):
             self.assertEqual(
                 (owner["kind"], owner["uid"], owner["controller"]), ("ReplicaSet", made["metadata"]["uid"], True)
             )
-        self.assertEqual(self.status(), {"replicas": 3, "fullyLabeledReplicas": 3, "observedGeneration": 1})
+        self.assertEqual(
+            self.status(),
+            {"replicas": 3, "fullyLabeledReplicas": 3, "terminatingReplicas": 0, "observedGeneration": 1},
+        )
 
     def test_pod_that_goes_is_replaced(self) -> None:
         """A pod that is deleted, or has failed, is replaced."""

@@ -59,3 +59,11 @@ garbage_collector = ControllerFactory(
     "garbage-collector-controller",
     "kubetwist.controllers.garbagecollector:GarbageCollector",
 )
+deployments = _workload(
+    "deployment-controller", "deployments:DeploymentController", "deployments.apps", "replicasets.apps"
+)
+
+namespaces = ControllerFactory(
+    "namespace-controller",
+    "kubetwist.controllers.namespaces:NamespaceController",
+)

@@ -47,9 +47,14 @@ def phase_of(pod: JSONObject) -> str:
     return (pod.get("status") or {}).get("phase") or ""
 
 
+def is_over(pod: JSONObject) -> bool:
+    """Whether all its containers have ended for good."""
+    return phase_of(pod) in ("Succeeded", "Failed")
+
+
 def is_active(pod: JSONObject) -> bool:
     """Whether it runs, or may yet: not at its end, and not on its way out."""
-    return phase_of(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
+    return not is_over(pod) and "deletionTimestamp" not in pod["metadata"]
 
 
 def is_ready(pod: JSONObject) -> bool:

@@ -18,7 +18,7 @@ from ...registry.stores import seen
 from ...storage.record import Record
 from ..controller import Controller
 from ..metadata import controller_of
-from .pods import BURST, Dependents, Owner, PodControl, available_in, deletion_rank, is_active, is_ready
+from .pods import BURST, Dependents, Owner, PodControl, available_in, deletion_rank, is_active, is_over, is_ready
 
 if TYPE_CHECKING:
     from ..informers import Informer
@@ -33,6 +33,7 @@ class ReplicaSetController(Controller[str]):
     workers: ClassVar[int] = 5
     kind: ClassVar[GroupVersionKind] = GroupVersionKind("apps", "v1", "ReplicaSet")
     resource: ClassVar[str] = "replicasets"
+    counts_terminating: ClassVar[bool] = True
 
     def follow(self) -> None:
         """The sets, and pods."""
@@ -126,6 +127,7 @@ class ReplicaSetController(Controller[str]):
             "readyReplicas": sum(map(is_ready, active)),
             "availableReplicas": sum(wait == 0 for wait in waits),
         }
+        terminating = sum("deletionTimestamp" in pod["metadata"] and not is_over(pod) for pod in pods)
         wanted = obj["spec"].get("replicas")
         surplus = len(active) > (1 if wanted is None else wanted)
         problem = (failure, "FailedDelete" if surplus else "FailedCreate") if failure is not None else None
@@ -138,6 +140,8 @@ class ReplicaSetController(Controller[str]):
             for name in ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"):
                 _set(status, name, counts[name])
             status["observedGeneration"] = obj["metadata"].get("generation") or 0
+            if self.counts_terminating:
+                status["terminatingReplicas"] = terminating
             self._set_failure(status, problem)
 
         await self.client.update_status(self.kind.group, self.resource, owner.namespace, owner.name, change)
@@ -183,6 +187,7 @@ class ReplicationControllerController(ReplicaSetController):
     account: ClassVar[str] = "replication-controller"
     kind: ClassVar[GroupVersionKind] = GroupVersionKind("", "v1", "ReplicationController")
     resource: ClassVar[str] = "replicationcontrollers"
+    counts_terminating: ClassVar[bool] = False
 
     def selector(self, obj: JSONObject) -> LabelSelector:
         """See L{ReplicaSetController.selector}; here it is a plain set of labels."""
