@@ -67,3 +67,14 @@ namespaces = ControllerFactory(
     "namespace-controller",
     "kubetwist.controllers.namespaces:NamespaceController",
 )
+
+# Implied by --pretend-nodes.
+pretend_nodes = ControllerFactory(
+    "pretend-nodes",
+    "kubetwist.controllers.workloads.pretendnodes:PretendNodes",
+    default=False,
+    needs=("nodes", "leases.coordination.k8s.io", "pods"),
+)
+scheduler = ControllerFactory(
+    "kube-scheduler", "kubetwist.controllers.workloads.scheduler:Scheduler", default=False, needs=("nodes", "pods")
+)
