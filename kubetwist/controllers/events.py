@@ -72,7 +72,7 @@ class EventRecorder:
         self._tokens: OrderedDict[Any, _Tokens] = OrderedDict()
         self._similar: OrderedDict[Any, _Similar] = OrderedDict()
         self._waiting: dict[int, tuple[Any, JSONObject]] = {}
-        self._number = 0
+        self._number = self._stamp = 0
         # One after the other: the second of the same kind is to find the first.
         self._queue: WorkQueue[int] = WorkQueue(context.clock, self._write)
         self._queue.start()
@@ -101,9 +101,11 @@ class EventRecorder:
         message = message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
         message = self._combined((whom, type, reason), message, now)
         time = format_time(now)
+        # Names tell the time in nanoseconds; no two are the same.
+        self._stamp = max(self._stamp + 1, int(now * 1e9))
         event: JSONObject = {
             "metadata": {
-                "name": f"{about['name']}.{int(now * 1e9):x}",
+                "name": f"{about['name']}.{self._stamp:x}",
                 "namespace": about["namespace"] or "default",
             },
             "involvedObject": {name: value for name, value in about.items() if value},
