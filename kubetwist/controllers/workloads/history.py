@@ -1,0 +1,150 @@
+"""
+ControllerRevisions: which templates StatefulSets and DaemonSets have had.
+
+@see: kubernetes, C{pkg/controller/history/controller_history.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ...api.errors import APIStatusError
+from ...api.frozen import thawed
+from ...api.resource import JSONObject
+from ...registry.stores import seen
+from .pods import Dependents, Owner
+from .rollout import template_hash
+
+if TYPE_CHECKING:
+    from ..client import Client
+    from ..informers import Informer
+
+#: The label of pods that says which revision they are of.
+REVISION_LABEL: Final = "controller-revision-hash"
+#: The label of the revisions of StatefulSets.
+HASH_LABEL: Final = "controller.kubernetes.io/hash"
+
+
+def revision_data(owner: JSONObject) -> JSONObject:
+    """What is kept of an object in a revision: its template, as a patch that puts it back."""
+    return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+
+
+def restored(owner: JSONObject, revision: JSONObject) -> JSONObject:
+    """An object with the template of a revision; shares parts with both."""
+    template = {name: part for name, part in revision["data"]["spec"]["template"].items() if name != "$patch"}
+    return {**owner, "spec": {**owner["spec"], "template": template}}
+
+
+def _order(revision: JSONObject) -> tuple[int, str, str]:
+    meta = revision["metadata"]
+    return revision.get("revision") or 0, meta.get("creationTimestamp") or "", meta["name"]
+
+
+class History:
+    """
+    The revisions of the objects of one controller.
+
+    @param hash_label: The label of a revision that has its hash.
+    """
+
+    def __init__(self, informer: Informer, client: Client, hash_label: str) -> None:
+        self._informer = informer
+        self._client = client
+        self._hash_label = hash_label
+        self._all = Dependents(informer, client, "apps", "controllerrevisions")
+
+    async def claim(self, owner: Owner, alive: Any) -> list[JSONObject]:
+        """
+        The revisions of an owner, the oldest first; those that it selects and nobody controls are its from now on.
+
+        @param alive: As for L{Dependents.claim}.
+        """
+        return sorted(await self._all.claim(owner, alive), key=_order)
+
+    async def newest(
+        self, owner: Owner, revisions: Sequence[JSONObject], collisions: int
+    ) -> tuple[JSONObject, list[JSONObject], int]:
+        """
+        The revision of the template of now, made or brought to the front if needed.
+
+        @param revisions: All there are, the oldest first.
+        @param collisions: How often a name was taken by something else, so far.
+        @return: It, all revisions with it, and how often names were taken.
+        """
+        data = revision_data(owner.obj)
+        number = (revisions[-1].get("revision") or 0) + 1 if revisions else 1
+        equal = [one for one in revisions if one.get("data") == data]
+        if equal:
+            found = equal[-1]
+            if found is not revisions[-1]:
+                found = await self._renumber(found, number)
+                others = [one for one in revisions if one["metadata"]["uid"] != found["metadata"]["uid"]]
+                return found, [*others, found], collisions
+            return found, list(revisions), collisions
+        made, collisions = await self._make(owner, data, number, collisions)
+        return made, [*revisions, made], collisions
+
+    async def _renumber(self, revision: JSONObject, number: int) -> JSONObject:
+        meta = revision["metadata"]
+
+        def change(live: JSONObject) -> None:
+            live["revision"] = number
+
+        record = await self._client.update(
+            "apps", "controllerrevisions", meta["namespace"], meta["name"], change, uid=meta["uid"]
+        )
+        return seen(record)
+
+    async def _make(self, owner: Owner, data: JSONObject, number: int, collisions: int) -> tuple[JSONObject, int]:
+        template = owner.obj["spec"]["template"]
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        while True:
+            name_hash = template_hash(template, collisions)
+            made = {
+                "metadata": {
+                    # So long that the name with the hash is still one.
+                    "name": f"{owner.name[:223]}-{name_hash}",
+                    "namespace": owner.namespace,
+                    "labels": {**labels, self._hash_label: name_hash},
+                    "ownerReferences": [owner.reference()],
+                },
+                "data": thawed(data),
+                "revision": number,
+            }
+            annotations = owner.obj["metadata"].get("annotations")
+            if annotations:
+                made["metadata"]["annotations"] = dict(annotations)
+            try:
+                return seen(await self._client.create("apps", "controllerrevisions", made)), collisions
+            except APIStatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+            there = self._informer.get(owner.namespace, made["metadata"]["name"])
+            if there is not None and seen(there).get("data") == data and self._is_of(seen(there), owner):
+                return seen(there), collisions
+            collisions += 1
+
+    @staticmethod
+    def _is_of(revision: JSONObject, owner: Owner) -> bool:
+        return any(one.get("uid") == owner.uid for one in revision["metadata"].get("ownerReferences") or ())
+
+    async def truncate(self, owner: Owner, revisions: Sequence[JSONObject], live: Collection[str]) -> None:
+        """
+        Delete the oldest revisions beyond those that an owner wants to keep.
+
+        @param live: The names of those that are in use: they are not counted.
+        """
+        limit = owner.obj["spec"].get("revisionHistoryLimit")
+        limit = 10 if limit is None else limit
+        idle = [one for one in revisions if one["metadata"]["name"] not in live]
+        for one in idle[: max(0, len(idle) - limit)]:
+            meta = one["metadata"]
+            try:
+                await self._client.delete(
+                    "apps", "controllerrevisions", meta["namespace"], meta["name"], uid=meta["uid"]
+                )
+            except APIStatusError as error:
+                if error.code not in (404, 409):
+                    raise
