@@ -467,10 +467,11 @@ class IAuditOutput(Interface):
     def start() -> None:
         """Be ready to write."""
 
-    def send(events: Sequence[Any]) -> Deferred[bool]:
+    def send(events: Sequence[Any], urgent: bool = True) -> Deferred[bool]:
         """
         Write events (L{kubetwist.audit.event.Event}), after those that were sent before.
 
+        @param urgent: Somebody waits for them; others may wait a moment for more of them.
         @return: Fires with whether all are written. It does not fail: what is lost is counted and logged by the output.
         """
 

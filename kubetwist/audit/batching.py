@@ -18,6 +18,7 @@ from zope.interface import implementer
 from ..interfaces import IAuditBackend, IAuditOutput
 from .event import Event
 from .failures import Failures
+from .policy import REQUEST_RECEIVED
 
 
 @frozen
@@ -133,7 +134,7 @@ class Batching:
         events = self._events
         batch = [events.popleft() for _ in range(min(len(events), self._settings.most))]
         self._flying += len(batch)
-        self._output.send(batch).addBoth(self._done, len(batch))
+        self._output.send(batch, urgent=False).addBoth(self._done, len(batch))
 
     def _done(self, _: object, number: int) -> None:
         self._flying -= number
@@ -166,7 +167,8 @@ class Blocking:
 
     def process(self, event: Event) -> Deferred[bool]:
         """@see: L{IAuditBackend.process}."""
-        written = self._output.send([event])
+        # That a request has come nobody waits for, but those who insist; its end brings it along.
+        written = self._output.send([event], urgent=self.strict or event.stage != REQUEST_RECEIVED)
         return written if self.strict else written.addCallback(_fine)
 
     async def stop(self) -> None:

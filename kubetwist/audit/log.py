@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from zope.interface import implementer
 
 from ..interfaces import IAuditOutput
@@ -15,6 +16,9 @@ from .event import Event
 from .failures import Failures
 from .logfile import LogFile, PartlyWritten, StandardOutput
 from .truncation import TOO_LARGE, Limits, fitted
+
+#: Seconds that events wait which nobody waits for.
+PATIENCE: Final = 0.02
 
 _Job = tuple[Sequence[Event], "Deferred[bool]"]
 
@@ -25,7 +29,7 @@ class LogOutput:
     Writes events to a file.
 
     The thread is given work when it has none, and then all that there is: waking it costs more than writing an event,
-    and so a busy server pays for it once for many of them.
+    and so a busy server pays for it once for many of them. Events that nobody waits for wait a little for others.
     """
 
     def __init__(
@@ -45,7 +49,9 @@ class LogOutput:
         self._encode: Callable[[Event], bytes] = legacy_line if legacy else json_line
         self._limits = limits
         self._waiting: list[_Job] = []
-        self._busy = False
+        self._working = False
+        self._hurry = False
+        self._call: IDelayedCall | None = None
         self._batches: SimpleQueue[Sequence[_Job] | None] = SimpleQueue()
         self._thread = Thread(target=self._work, name="audit log", daemon=True)
 
@@ -53,17 +59,24 @@ class LogOutput:
         """@see: L{IAuditOutput.start}."""
         self._thread.start()
 
-    def send(self, events: Sequence[Event]) -> Deferred[bool]:
+    def send(self, events: Sequence[Event], urgent: bool = True) -> Deferred[bool]:
         """@see: L{IAuditOutput.send}."""
         done: Deferred[bool] = Deferred()
         self._waiting.append((events, done))
-        if not self._busy:
-            self._busy = True
-            # Not at once: of most requests two events are made in one turn of the reactor.
-            self._reactor.callLater(0, self._hand_over)
+        if self._working:
+            self._hurry |= urgent
+        elif self._call is None:
+            self._hurry = urgent
+            # Never at once: of most requests two events are made in one turn of the reactor.
+            self._call = self._reactor.callLater(0 if urgent else PATIENCE, self._hand_over)
+        elif urgent and not self._hurry:
+            self._hurry = True
+            self._call.reset(0)
         return done
 
     def _hand_over(self) -> None:
+        self._call = None
+        self._working, self._hurry = True, False
         batch, self._waiting = self._waiting, []
         self._batches.put(batch)
 
@@ -135,10 +148,11 @@ class LogOutput:
     ) -> None:
         for failures, number, why in troubles:
             failures.lost(number, why)
-        if self._waiting:
+        self._working = False
+        if self._waiting and self._hurry:
             self._hand_over()
-        else:
-            self._busy = False
+        elif self._waiting:
+            self._call = self._reactor.callLater(PATIENCE, self._hand_over)
         for done, fine in results:
             done.callback(fine)
 

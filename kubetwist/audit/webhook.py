@@ -57,7 +57,7 @@ class WebhookOutput:
     def start(self) -> None:
         """@see: L{IAuditOutput.start}."""
 
-    def send(self, events: Sequence[Event]) -> Deferred[bool]:
+    def send(self, events: Sequence[Event], urgent: bool = True) -> Deferred[bool]:
         """@see: L{IAuditOutput.send}."""
         sending = Deferred.fromCoroutine(self._send(events))
         if not sending.called:

@@ -31,7 +31,7 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
             handler(request)
             return
         waiting = trail.received()
-        if waiting is None or not (strict or trail.long_running):
+        if waiting is None or not strict:
             _go_on(request, trail)
             return
         waiting.addCallback(_written, audited, trail).addErrback(request.crashed)

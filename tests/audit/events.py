@@ -78,7 +78,7 @@ class Sent:
         """Note it."""
         self.calls.append("start")
 
-    def send(self, events: Sequence[Event]) -> Deferred[bool]:
+    def send(self, events: Sequence[Event], urgent: bool = True) -> Deferred[bool]:
         """Keep them."""
         self.batches.append(events)
         done: Deferred[bool] = Deferred()

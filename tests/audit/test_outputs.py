@@ -58,6 +58,14 @@ class LogTests(TestCase):
         await self.make(legacy=True).send([event()])
         self.assertIn(b' AUDIT: id="id" ', self.path.read_bytes())
 
+    async def test_unhurried(self) -> None:
+        """Events that nobody waits for are written after a moment, or at once with one that somebody does."""
+        log = self.make()
+        self.assertTrue(await log.send([event()], urgent=False))
+        early, late = log.send([event()], urgent=False), log.send([event()])
+        self.assertEqual(await gatherResults([early, late]), [True, True])
+        self.assertEqual(self.path.read_bytes().count(b"\n"), 3)
+
     async def test_flush(self) -> None:
         """What was sent before is written when a flush is through, and the file is closed at the end."""
         log = self.make()
