@@ -106,6 +106,11 @@ class DefinitionController:
         for waiting in self._emptied.values():
             waiting.stop()
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do now."""
+        return not self._working and not self._queue
+
     # --- IWatchSink
 
     def send(self, kind: str, record: Record, event: Any) -> None:

@@ -60,6 +60,11 @@ class Registration:
         if self._call is not None and self._call.active():
             self._call.cancel()
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do now."""
+        return not self._working and (self._call is None or not self._call.active())
+
     def _changed(self) -> None:
         if self._stopped:
             return

@@ -100,6 +100,12 @@ class APIs:
         self._conversions: Callable[[JSONObject], Conversion | None] | None = None
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing is being done about definitions of custom resources just now."""
+        followers = self._definition_controller, self._registration
+        return all(follower is None or follower.idle for follower in followers)
+
+    @property
     def custom(self) -> CustomResources | None:
         """What serves custom resources, where definitions are served."""
         return self._custom
@@ -229,7 +235,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
     )
     apis.stores.allow_privileged = options["allow-privileged"]
-    config.stores = apis.stores
+    config.apis, config.stores = apis, apis.stores
     apis.stores.authorizer = config.authorizer
     apis.stores.outgoing = config.outgoing
     apis.stores.toleration_seconds = (
@@ -279,6 +285,7 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
         context = Context(apis.stores, config.reactor, config, apis.custom)
         controllers = RunningControllers(context, config.controllers)
         running.append(controllers)
+        config.running_controllers = controllers
         controllers.start()
 
     async def stop() -> None:

@@ -148,4 +148,4 @@ class Reads:
             return
         stream.open()
         stream.started(handle)
-        request.long_running(lambda: stream.end(None))
+        request.long_running(stream.end)

@@ -156,7 +156,7 @@ class WatchStream:
         if not self._over:
             self._put(self._encoder.bookmark(revision, initial_events_end))
 
-    def end(self, error: APIStatusError | None) -> None:
+    def end(self, error: APIStatusError | None = None) -> None:
         """Say why, if there is a reason, and close."""
         if self._over:
             return

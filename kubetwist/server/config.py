@@ -39,6 +39,8 @@ class ServerConfig:
     @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
+    @ivar apis: L{kubetwist.resources.apis.APIs}, once the servers are built.
+    @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
     @ivar files: Looks again at the files that were read at the start.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
@@ -52,6 +54,8 @@ class ServerConfig:
     authorizer: IAuthorizer | None = None
     authenticator: Any = None
     stores: Any = None
+    apis: Any = None
+    running_controllers: Any = None
     address: str = ""
     token_issuer: Any = None
     controllers: Sequence[Any] = ()

@@ -71,6 +71,18 @@ class APIServer:
         self.url = ""
         self.stopping = False
 
+    @property
+    def config(self) -> ServerConfig:
+        """What it is built from; there while it runs."""
+        assert self._config is not None, "the server does not run"
+        return self._config
+
+    @property
+    def site(self) -> KubeSite:
+        """Its connections; there while it runs."""
+        assert self._site is not None, "the server does not run"
+        return self._site
+
     # Start.
 
     async def start(self) -> None:

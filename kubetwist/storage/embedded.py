@@ -221,6 +221,10 @@ class EmbeddedStorage:
 
     # --- what is committed
 
+    def due(self) -> dict[str, float]:
+        """When keys with a time to live delete themselves, by the wall time."""
+        return self._expiry.due()
+
     def _unsettled(self) -> dict[str, int]:
         """The keys that pending transactions write, with their committed revisions; 0 where nothing is."""
         committed: dict[str, int] = {}

@@ -63,6 +63,10 @@ class Expiry:
         if key not in self._due:
             self.written(key, self.clock.seconds() + delay, revision)
 
+    def due(self) -> dict[str, float]:
+        """When each key is due."""
+        return {key: when for key, (when, _) in self._due.items()}
+
     def stop(self) -> None:
         """Expire nothing more."""
         self._stopped = True

@@ -75,6 +75,38 @@ class Connection:
         """Trusts this server alone, and shows no certificate: send the token along."""
         return ssl.create_default_context(cadata=self.ca)
 
+    # --- configurations of client libraries, which are imported when they are asked for
+
+    def kubernetes(self) -> Any:
+        """A new C{kubernetes.client.ApiClient}, to be closed by whom it was made for."""
+        from kubernetes import config
+
+        return config.new_client_from_config(str(self.kubeconfig))  # type: ignore[no-untyped-call]
+
+    def kr8s(self) -> Any:
+        """A C{kr8s} API object; C{kr8s.asyncio.api(kubeconfig=...)} is its like for asyncio."""
+        import kr8s
+
+        return kr8s.api(kubeconfig=str(self.kubeconfig))
+
+    def lightkube(self) -> Any:
+        """A new C{lightkube.Client}."""
+        from importlib import import_module
+
+        lightkube = import_module("lightkube")
+        return lightkube.Client(config=lightkube.KubeConfig.from_file(str(self.kubeconfig)))
+
+    def kopf(self) -> Any:
+        """A C{kopf.ConnectionInfo}, for an operator's C{@kopf.on.login()} handler to return."""
+        import kopf
+
+        return kopf.ConnectionInfo(
+            server=self.url,
+            ca_data=self.ca.encode(),
+            certificate_data=self.client_certificate.encode(),
+            private_key_data=self.client_key.encode(),
+        )
+
     def request(
         self,
         method: str,

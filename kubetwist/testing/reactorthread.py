@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
@@ -52,9 +54,13 @@ def running_reactor() -> Any:
         return reactor
 
 
-def wait_for(reactor: Any, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-    """Run a coroutine in the reactor's thread, to its end; raise what it raises."""
+def wait_for(reactor: Any, make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Run a coroutine in the reactor's thread, to its end; give what it gives, and raise what it raises."""
     from twisted.internet.defer import Deferred
     from twisted.internet.threads import blockingCallFromThread
 
-    blockingCallFromThread(reactor, lambda: Deferred.fromCoroutine(make()))
+    def begin() -> Any:
+        return Deferred.fromCoroutine(make())
+
+    result: Result = blockingCallFromThread(reactor, begin)
+    return result

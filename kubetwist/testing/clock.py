@@ -1,0 +1,174 @@
+"""
+The clock of servers in this process, which tests can stop and move.
+
+It stands where the reactor would: storage, controllers and filters ask it for the time and have it call them later.
+The time that objects, tokens and certificates are seen at is the process' (L{kubetwist.api.times}), so the clock is
+shared by all servers of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from twisted.internet.error import AlreadyCalled, AlreadyCancelled
+from twisted.internet.interfaces import IDelayedCall
+from zope.interface import directlyProvides, implementer, providedBy
+
+from ..api import times
+
+#: Shorter delays pass in real time even when the clock stands still: they are how work is done, not what is waited for.
+SHORT: Final = 1.0
+
+
+@implementer(IDelayedCall)
+class _Later:
+    """A call at a time of the clock, kept in its order by a call of the reactor while the clock runs."""
+
+    __slots__ = ("_clock", "_real", "_state", "_what", "due")
+
+    def __init__(self, clock: ServerClock, due: float, what: Callable[[], object]) -> None:
+        self.due = due
+        self._clock = clock
+        self._what = what
+        self._real: Any = None
+        self._state: type[Exception] | None = None
+
+    def arrange(self) -> None:
+        """Have the reactor call, if the clock runs; at once, if it is time."""
+        clock = self._clock
+        delay = self.due - clock.seconds()
+        if self._real is not None and self._real.active():
+            self._real.cancel()
+            self._real = None
+        if delay <= 0 or not clock.frozen:
+            self._real = clock.reactor.callLater(max(delay, 0), self._run)
+
+    def _run(self) -> None:
+        self._state = AlreadyCalled
+        self._clock.calls.pop(self, None)
+        self._what()
+
+    def getTime(self) -> float:
+        return self.due
+
+    def active(self) -> bool:
+        return self._state is None
+
+    def _check(self) -> None:
+        if self._state is not None:
+            raise self._state()
+
+    def cancel(self) -> None:
+        self._check()
+        self._state = AlreadyCancelled
+        self._clock.calls.pop(self, None)
+        if self._real is not None:
+            self._real.cancel()
+            self._real = None
+
+    def reset(self, seconds: float) -> None:
+        self._check()
+        self.due = self._clock.seconds() + seconds
+        self.arrange()
+
+    def delay(self, seconds: float) -> None:
+        self._check()
+        self.due += seconds
+        self.arrange()
+
+
+class ServerClock:
+    """
+    A reactor whose time can be stopped and moved; everything else is the reactor's own.
+
+    @ivar reactor: The real one.
+    @ivar frozen: Whether the time stands still.
+    @ivar calls: What is to be called later than L{SHORT}, in no order.
+    """
+
+    def __init__(self, reactor: Any) -> None:
+        self.reactor = reactor
+        self.frozen = False
+        self.calls: dict[_Later, None] = {}
+        self._offset = 0.0
+        self._stands_at = 0.0
+        directlyProvides(self, providedBy(reactor))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reactor, name)
+
+    # --- as the reactor
+
+    def seconds(self) -> float:
+        """The time, in POSIX seconds."""
+        return self._stands_at if self.frozen else self.reactor.seconds() + self._offset
+
+    def callLater(self, delay: float, call: Callable[..., object], /, *args: object, **kw: object) -> Any:
+        """As L{IReactorTime.callLater}, in the time of this clock."""
+        if delay <= SHORT:
+            return self.reactor.callLater(delay, call, *args, **kw)
+        later = _Later(self, self.seconds() + delay, lambda: call(*args, **kw))
+        self.calls[later] = None
+        later.arrange()
+        return later
+
+    # --- for tests
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is anything but the real time."""
+        return self.frozen or self._offset != 0
+
+    def freeze(self, at: float | None = None) -> None:
+        """Stop, now or at C{at}."""
+        self._stands_at = self.seconds() if at is None else at
+        self.frozen = True
+        self._changed()
+
+    def advance(self, seconds: float) -> None:
+        """
+        Let so much time pass at once.
+
+        @raise ValueError: It is negative: time only passes.
+        """
+        if seconds < 0:
+            raise ValueError("time can not go back")
+        if self.frozen:
+            self._stands_at += seconds
+        else:
+            self._offset += seconds
+        self._changed()
+
+    def resume(self) -> None:
+        """Go on from where the clock stands."""
+        if self.frozen:
+            self._offset = self._stands_at - self.reactor.seconds()
+            self.frozen = False
+            self._changed()
+
+    def right(self) -> None:
+        """Be the real time again."""
+        if self.moved:
+            self.frozen = False
+            self._offset = 0.0
+            self._changed()
+
+    def _changed(self) -> None:
+        if self.moved:
+            times.use_clock(self.seconds)
+        else:
+            times.use_clock()
+        for later in sorted(self.calls, key=_Later.getTime):
+            later.arrange()
+
+
+_clocks: dict[int, ServerClock] = {}
+
+
+def clock_of(reactor: Any) -> ServerClock:
+    """The clock of the servers on a reactor."""
+    clock = _clocks.get(id(reactor))
+    if clock is None:
+        clock = _clocks[id(reactor)] = ServerClock(reactor)
+    return clock

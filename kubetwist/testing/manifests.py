@@ -1,0 +1,210 @@
+"""Objects from YAML into a server: manifests that somebody wrote, and dumps of clusters with what servers put there."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import yaml
+
+from .connection import Connection
+
+#: What a server puts into metadata, and does not take from others.
+_SERVERS_OWN: Final = ("resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "generation", "selfLink")
+_SERVERS_OWN_TOO: Final = ("deletionGracePeriodSeconds", "managedFields")
+#: What others need comes first.
+_ORDER: Final = {
+    "Namespace": 0,
+    "CustomResourceDefinition": 1,
+    "PriorityClass": 2,
+    "StorageClass": 2,
+    "RuntimeClass": 2,
+    "IngressClass": 2,
+    "ServiceAccount": 3,
+    "ClusterRole": 3,
+    "Role": 3,
+    "ConfigMap": 4,
+    "Secret": 4,
+    "Node": 4,
+}
+_LAST: Final = 9
+#: Seconds that a definition of custom resources is given to be served.
+_ESTABLISHED: Final = 10.0
+
+#: What every server makes for itself, and no dump knows better.
+_ITS_OWN: Final = frozenset((kind, "default", "kubernetes") for kind in ("Service", "Endpoints", "EndpointSlice"))
+
+
+class LoadError(Exception):
+    """An object was refused; the text says which, and why."""
+
+
+def objects_of(source: str | Path | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """
+    The objects of YAML or JSON text, of a file, or of all F{.yaml}, F{.yml} and F{.json} files of a folder.
+
+    Lists are taken apart; documents without anything in them are none.
+    """
+    documents: list[Any] = []
+    if isinstance(source, Path):
+        files = [source]
+        if source.is_dir():
+            files = sorted(file for file in source.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+        for file in files:
+            documents += _documents(file.read_text("utf-8"))
+    elif isinstance(source, str):
+        documents += _documents(source)
+    else:
+        documents += source
+    return list(_flat(documents))
+
+
+def _documents(text: str) -> Iterator[Any]:
+    yield from yaml.load_all(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def _flat(documents: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for document in documents:
+        if document is None:
+            continue
+        if not isinstance(document, Mapping) or not document.get("kind") or not document.get("apiVersion"):
+            raise LoadError(f"not an object with kind and apiVersion: {str(document)[:100]!r}")
+        if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
+            kind = str(document["kind"]).removesuffix("List")
+            for item in document["items"]:
+                yield from _flat([{"apiVersion": document["apiVersion"], "kind": kind, **item}])
+        else:
+            yield json.loads(json.dumps(document, default=str))
+
+
+class Loader:
+    """Puts objects into one server, over HTTP as its administrator."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._http = http.client.HTTPSConnection(
+            "127.0.0.1", connection.port, context=connection.ssl_context(), timeout=60
+        )
+        self._resources: dict[str, dict[str, Any]] = {}
+        self._uids: dict[str, str] = {}
+
+    def load(self, objects: Iterable[dict[str, Any]], namespace: str = "default") -> list[dict[str, Any]]:
+        """
+        Create the objects, or where they are there already make them so; with their status.
+
+        Owners come before what they own, which then refers to them as they are here; owners that are not among the
+        objects are left out.
+
+        @param namespace: For objects that say none.
+        @return: The objects as the server has them.
+        @raise LoadError: One was refused; those before it are there.
+        """
+        try:
+            waiting = sorted(objects, key=lambda obj: _ORDER.get(obj["kind"], _LAST))
+            coming = {uid for obj in waiting if (uid := obj.get("metadata", {}).get("uid"))}
+            made = []
+            while waiting:
+                # Owners that wait for each other have to do without.
+                able = [obj for obj in waiting if not self._missing(obj, coming)] or waiting
+                turn = [obj for obj in able if _rank(obj) == _rank(able[0])]
+                for obj in turn:
+                    if (found := self._put(obj, namespace)) is not None:
+                        made.append(found)
+                ids = {id(obj) for obj in turn}
+                waiting = [obj for obj in waiting if id(obj) not in ids]
+            return made
+        finally:
+            self._http.close()
+
+    def _missing(self, obj: Mapping[str, Any], coming: set[str]) -> bool:
+        owners = obj.get("metadata", {}).get("ownerReferences") or ()
+        return any(owner.get("uid") in coming and owner.get("uid") not in self._uids for owner in owners)
+
+    def _put(self, obj: dict[str, Any], default_namespace: str) -> dict[str, Any] | None:
+        meta = dict(obj.get("metadata") or {})
+        uid, status = meta.get("uid"), obj.get("status")
+        for name in (*_SERVERS_OWN, *_SERVERS_OWN_TOO):
+            meta.pop(name, None)
+        owners = meta.pop("ownerReferences", None) or ()
+        known = [{**owner, "uid": self._uids[owner["uid"]]} for owner in owners if owner.get("uid") in self._uids]
+        if known:
+            meta["ownerReferences"] = known
+        name = meta.get("name", "")
+        if (obj["kind"], meta.get("namespace", ""), name) in _ITS_OWN:
+            return None
+        resource = self._resource(obj["apiVersion"], obj["kind"])
+        folder = resource["root"]
+        if resource["namespaced"]:
+            folder += f"/namespaces/{quote(meta.get('namespace') or default_namespace)}"
+        folder += f"/{resource['name']}"
+        body = {**obj, "metadata": meta}
+        body.pop("status", None)
+        code, made = self._ask("POST", folder, body)
+        if code == 409 and name:
+            code, there = self._ask("GET", f"{folder}/{quote(name)}")
+            if code == 200:
+                meta["resourceVersion"] = there["metadata"]["resourceVersion"]
+                code, made = self._ask("PUT", f"{folder}/{quote(name)}", body)
+        if code not in (200, 201):
+            raise LoadError(f"{obj['kind']} {meta.get('namespace', '')}/{name}: {code}: {made.get('message', made)}")
+        if status and resource["status"]:
+            here = {**made, "status": status}
+            code, answer = self._ask("PUT", f"{folder}/{quote(made['metadata']['name'])}/status", here)
+            # A status that the server alone knows how to write is its own.
+            made = answer if code == 200 else made
+        if uid:
+            self._uids[uid] = made["metadata"]["uid"]
+        if obj["kind"] == "CustomResourceDefinition":
+            self._await_served(made)
+        return made  # type: ignore[no-any-return]
+
+    def _await_served(self, definition: Mapping[str, Any]) -> None:
+        spec = definition["spec"]
+        versions = [version["name"] for version in spec["versions"] if version.get("served")]
+        until = time.monotonic() + _ESTABLISHED
+        for version in versions:
+            path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?{urlencode({'limit': 1})}"
+            while self._ask("GET", path)[0] != 200:
+                if time.monotonic() > until:
+                    raise LoadError(f"{definition['metadata']['name']} is not served after {_ESTABLISHED:.0f} s")
+                time.sleep(0.01)
+
+    def _resource(self, api_version: str, kind: str) -> dict[str, Any]:
+        key = f"{api_version}/{kind}"
+        found = self._resources.get(key)
+        if found is None:
+            root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
+            code, listed = self._ask("GET", root)
+            if code != 200:
+                raise LoadError(f"{kind}: the server has no {api_version}")
+            for resource in listed["resources"]:
+                name, _, part = resource["name"].partition("/")
+                entry = self._resources.setdefault(
+                    f"{api_version}/{resource['kind']}" if not part else f"{api_version}//{name}/{part}",
+                    {"root": root, "name": name, "namespaced": resource["namespaced"], "status": False},
+                )
+                if not part:
+                    entry["status"] = any(one["name"] == f"{name}/status" for one in listed["resources"])
+            found = self._resources.get(key)
+            if found is None:
+                raise LoadError(f"the server has no {kind} in {api_version}")
+        return found
+
+    def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {self._connection.token}", "Content-Type": "application/json"}
+        self._http.request(method, path, None if body is None else json.dumps(body), headers)
+        response = self._http.getresponse()
+        content = response.read()
+        try:
+            return response.status, json.loads(content)
+        except ValueError:
+            return response.status, {"message": content.decode("utf-8", "replace")}
+
+
+def _rank(obj: Mapping[str, Any]) -> int:
+    return _ORDER.get(obj["kind"], _LAST)

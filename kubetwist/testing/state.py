@@ -1,0 +1,236 @@
+"""The whole state of a server: taken, put back, and made as it was at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import orjson
+from attrs import frozen
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+
+from ..controllers.queue import WorkQueue
+from ..storage.errors import KeyNotFound
+from ..storage.values import StoredValue, Write
+
+#: Keys written in one transaction: so many do not hold up the reactor.
+AT_ONCE: Final = 500
+#: Turns of the reactor in a row in which nothing must be under way.
+QUIET_TURNS: Final = 4
+#: Seconds that requests and controllers are given to finish what they do.
+PATIENCE: Final = 5.0
+#: How often a state is put back, when somebody still writes.
+ATTEMPTS: Final = 10
+
+
+@frozen(eq=False)
+class Snapshot:
+    """
+    Everything that was stored.
+
+    @ivar items: By key.
+    @ivar due: When keys with a time to live are due, by the server's clock.
+    """
+
+    items: Mapping[str, StoredValue]
+    due: Mapping[str, float]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class ServerState:
+    """
+    The state of one running server.
+
+    It is put back by writing what differs, as any client would: caches, indexes, controllers and routes follow by
+    themselves, and revisions go on growing.
+    """
+
+    _log = Logger()
+
+    def __init__(self, server: Any, clock: Any) -> None:
+        """
+        @param server: L{kubetwist.server.running.APIServer}, ready.
+        """
+        self._server = server
+        self._clock = clock
+        self._prefix = server.config.options["etcd-prefix"].rstrip("/") + "/"
+        self._start: Snapshot | None = None
+        self._fresh: Snapshot | None = None
+
+    @property
+    def _backend(self) -> Any:
+        return self._server.config.backend
+
+    async def take_start(self) -> None:
+        """Remember the state as that of the start."""
+        self._start = await self.take()
+
+    async def take(self) -> Snapshot:
+        """The state now."""
+        page = await self._backend.read_page(self._prefix)
+        due = getattr(self._backend, "due", None)
+        return Snapshot({item.key: item for item in page.items}, {} if due is None else due())
+
+    async def put_back(self, snapshot: Snapshot) -> int:
+        """
+        Make the state what it was.
+
+        @return: How many keys were written.
+        """
+        written = 0
+        for _ in range(ATTEMPTS):
+            now = await self.take()
+            deletions, puts = _difference(now, snapshot, self._clock.seconds())
+            if not deletions and not puts:
+                break
+            try:
+                for writes in (deletions, puts):
+                    for begin in range(0, len(writes), AT_ONCE):
+                        await self._backend.commit(writes[begin : begin + AT_ONCE])
+            except KeyNotFound:
+                continue  # It was deleted meanwhile.
+            self._share_out(now, (*deletions, *puts))
+            written += len(deletions) + len(puts)
+            break
+        return written
+
+    def _share_out(self, before: Snapshot, writes: Sequence[Write]) -> None:
+        """Addresses and ports belong to the services that are there now: here nobody else has told the allocators."""
+        stores = self._server.config.stores
+        for resource, group, value in (("services", "", orjson.loads), ("ipaddresses", "networking.k8s.io", _address)):
+            store = stores.find(group, resource)
+            prefix = None if store is None else store.path("")
+            mine = [write for write in writes if prefix is not None and write.key.startswith(prefix)]
+            shared = stores.services
+            release, learn = (
+                (shared.release, shared.learn) if group == "" else (shared.release_address, shared.learn_address)
+            )
+            for write in mine:
+                if write.key in before.items:
+                    release(value(before.items[write.key].value))
+            for write in mine:
+                if write.value is not None:
+                    learn(value(write.value))
+
+    async def put_back_for_good(self, snapshot: Snapshot) -> None:
+        """Make the state what it was, and have controllers see it; what they do about it is undone."""
+        for _ in range(ATTEMPTS):
+            written = await self.put_back(snapshot)
+            await self.settle()
+            if not written:
+                return
+        self._log.warn("the state that was put back does not stay")
+
+    async def compact(self) -> int:
+        """Forget the past."""
+        revision: int = self._backend.revision
+        await self._backend.compact(revision)
+        for store in self._server.config.stores:
+            store.cache.progressed(store.cache.revision)
+        custom = self._server.config.apis.custom
+        for served in custom.all_served() if custom is not None else ():
+            if served.ready:
+                served.cache.progressed(served.cache.revision)
+        return revision
+
+    async def make_fresh(self) -> None:
+        """Make the state what it was at the start, and end all watches."""
+        assert self._start is not None, "the server was not started"
+        site = self._server.site
+        site.end_long_running()
+        await self._requests_finished(site)
+        if self._fresh is None:
+            # What controllers make of a server that has just started belongs to the start.
+            await self.put_back(self._start)
+            await self.settle()
+            fresh = await self.take()
+            events = f"{self._prefix}events/"
+            items = {key: item for key, item in fresh.items.items() if not key.startswith(events)}
+            self._fresh = Snapshot(items, fresh.due)
+        await self.put_back_for_good(self._fresh)
+        await self.compact()
+
+    async def _requests_finished(self, site: Any) -> None:
+        if not site.open_requests:
+            return
+        finished = site.requests_finished()
+        limit = self._clock.reactor.callLater(PATIENCE, finished.cancel)
+        with suppress(CancelledError):
+            await finished
+        if limit.active():
+            limit.cancel()
+
+    async def _controllers_started(self) -> None:
+        running = self._server.config.running_controllers
+        if running is not None and not running.started.called:
+            started: Deferred[None] = Deferred()
+            running.started.chainDeferred(started)
+            await started
+
+    async def settle(self, patience: float = PATIENCE) -> bool:
+        """
+        Wait until controllers run and have nothing to do.
+
+        @return: Whether it came to that in time.
+        """
+        await self._controllers_started()
+        reactor = self._clock.reactor
+        until = reactor.seconds() + patience
+        quiet = 0
+        while quiet < QUIET_TURNS:
+            quiet = quiet + 1 if self._idle() else 0
+            if not quiet and reactor.seconds() > until:
+                return False
+            turn: Deferred[None] = Deferred()
+            reactor.callLater(0, turn.callback, None)
+            await turn
+        return True
+
+    def _idle(self) -> bool:
+        config = self._server.config
+        if not config.apis.idle:
+            return False
+        running = config.running_controllers
+        return running is None or all(queue.idle for queue in _queues(running))
+
+
+def _queues(running: Any) -> Iterable[WorkQueue[Any]]:
+    parts = [*running.controllers.values(), *running.context._recorders.values()]
+    for part in parts:
+        for value in vars(part).values():
+            if isinstance(value, WorkQueue):
+                yield value
+
+
+def _difference(now: Snapshot, wanted: Snapshot, time: float) -> tuple[Sequence[Write], Sequence[Write]]:
+    """What has to be deleted, and then to be written."""
+    deletions, puts = [], []
+    for key, item in now.items.items():
+        before = wanted.items.get(key)
+        if before is None or (before.value != item.value and _uid(before.value) != _uid(item.value)):
+            deletions.append(key)
+    deleted = set(deletions)
+    for key, item in wanted.items.items():
+        there = None if key in deleted else now.items.get(key)
+        if there is None or there.value != item.value:
+            due = wanted.due.get(key)
+            puts.append(Write(key, item.value, None, None if due is None else max(due - time, 0.001)))
+    # Objects before what defines them, and before the namespaces that they are in.
+    deletions.sort(key=lambda key: ("/customresourcedefinitions/" in key, "/namespaces/" in key, key))
+    return [Write(key, None, None) for key in deletions], puts
+
+
+def _address(value: bytes) -> Any:
+    return orjson.loads(value)["metadata"]["name"]
+
+
+def _uid(value: bytes) -> Any:
+    try:
+        return orjson.loads(value)["metadata"]["uid"]
+    except (ValueError, KeyError, TypeError):
+        return value
