@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.selection import build_chain
 from kubetwist.api.resource import UserInfo
+from kubetwist.api.times import use_clock
 from kubetwist.controllers.client import Client
 from kubetwist.controllers.context import Context
 from kubetwist.registry.stores import Stores
@@ -72,6 +73,8 @@ class ControllerTestCase(SynchronousTestCase):
         """Empty stores, and no controller."""
         self.clock = Clock()
         self.clock.advance(START)
+        use_clock(self.clock.seconds)
+        self.addCleanup(use_clock)
         self.running: list[Any] = []
         self._open()
         self.addCleanup(self.end)
