@@ -126,10 +126,10 @@ class UnderTwist:
     def _ready(self, _: None) -> None:
         from .notify import notify
 
+        notify("READY=1")
         # What there is now stays: from here on nobody looks through it for garbage, which stops the server meanwhile.
         gc.collect()
         gc.freeze()
-        notify("READY=1")
 
     def _failed(self, failure: Failure) -> None:
         if failure.check(StartError):
