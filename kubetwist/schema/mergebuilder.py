@@ -91,8 +91,12 @@ class MergeTypeBuilder:
         kind = json_kind(schema)
         if kind == "$ref":
             known = self.named(referred(schema))
-            overridden = isinstance(known, Record) and not known.leaf and _is_atomic(schema)
-            return known.atomic() if isinstance(known, Record) and overridden else known
+            if isinstance(known, Record):
+                if not known.leaf and _is_atomic(schema):
+                    return known.atomic()
+                if known.leaf and schema.get("x-kubernetes-map-type") == "granular":
+                    return self._granular(referred(schema))
+            return known
         preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
         if kind == "object":
             return self._record(schema, preserve)
@@ -105,6 +109,12 @@ class MergeTypeBuilder:
         if kind == "string":
             return _STRING if schema.get("format", "") in ("", "byte") else UNTYPED
         return AnyOf(UNTYPED, self._list(schema, preserve), self._record(schema, preserve))
+
+    def _granular(self, definition: str) -> Record:
+        """The type of a definition that is owned whole elsewhere, owned by its fields."""
+        record = Record(False)
+        self._define(record, self.look_up(definition), False)
+        return record
 
     def _record(self, schema: JSONObject, preserve: bool) -> Record:
         record = Record(_is_atomic(schema))

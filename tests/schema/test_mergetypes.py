@@ -395,3 +395,21 @@ class BuiltInTests(SynchronousTestCase):
         self.assertEqual(kind.check({"more": 1}, False), [(".more", "field not declared in schema")])
         open_kind = definitions().merge_types.structural({"type": "object"}, True)
         self.assertEqual(open_kind.owned({"more": {"a": [1]}}), {"f:more": {".": {}, "f:a": {}}})
+
+
+class OverriddenTests(SynchronousTestCase):
+    """Fields that are owned otherwise than others of their type."""
+
+    def test_granular(self) -> None:
+        """References are owned whole; that of a volume to its claim is owned by its fields."""
+
+        def field(kind: str, *path: str) -> Any:
+            found: Any = definitions().merge_type_for(GroupVersionKind("", "v1", kind))
+            for name in path:
+                found = found.field(name)
+            return found
+
+        self.assertTrue(field("Event", "involvedObject").leaf)
+        claim = field("PersistentVolume", "spec", "claimRef")
+        self.assertFalse(claim.leaf)
+        self.assertIsNotNone(claim.field("namespace"))

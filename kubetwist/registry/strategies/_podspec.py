@@ -242,6 +242,7 @@ def _ephemeral(source: JSONObject) -> None:
     if template is not None:
         template.setdefault("metadata", {})
         default_claim_spec(template.setdefault("spec", {}))
+        complete_data_sources(template["spec"])
 
 
 def default_claim_spec(spec: JSONObject) -> None:
@@ -249,10 +250,9 @@ def default_claim_spec(spec: JSONObject) -> None:
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
     spec.setdefault("resources", {})
-    default_data_sources(spec)
 
 
-def default_data_sources(spec: JSONObject) -> None:
+def complete_data_sources(spec: JSONObject) -> None:
     """C{dataSource} and C{dataSourceRef} say the same, unless the reference crosses namespaces."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:

@@ -11,7 +11,7 @@ from ...api.times import now
 from ..strategy import Strategy
 from ..validation import persistentvolumes
 from ..validation.podwarnings import claim_warnings
-from ._podspec import VOLUME_SOURCE_DEFAULTS, default_claim_spec
+from ._podspec import VOLUME_SOURCE_DEFAULTS, complete_data_sources, default_claim_spec
 
 
 class PersistentVolumeStrategy(Strategy):
@@ -77,6 +77,17 @@ class PersistentVolumeClaimStrategy(Strategy):
     def reset_status(self, obj: JSONObject) -> None:
         """Pending."""
         obj["status"] = {"phase": "Pending"}
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Data sources say the same; that is no default, and so nobody's doing."""
+        super().prepare_for_create(obj)
+        complete_data_sources(obj["spec"])
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise."""
+        super().prepare_for_update(obj, old)
+        complete_data_sources(obj["spec"])
+        complete_data_sources(old["spec"])
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Size, access, class, data source."""
