@@ -53,7 +53,7 @@ KNOWN: Final[Mapping[str, str]] = {
     "resourceclaim-controller": "resource-claim-controller",
     "device-taint-eviction-controller": "",
     "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner",
-    "validatingadmissionpolicy-status-controller": "validatingadmissionpolicy-status",
+    "validatingadmissionpolicy-status-controller": "",
     "service-cidr-controller": "",
     "storage-version-migrator-controller": "",
     "selinux-warning-controller": "",
