@@ -1,0 +1,101 @@
+"""
+Which nodes a pod may be on, as far as it and they say: node selectors, required affinity, taints.
+
+@see: kubernetes, C{component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go}, C{helpers.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from ...api.resource import JSONObject
+
+#: The effects of taints that keep pods from being put on a node; the last drives away those that are there, too.
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+#: The field that affinities may select nodes by.
+NAME_FIELD: Final = "metadata.name"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def node_fits_affinity(spec: JSONObject, node: JSONObject) -> bool:
+    """
+    Whether a node is one of those that a pod asks for by C{nodeSelector} and required node affinity.
+
+    @param spec: Of the pod.
+    """
+    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    selector = spec.get("nodeSelector")
+    if selector and not selector.items() <= labels.items():
+        return False
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
+    return required is None or any(term_matches(term, node) for term in required.get("nodeSelectorTerms") or ())
+
+
+def term_matches(term: JSONObject, node: JSONObject) -> bool:
+    """Whether a node fulfils all conditions of a C{NodeSelectorTerm}; one without any selects nothing."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    meta = node["metadata"]
+    labels: Mapping[str, str] = meta.get("labels") or {}
+    return all(_holds(one, labels) for one in expressions) and all(
+        _holds(one, {NAME_FIELD: meta["name"]}) for one in fields
+    )
+
+
+def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement["key"])
+    operator, values = requirement["operator"], requirement.get("values") or ()
+    if operator == "In":
+        return value is not None and value in values
+    if operator == "NotIn":
+        return value is None or value not in values
+    if operator == "Exists":
+        return value is not None
+    if operator == "DoesNotExist":
+        return value is None
+    if operator not in ("Gt", "Lt") or value is None or len(values) != 1:
+        return False
+    there, bound = _integer(value), _integer(values[0])
+    if there is None or bound is None:
+        return False
+    return there > bound if operator == "Gt" else there < bound
+
+
+def _integer(text: str) -> int | None:
+    """An integer of 64 bits, in digits."""
+    if len(text) > 20 or not text.isascii() or "_" in text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        return None
+    return value if -(2**63) <= value < 2**63 else None
+
+
+def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    """Whether a toleration puts up with a taint."""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def untolerated_taint(
+    taints: Sequence[JSONObject], tolerations: Sequence[JSONObject], effects: Collection[str]
+) -> JSONObject | None:
+    """
+    The first taint that a pod does not put up with.
+
+    @param effects: Those that matter.
+    """
+    for taint in taints:
+        if taint.get("effect") in effects and not any(tolerates(one, taint) for one in tolerations):
+            return taint
+    return None

@@ -1,0 +1,101 @@
+"""Tests for L{kubetwist.controllers.workloads.placement}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.controllers.workloads.placement import NO_EXECUTE, NO_SCHEDULE, node_fits_affinity, untolerated_taint
+
+
+def node(**labels: str) -> Any:
+    """A node."""
+    return {"metadata": {"name": "n", "labels": labels}, "spec": {}}
+
+
+def asking(*terms: Any) -> Any:
+    """The spec of a pod that asks for one of some terms."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def expression(operator: str, *values: str) -> Any:
+    """A term about the label a."""
+    return {"matchExpressions": [{"key": "a", "operator": operator, "values": list(values)}]}
+
+
+class AffinityTests(SynchronousTestCase):
+    """Which nodes pods ask for."""
+
+    def test_selector(self) -> None:
+        """A nodeSelector asks for all of its labels."""
+        spec = {"nodeSelector": {"a": "1", "b": "2"}}
+        self.assertTrue(node_fits_affinity(spec, node(a="1", b="2", c="3")))
+        self.assertFalse(node_fits_affinity(spec, node(a="1")))
+        self.assertFalse(node_fits_affinity(spec, node(a="1", b="3")))
+        self.assertTrue(node_fits_affinity({}, node()))
+
+    def test_operators(self) -> None:
+        """Each operator selects what it says."""
+        cases = [
+            (("In", "1", "2"), True, False, False),
+            (("NotIn", "1", "2"), False, True, True),
+            (("Exists",), True, True, False),
+            (("DoesNotExist",), False, False, True),
+            (("Gt", "5"), False, True, False),
+            (("Lt", "5"), True, False, False),
+            (("Gt", "x"), False, False, False),
+        ]
+        for arguments, one, seven, absent in cases:
+            spec = asking(expression(*arguments))
+            found = [node_fits_affinity(spec, candidate) for candidate in (node(a="1"), node(a="7"), node())]
+            self.assertEqual(found, [one, seven, absent], arguments)
+        self.assertFalse(node_fits_affinity(asking(expression("Gt", "5")), node(a="1_0")))
+
+    def test_terms(self) -> None:
+        """One of the terms has to hold, with all that it says; one that says nothing never does."""
+        spec = asking(expression("In", "1"), expression("In", "2"))
+        self.assertTrue(node_fits_affinity(spec, node(a="2")))
+        self.assertFalse(node_fits_affinity(spec, node(a="3")))
+        self.assertFalse(node_fits_affinity(asking({}), node(a="1")))
+        self.assertFalse(node_fits_affinity(asking(), node(a="1")))
+        both = {**expression("In", "1"), **by_name("n")}
+        self.assertTrue(node_fits_affinity(asking(both), node(a="1")))
+        self.assertFalse(node_fits_affinity(asking({**both, **by_name("m")}), node(a="1")))
+
+
+def by_name(name: str) -> Any:
+    """A term about the name of the node."""
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+
+
+class TaintTests(SynchronousTestCase):
+    """Which taints pods put up with."""
+
+    def test_tolerations(self) -> None:
+        """A toleration covers taints of its key, value and effect; what it leaves out may be anything."""
+        taint = {"key": "k", "value": "v", "effect": NO_SCHEDULE}
+        good: list[Any] = [
+            {"operator": "Exists"},
+            {"key": "k", "operator": "Exists"},
+            {"key": "k", "value": "v"},
+            {"key": "k", "operator": "Equal", "value": "v", "effect": NO_SCHEDULE},
+        ]
+        bad: list[Any] = [
+            {"key": "k"},
+            {"key": "j", "operator": "Exists"},
+            {"key": "k", "operator": "Exists", "effect": NO_EXECUTE},
+        ]
+        both = (NO_SCHEDULE, NO_EXECUTE)
+        for one in good:
+            self.assertIsNone(untolerated_taint([taint], [one], both), one)
+        for one in bad:
+            self.assertIs(untolerated_taint([taint], [one], both), taint, one)
+        self.assertIs(untolerated_taint([taint], bad, both), taint)
+        self.assertIsNone(untolerated_taint([taint], [*bad, good[0]], both))
+
+    def test_effects(self) -> None:
+        """Taints of effects that do not matter are passed over."""
+        taint = {"key": "k", "effect": "PreferNoSchedule"}
+        self.assertIsNone(untolerated_taint([taint], [], (NO_SCHEDULE, NO_EXECUTE)))
