@@ -49,8 +49,13 @@ def now() -> str:
 
 def now_micro() -> str:
     """The time, in microseconds."""
-    seconds, micro = divmod(int(_clock() * 1_000_000), 1_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{micro:06d}Z"
+    return format_micro_time(_clock())
+
+
+def format_micro_time(seconds: float) -> str:
+    """A POSIX time as a C{MicroTime}."""
+    whole, micro = divmod(int(seconds * 1_000_000), 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{micro:06d}Z"
 
 
 def format_time(seconds: float) -> str:

@@ -40,6 +40,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "Where certificates, keys, admin.kubeconfig and the embedded store are. Made at the first start.",
         ),
         (
+            "in-memory",
+            BOOLEAN,
+            False,
+            "Keep nothing: objects are in memory, and the data directory, unless it is given, is a new temporary one "
+            "that is removed at the end.",
+        ),
+        (
             "kubernetes-version",
             STRING,
             DEFAULT_KUBERNETES_VERSION,
@@ -325,6 +332,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             ("*",),
             "Which controllers run here, by kube-controller-manager's names: * means all that are on by default, name"
             " or +name that one, -name all but that one. An empty list switches all off.",
+        ),
+        (
+            "pretend-nodes",
+            NATURAL,
+            0,
+            "How many nodes there are that run pods in appearance only, for tests; pods are scheduled to them. At most"
+            " 1000.",
         ),
     ],
     "Logs": [

@@ -162,7 +162,9 @@ def choose_controllers(options: Any) -> Sequence[Any]:
     from ..controllers.selection import UnknownControllers, chosen
 
     try:
-        return chosen(options["controllers"])
+        # The first word on a name counts: what the user says of these two goes before.
+        implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()
+        return chosen((*options["controllers"], *implied))
     except UnknownControllers as error:
         raise StartError(str(error)) from error
 

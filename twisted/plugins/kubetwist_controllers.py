@@ -42,6 +42,16 @@ resource_quotas = ControllerFactory(
     "kubetwist.controllers.resourcequotas:ResourceQuotaController",
     needs=("resourcequotas",),
 )
+endpoints = ControllerFactory(
+    "endpoints-controller",
+    "kubetwist.controllers.endpoints:EndpointsController",
+    needs=("endpoints", "services", "pods"),
+)
+endpoint_slices = ControllerFactory(
+    "endpointslice-controller",
+    "kubetwist.controllers.endpointslices:EndpointSliceController",
+    needs=("endpointslices.discovery.k8s.io", "services", "pods", "nodes"),
+)
 
 
 def _workload(name: str, place: str, *needs: str) -> ControllerFactory:

@@ -1,0 +1,442 @@
+"""
+What becomes of a pod on a pretend node: which status it has at a time, as a kubelet would tell it.
+
+Nothing runs. What a pod does is said by its annotations, or by the names of its images:
+
+ - C{kubetwist.dev/run-seconds}: its containers end after so many seconds,
+ - C{kubetwist.dev/exit-code}: with this code; C{"1,0"} is 1 the first time and 0 from then on,
+ - C{kubetwist.dev/stop-seconds}: how long they take to end when the pod is deleted, within its grace period,
+ - C{kubetwist.dev/ready}: C{"false"} keeps it from being ready,
+ - images called C{true}, C{false} and C{pull-error}: ends well, ends badly, is never there.
+
+@see: kubernetes, C{pkg/kubelet/kubelet_pods.go}, C{pkg/kubelet/status/generate.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from attrs import frozen
+
+from ...api.resource import JSONObject
+from ...api.times import format_time, seconds_since_epoch
+from .pods import condition_of, phase_of
+
+_PREFIX: Final = "kubetwist.dev/"
+RUN_SECONDS: Final = _PREFIX + "run-seconds"
+EXIT_CODE: Final = _PREFIX + "exit-code"
+STOP_SECONDS: Final = _PREFIX + "stop-seconds"
+READY: Final = _PREFIX + "ready"
+#: Seconds until the pods of a job end, where nothing else is said.
+_JOB_SECONDS: Final = 1.0
+#: Seconds until a container that ended is started again: the first time, and at most; it doubles in between.
+_CRASH_FIRST: Final = 10.0
+_CRASH_MOST: Final = 300.0
+#: How processes end that are told to by SIGTERM.
+_TERMINATED: Final = 143
+_IMAGE_CODES: Final = {"true": 0, "false": 1}
+_PULL_ERROR: Final = "pull-error"
+ENDED: Final = ("Succeeded", "Failed")
+
+
+@frozen
+class Place:
+    """
+    Where a pod runs.
+
+    @ivar host_ip: The node's address.
+    @ivar pod_ip: The pod's; the node's for one that uses its network.
+    """
+
+    host_ip: str
+    pod_ip: str
+
+
+@frozen
+class Plan:
+    """
+    What a pod is to do.
+
+    @ivar seconds: After how many its containers end; L{None} for never.
+    @ivar codes: With what, the first time and so on.
+    @ivar ready: Whether it is ever ready.
+    @ivar delay: Seconds until it is.
+    @ivar stop: Seconds that it takes to end when it is told to.
+    @ivar pulled: Whether its images are to be had.
+    """
+
+    seconds: float | None
+    codes: tuple[int, ...]
+    ready: bool
+    delay: float
+    stop: float
+    pulled: bool
+
+    def code(self, restarts: int) -> int:
+        """How containers end that were restarted so often."""
+        return self.codes[min(restarts, len(self.codes) - 1)]
+
+
+def plan_of(pod: JSONObject) -> Plan:
+    """What is said of a pod; what makes no sense is taken for not said."""
+    annotations, spec = pod["metadata"].get("annotations") or {}, pod["spec"]
+    containers = spec.get("containers") or ()
+    images = [_image_name(one.get("image") or "") for one in containers]
+    codes = tuple(_numbers(annotations.get(EXIT_CODE)))
+    said = [_IMAGE_CODES[image] for image in images if image in _IMAGE_CODES]
+    seconds = _seconds(annotations.get(RUN_SECONDS))
+    if seconds is None and (codes or said or _of_job(pod)):
+        seconds = _JOB_SECONDS
+    delays = [_delay(one) for one in (*containers, *_sidecars(spec))]
+    return Plan(
+        seconds,
+        codes or (max(said, default=0),),
+        annotations.get(READY) != "false",
+        max(delays, default=0.0),
+        _seconds(annotations.get(STOP_SECONDS)) or 0.0,
+        _PULL_ERROR not in images,
+    )
+
+
+def _image_name(image: str) -> str:
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+
+
+def _of_job(pod: JSONObject) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(one.get("controller") and one.get("kind") == "Job" for one in owners)
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < 1e9 else None
+
+
+def _numbers(text: str | None) -> list[int]:
+    try:
+        return [int(one) % 256 for one in (text or "").split(",", 100)[:100]]
+    except ValueError:
+        return []
+
+
+def _delay(container: JSONObject) -> float:
+    """Seconds until a container is ready: probes succeed at once when they begin."""
+    probes = (container.get("startupProbe") or {}, container.get("readinessProbe") or {})
+    return float(max(probe.get("initialDelaySeconds") or 0 for probe in probes))
+
+
+def _sidecars(spec: JSONObject) -> list[JSONObject]:
+    return [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+
+
+def stop_wait(pod: JSONObject, now: float) -> float:
+    """In how many seconds the containers of a pod that is deleted have ended; 0 when they have."""
+    meta = pod["metadata"]
+    if phase_of(pod) in ENDED or not (pod.get("status") or {}).get("containerStatuses"):
+        return 0.0
+    grace = float(meta.get("deletionGracePeriodSeconds") or 0)
+    told = seconds_since_epoch(meta["deletionTimestamp"]) - grace
+    return max(0.0, told + min(plan_of(pod).stop, grace) - now)
+
+
+class PodRun:
+    """One look at a pod: C{status} is what it should be, C{wait} in how many seconds to look again, if at all."""
+
+    def __init__(self, pod: JSONObject, place: Place, now: float) -> None:
+        self._pod = pod
+        self._spec: JSONObject = pod["spec"]
+        self._place = place
+        self._now = now
+        self._stamp = format_time(now)
+        self._plan = plan_of(pod)
+        self._before: JSONObject = pod.get("status") or {}
+        self.wait: float | None = None
+        self.status: JSONObject = dict(self._before)
+        self._generation = pod["metadata"].get("generation") or 0
+        if phase_of(pod) not in ENDED:
+            self._compute()
+
+    def stopped(self) -> JSONObject:
+        """The status when all containers were told to end, and did."""
+        if phase_of(self._pod) in ENDED or not self._before.get("containerStatuses"):
+            return dict(self._before)
+        self._end(_TERMINATED, "", "")
+        return self.status
+
+    # --- the whole
+
+    def _compute(self) -> None:
+        status = self.status
+        status["startTime"] = self._before.get("startTime") or self._stamp
+        status["hostIP"] = self._place.host_ip
+        status["hostIPs"] = [{"ip": self._place.host_ip}]
+        limit = self._spec.get("activeDeadlineSeconds")
+        if limit is not None:
+            left = seconds_since_epoch(status["startTime"]) + limit - self._now
+            if left <= 0:
+                message = "Pod was active on the node longer than the specified deadline"
+                self._end(137, "DeadlineExceeded", message)
+                status["phase"] = "Failed"
+                return
+            self._later(left)
+        if not self._plan.pulled:
+            self._not_pulled()
+            return
+        status["podIP"] = self._place.pod_ip
+        status["podIPs"] = [{"ip": self._place.pod_ip}]
+        self._run()
+
+    def _run(self) -> None:
+        """Containers run, end, and are started again."""
+        known = self._known("containerStatuses")
+        containers = self._spec.get("containers") or ()
+        restarts = max((one.get("restartCount") or 0 for one in known.values()), default=0)
+        state: JSONObject = next((one.get("state") or {} for one in known.values()), {})
+        begun = self._now
+        if "running" in state:
+            begun = seconds_since_epoch(state["running"]["startedAt"])
+        elif "terminated" in state or (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff":
+            last = next(iter(known.values()))
+            ended = (state.get("terminated") or (last.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
+            wait = min(_CRASH_FIRST * 2.0 ** min(restarts, 30), _CRASH_MOST)
+            due = (seconds_since_epoch(ended) if ended else self._now) + wait
+            if due > self._now:
+                self._later(due - self._now)
+                self._crashed(known)
+                return
+            restarts += 1
+        seconds = self._plan.seconds
+        if seconds is not None and begun + seconds <= self._now:
+            code = self._plan.code(restarts)
+            policy = self._spec.get("restartPolicy") or "Always"
+            if policy == "Never" or (policy == "OnFailure" and not code):
+                self._end(code, "", "")
+            else:
+                self._later(min(_CRASH_FIRST * 2.0 ** min(restarts, 30), _CRASH_MOST))
+                self._crashed({name: self._with_end(one, code) for name, one in known.items()})
+            return
+        if seconds is not None:
+            self._later(begun + seconds - self._now)
+        left = begun + self._plan.delay - self._now
+        if left > 0:
+            self._later(left)
+        ready = left <= 0 and self._plan.ready
+        running = {"running": {"startedAt": format_time(begun)}}
+        self.status["phase"] = "Running"
+        self.status["containerStatuses"] = [
+            self._container(one, running, ready, known.get(one["name"]), restarts, started=left <= 0)
+            for one in containers
+        ]
+        self._init_containers()
+        self._ephemeral()
+        names = [] if ready else [one["name"] for one in containers]
+        self._conditions(ready, names)
+
+    def _end(self, code: int, reason: str, message: str) -> None:
+        """All containers have ended for good."""
+        status = self.status
+        known = self._known("containerStatuses")
+        finished = [self._with_end(one, code) for one in known.values()]
+        for one in finished:
+            one.update(ready=False, started=False)
+        status["containerStatuses"] = finished
+        status["phase"] = "Failed" if code else "Succeeded"
+        if reason:
+            status["reason"], status["message"] = reason, message
+        for sidecar in self._known("initContainerStatuses").values():
+            if "running" in (sidecar.get("state") or {}):
+                one = self._with_end(sidecar, 0)
+                one.update(ready=False, started=False)
+                rest = status["initContainerStatuses"]
+                status["initContainerStatuses"] = [one if old["name"] == one["name"] else old for old in rest]
+        self._conditions(False, [one["name"] for one in finished], "PodFailed" if code else "PodCompleted")
+
+    def _crashed(self, known: Mapping[str, JSONObject]) -> None:
+        """Containers have ended, and will be started again."""
+        statuses = []
+        for one in known.values():
+            new = dict(one)
+            ended = (one.get("state") or {}).get("terminated")
+            if ended:
+                text = f"back-off restarting failed container={one['name']} pod={self._pod['metadata']['name']}"
+                new["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": text}}
+                new["lastState"] = {"terminated": ended}
+            new.update(ready=False, started=False)
+            statuses.append(new)
+        self.status["containerStatuses"] = statuses
+        self.status["phase"] = "Running"
+        self._conditions(False, [one["name"] for one in statuses])
+
+    def _not_pulled(self) -> None:
+        known = self._known("containerStatuses")
+        names = []
+        statuses = []
+        for one in self._spec.get("containers") or ():
+            text = f'Back-off pulling image "{one.get("image")}"'
+            waiting = {"waiting": {"reason": "ImagePullBackOff", "message": text}}
+            statuses.append(self._container(one, waiting, False, known.get(one["name"]), 0, started=False))
+            names.append(one["name"])
+        self.status.update(phase="Pending", containerStatuses=statuses)
+        self._conditions(False, names)
+
+    def _later(self, seconds: float) -> None:
+        self.wait = seconds if self.wait is None else min(self.wait, seconds)
+
+    # --- containers
+
+    def _known(self, field: str) -> dict[str, JSONObject]:
+        return {one["name"]: one for one in self._before.get(field) or ()}
+
+    def _container(
+        self,
+        spec: JSONObject,
+        state: JSONObject,
+        ready: bool,
+        before: JSONObject | None,
+        restarts: int,
+        *,
+        started: bool,
+    ) -> JSONObject:
+        image = spec.get("image") or ""
+        uid = self._pod["metadata"]["uid"]
+        running = "running" in state
+        status: JSONObject = {
+            "name": spec["name"],
+            "state": state,
+            "lastState": self._last_state(before),
+            "ready": ready,
+            "restartCount": restarts,
+            "image": image,
+            "imageID": "" if "waiting" in state else f"{image.partition('@')[0]}@sha256:{_digest(image)}",
+            "started": running and started,
+        }
+        if "waiting" not in state:
+            name = spec["name"]
+            status["containerID"] = f"pretend://{_digest(f'{uid}/{name}/{restarts}')}"
+        resources = spec.get("resources") or {}
+        if running and resources:
+            status["resources"] = {name: resources[name] for name in ("limits", "requests") if resources.get(name)}
+            if resources.get("requests"):
+                status["allocatedResources"] = resources["requests"]
+        return status
+
+    def _last_state(self, before: JSONObject | None) -> JSONObject:
+        if before is None:
+            return {}
+        ended = (before.get("state") or {}).get("terminated")
+        return {"terminated": ended} if ended else before.get("lastState") or {}
+
+    def _with_end(self, before: JSONObject, code: int) -> JSONObject:
+        state = before.get("state") or {}
+        if "terminated" in state:
+            return dict(before)
+        begun = (state.get("running") or {}).get("startedAt")
+        ended: JSONObject = {
+            "exitCode": code,
+            "reason": "Error" if code else "Completed",
+            "startedAt": begun,
+            "finishedAt": self._stamp,
+        }
+        if before.get("containerID"):
+            ended["containerID"] = before["containerID"]
+        return {**before, "state": {"terminated": ended}}
+
+    def _init_containers(self) -> None:
+        known = self._known("initContainerStatuses")
+        statuses = []
+        for one in self._spec.get("initContainers") or ():
+            before = known.get(one["name"])
+            if one.get("restartPolicy") == "Always":
+                running = (before or {}).get("state") or {"running": {"startedAt": self._stamp}}
+                statuses.append(self._container(one, running, True, before, 0, started=True))
+                continue
+            if before is None:
+                fresh = self._container(one, {"running": {"startedAt": self._stamp}}, True, None, 0, started=False)
+                before = self._with_end(fresh, 0)
+            statuses.append(before)
+        if statuses:
+            self.status["initContainerStatuses"] = statuses
+
+    def _ephemeral(self) -> None:
+        known = self._known("ephemeralContainerStatuses")
+        statuses = []
+        for one in self._spec.get("ephemeralContainers") or ():
+            before = known.get(one["name"])
+            running = (before or {}).get("state") or {"running": {"startedAt": self._stamp}}
+            status = self._container(one, running, False, before, 0, started=False)
+            del status["started"]
+            statuses.append(status)
+        if statuses:
+            self.status["ephemeralContainerStatuses"] = statuses
+
+    # --- conditions
+
+    def _conditions(self, ready: bool, unready: Sequence[str], done: str = "") -> None:
+        """
+        Bring them up to date.
+
+        @param unready: The containers that are not ready.
+        @param done: Why the pod is not, and never will be.
+        """
+        why = {"reason": "ContainersNotReady", "message": f"containers with unready status: [{' '.join(unready)}]"}
+        if done:
+            why = {"reason": done}
+        wanted: dict[str, tuple[bool, dict[str, str]]] = {
+            "PodReadyToStartContainers": (bool(self._plan.pulled and self.status["phase"] not in ENDED), {}),
+            "Initialized": (True, {"reason": "PodCompleted"} if done == "PodCompleted" else {}),
+            "Ready": (ready, {} if ready else why),
+            "ContainersReady": (ready, {} if ready else why),
+        }
+        closed = self._closed_gates() if ready else []
+        if closed:
+            wanted["Ready"] = (False, {"reason": "ReadinessGatesNotReady", "message": ", ".join(closed)})
+        conditions = [self._condition(kind, *what) for kind, what in wanted.items()]
+        scheduled = condition_of(self._pod, "PodScheduled")
+        if scheduled is None or scheduled.get("status") != "True":
+            conditions.append(self._condition("PodScheduled", True, {}))
+        else:
+            conditions.append({**scheduled, **self._observed()})
+        own = {one["type"] for one in conditions}
+        others = [one for one in self._before.get("conditions") or () if one.get("type") not in own]
+        self.status["conditions"] = conditions + others
+        if self._generation:
+            self.status["observedGeneration"] = self._generation
+
+    def _closed_gates(self) -> list[str]:
+        closed = []
+        for gate in self._spec.get("readinessGates") or ():
+            kind = gate["conditionType"]
+            found = condition_of(self._pod, kind)
+            if found is None:
+                closed.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
+            elif found.get("status") != "True":
+                text = f'the status of pod readiness gate "{kind}" is not "True", but {found.get("status")}'
+                closed.append(text)
+        return closed
+
+    def _observed(self) -> dict[str, Any]:
+        return {"observedGeneration": self._generation} if self._generation else {}
+
+    def _condition(self, kind: str, holds: bool, why: Mapping[str, str]) -> JSONObject:
+        before = condition_of(self._pod, kind)
+        status = "True" if holds else "False"
+        since = self._stamp
+        if before is not None and before.get("status") == status and before.get("lastTransitionTime"):
+            since = before["lastTransitionTime"]
+        return {
+            "type": kind,
+            "status": status,
+            "lastProbeTime": None,
+            "lastTransitionTime": since,
+            **why,
+            **self._observed(),
+        }
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

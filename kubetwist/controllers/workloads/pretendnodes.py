@@ -1,0 +1,385 @@
+"""
+Nodes that are there in appearance only, and what a kubelet would do about the pods on them.
+
+What becomes of a pod is said in L{podstatus}.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+from typing import ClassVar, Final
+
+from ...api.errors import APIStatusError
+from ...api.resource import JSONObject, UserInfo
+from ...api.times import format_micro_time, format_time
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..client import Client
+from ..context import Context
+from ..controller import Controller
+from ..queue import WorkQueue
+from .podstatus import ENDED, Place, PodRun, stop_wait
+
+PREFIX: Final = "pretend-node-"
+#: What tells these nodes from others.
+LABEL: Final = "kubetwist.dev/pretend-node"
+#: The most there can be.
+LIMIT: Final = 1000
+LEASES: Final = "kube-node-lease"
+#: Seconds between two renewals of a lease, and how long one holds.
+RENEWAL: Final = 10.0
+LEASE_SECONDS: Final = 40
+#: Seconds between two reports of a node's conditions.
+HEARTBEAT: Final = 300.0
+_HOSTS: Final = IPv4Network("172.18.0.0/16")
+_PODS: Final = IPv4Network("10.244.0.0/14")
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_CAPACITY: Final = {
+    "cpu": "8",
+    "ephemeral-storage": "100Gi",
+    "hugepages-1Gi": "0",
+    "hugepages-2Mi": "0",
+    "memory": "32Gi",
+    "pods": "110",
+}
+_CONDITIONS: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+class PretendNode:
+    """
+    One of them.
+
+    @ivar name: What it is called.
+    @ivar ip: Its address.
+    @ivar network: Where its pods' addresses are from.
+    @ivar client: Writes in its name, as a kubelet does.
+    """
+
+    def __init__(self, context: Context, number: int) -> None:
+        self.name = f"{PREFIX}{number}"
+        self.ip = str(_HOSTS[number + 2])
+        self.network = IPv4Network((int(_PODS.network_address) + 256 * number, 24))
+        user = UserInfo(f"system:node:{self.name}", groups=("system:nodes", "system:authenticated"))
+        self.client = Client(context, user, "kubelet")
+        #: By the keys of pods.
+        self._addresses: dict[str, str] = {}
+        self._used: set[str] = set()
+        self._last = 0
+
+    def address(self, key: str, told: str | None) -> str:
+        """
+        A pod's address, the same whenever it is asked for.
+
+        @param told: What its status says.
+        """
+        known = self._addresses.get(key)
+        if known is not None:
+            return known
+        if told and told not in self._used and _inside(told, self.network):
+            return self._take(key, told)
+        hosts = self.network.num_addresses - 3
+        for _ in range(hosts):
+            self._last = self._last % hosts + 1
+            candidate = str(self.network[self._last + 1])
+            if candidate not in self._used:
+                return self._take(key, candidate)
+        raise APIStatusError(503, "ServiceUnavailable", f"node {self.name} has no more addresses for pods")
+
+    def _take(self, key: str, address: str) -> str:
+        self._addresses[key] = address
+        self._used.add(address)
+        return address
+
+    def release(self, key: str) -> None:
+        """A pod needs its address no more."""
+        address = self._addresses.pop(key, None)
+        if address is not None:
+            self._used.discard(address)
+
+    def description(self) -> JSONObject:
+        """The node as it registers itself."""
+        labels = {
+            "beta.kubernetes.io/arch": "amd64",
+            "beta.kubernetes.io/os": "linux",
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": self.name,
+            "kubernetes.io/os": "linux",
+            LABEL: "true",
+        }
+        network = str(self.network)
+        return {
+            "metadata": {"name": self.name, "labels": labels},
+            "spec": {"podCIDR": network, "podCIDRs": [network]},
+        }
+
+    def status(self, before: JSONObject, version: str, now: float) -> JSONObject:
+        """What the node says of itself."""
+        known = {one["type"]: one for one in before.get("conditions") or ()}
+        stamp = format_time(now)
+        conditions = []
+        for kind, status, reason, message in _CONDITIONS:
+            old = known.pop(kind, None)
+            since = old["lastTransitionTime"] if old is not None and old.get("status") == status else stamp
+            conditions.append(
+                {
+                    "type": kind,
+                    "status": status,
+                    "lastHeartbeatTime": stamp,
+                    "lastTransitionTime": since,
+                    "reason": reason,
+                    "message": message,
+                }
+            )
+        number = f"{int(IPv4Address(self.ip)):032x}"
+        system = "-".join((number[:8], number[8:12], number[12:16], number[16:20], number[20:]))
+        return {
+            # Resources that others have added stay.
+            "capacity": {**(before.get("capacity") or {}), **_CAPACITY},
+            "allocatable": {**(before.get("allocatable") or {}), **_CAPACITY},
+            "conditions": [*known.values(), *conditions],
+            "addresses": [{"type": "InternalIP", "address": self.ip}, {"type": "Hostname", "address": self.name}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "nodeInfo": {
+                "machineID": number,
+                "systemUUID": system,
+                "bootID": system,
+                "kernelVersion": "6.12.0",
+                "osImage": "kubetwist pretend node",
+                "containerRuntimeVersion": "pretend://1.0.0",
+                "kubeletVersion": version,
+                "kubeProxyVersion": "",
+                "operatingSystem": "linux",
+                "architecture": "amd64",
+            },
+        }
+
+
+def _inside(address: str, network: IPv4Network) -> bool:
+    try:
+        return IPv4Address(address) in network
+    except ValueError:
+        return False
+
+
+class PretendNodes(Controller[str]):
+    """Keeps the nodes there and ready, and has pods run on them; keys are those of pods."""
+
+    name: ClassVar[str] = "pretend-nodes"
+    account: ClassVar[str] = "node-controller"
+    workers: ClassVar[int] = 20
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        options = context.config.options
+        self.nodes: dict[str, PretendNode] = {}
+        for number in range(min(options["pretend-nodes"], LIMIT)):
+            node = PretendNode(context, number)
+            self.nodes[node.name] = node
+        self._version = f"v{context.config.kubernetes_version}.0"
+        #: When each told of its conditions last.
+        self._told: dict[str, float] = {}
+        self._own: WorkQueue[str] = WorkQueue(self.clock, self._work_node, workers=4)
+
+    # --- life
+
+    def follow(self) -> None:
+        """Pods, nodes, and leases."""
+        self._pods = self.watch("", "pods", self._pod_changed)
+        self._leases = self.watch("coordination.k8s.io", "leases", self._lease_changed)
+        self._nodes = self.watch("", "nodes", self._node_changed)
+
+    def _begin(self) -> None:
+        if self.stopped:
+            return
+        for name in self.nodes:
+            self._own.add(name)
+        # Those that a start with more nodes left behind would never run anything.
+        for record in self._nodes.list():
+            if record.labels.get(LABEL) == "true" and record.name not in self.nodes:
+                self._own.add(record.name)
+        self._own.start()
+        super()._begin()
+
+    async def stop(self) -> None:
+        """See L{Controller.stop}."""
+        await self._own.stop()
+        await super().stop()
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        name = record.fields.get("spec.nodeName")
+        node = self.nodes.get(name or "")
+        if node is None:
+            if name and name.startswith(PREFIX) and kind != DELETED:
+                self.queue.add(record.key)
+            return
+        if kind == DELETED:
+            node.release(record.key)
+        else:
+            self.queue.add(record.key)
+
+    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if record.name in self.nodes and (kind == DELETED or _NOT_READY.encode() in record.item):
+            self._own.add(record.name)
+
+    def _lease_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind == DELETED and record.namespace == LEASES and record.name in self.nodes:
+            self._own.add(record.name)
+
+    # --- nodes
+
+    async def _work_node(self, name: str) -> None:
+        try:
+            await self._sync_node(name)
+        except Exception as error:
+            if not self._own.failures(name) and not self.stopped:
+                self._log.warn("{name}: {node}: {error}", name=self.name, node=name, error=error)
+            self._own.add_rate_limited(name)
+        else:
+            self._own.forget(name)
+
+    async def _sync_node(self, name: str) -> None:
+        node = self.nodes.get(name)
+        if node is None:
+            await self._forsake(name)
+            return
+        now = self.clock.seconds()
+        record = self._nodes.get("", name)
+        if record is None:
+            self._told.pop(name, None)
+            try:
+                await node.client.create("", "nodes", node.description())
+            except APIStatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+        if name not in self._told or self._told[name] + HEARTBEAT <= now:
+            await node.client.update_status(
+                "", "nodes", "", name, lambda obj: obj.update(status=self._status(node, obj, now))
+            )
+            self._told[name] = now
+        await self._untaint(name)
+        await self._renew(node, now)
+        self._own.add_after(name, RENEWAL)
+
+    def _status(self, node: PretendNode, obj: JSONObject, now: float) -> JSONObject:
+        before = obj.get("status") or {}
+        return {**before, **node.status(before, self._version, now)}
+
+    async def _untaint(self, name: str) -> None:
+        """A new node is kept free until it is ready: it is."""
+        record = self._nodes.get("", name)
+        if record is None or not any(one["key"] == _NOT_READY for one in seen(record)["spec"].get("taints") or ()):
+            return
+
+        def change(obj: JSONObject) -> None:
+            left = [one for one in obj["spec"].get("taints") or () if one["key"] != _NOT_READY]
+            obj["spec"].pop("taints", None)
+            if left:
+                obj["spec"]["taints"] = left
+
+        await self.client.update("", "nodes", "", name, change)
+
+    async def _renew(self, node: PretendNode, now: float) -> None:
+        record = self._nodes.get("", node.name)
+        if record is None:
+            return
+        uid = seen(record)["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": uid}
+        spec = {
+            "holderIdentity": node.name,
+            "leaseDurationSeconds": LEASE_SECONDS,
+            "renewTime": format_micro_time(now),
+        }
+        group, resource = "coordination.k8s.io", "leases"
+        if self._leases.get(LEASES, node.name) is None:
+            meta = {"name": node.name, "namespace": LEASES, "ownerReferences": [owner]}
+            await node.client.create(group, resource, {"metadata": meta, "spec": spec})
+            return
+
+        def change(obj: JSONObject) -> None:
+            obj["metadata"]["ownerReferences"] = [owner]
+            obj["spec"].update(spec)
+
+        await node.client.update(group, resource, LEASES, node.name, change)
+
+    async def _forsake(self, name: str) -> None:
+        """A node that a start with more of them has left goes, with its lease."""
+        for group, resource, namespace in (("", "nodes", ""), ("coordination.k8s.io", "leases", LEASES)):
+            try:
+                await self.client.delete(group, resource, namespace, name)
+            except APIStatusError as error:
+                if error.code != 404:
+                    raise
+
+    # --- pods
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._pods.by_key(key)
+        if record is None:
+            return
+        pod = seen(record)
+        name = pod["spec"].get("nodeName") or ""
+        node = self.nodes.get(name)
+        if node is None:
+            # Nobody else will ever see to a pod on a node that is not there any more.
+            if self._nodes.get("", name) is None:
+                await self._delete(self.client, pod)
+            return
+        meta = pod["metadata"]
+        if "deletionTimestamp" in meta:
+            await self._end(node, record, pod)
+            return
+        if (pod.get("status") or {}).get("phase") in ENDED:
+            node.release(key)
+            return
+        run = PodRun(pod, self._place(node, key, pod), self.clock.seconds())
+
+        def change(obj: JSONObject) -> None:
+            nonlocal run
+            if "deletionTimestamp" not in obj["metadata"]:
+                run = PodRun(obj, self._place(node, key, obj), self.clock.seconds())
+                obj["status"] = run.status
+
+        if run.status != pod.get("status"):
+            await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
+        if run.wait is not None:
+            self.queue.add_after(key, run.wait)
+
+    def _place(self, node: PretendNode, key: str, pod: JSONObject) -> Place:
+        if pod["spec"].get("hostNetwork"):
+            return Place(node.ip, node.ip)
+        return Place(node.ip, node.address(key, (pod.get("status") or {}).get("podIP")))
+
+    async def _end(self, node: PretendNode, record: Record, pod: JSONObject) -> None:
+        """Containers end; then the pod goes."""
+        wait = stop_wait(pod, self.clock.seconds())
+        if wait:
+            self.queue.add_after(record.key, wait)
+            return
+        meta = pod["metadata"]
+        status = pod.get("status") or {}
+        if status.get("phase") not in ENDED and status.get("containerStatuses"):
+            place = Place(status.get("hostIP") or node.ip, status.get("podIP") or node.ip)
+
+            def change(obj: JSONObject) -> None:
+                obj["status"] = PodRun(obj, place, self.clock.seconds()).stopped()
+
+            await node.client.update_status("", "pods", record.namespace, record.name, change, uid=meta["uid"])
+        # With finalizers it stays, and is told so once.
+        if meta.get("deletionGracePeriodSeconds") != 0 or not meta.get("finalizers"):
+            await self._delete(node.client, pod)
+        node.release(record.key)
+
+    async def _delete(self, client: Client, pod: JSONObject) -> None:
+        meta = pod["metadata"]
+        try:
+            await client.delete("", "pods", meta["namespace"], meta["name"], uid=meta["uid"], grace=0)
+        except APIStatusError as error:
+            if error.code not in (404, 409):
+                raise
