@@ -12,6 +12,7 @@ from kubetwist.controllers.workloads import rollout
 from kubetwist.controllers.workloads.deployments import DeploymentController
 from kubetwist.controllers.workloads.replicasets import ReplicaSetController
 from tests.controllers.harness import ControllerTestCase
+from tests.controllers.kubelet import KubeletTestCase
 
 LABELS = {"app": "web"}
 
@@ -21,7 +22,7 @@ def template(image: str) -> Any:
     return {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": image}]}}
 
 
-class DeploymentTests(ControllerTestCase):
+class DeploymentTests(KubeletTestCase):
     """What a Deployment has done for it."""
 
     resources = ("namespaces", "pods", "replicasets", "deployments", "events")
@@ -31,10 +32,6 @@ class DeploymentTests(ControllerTestCase):
         super().setUp()
         self.make("namespaces", "default")
         self.start(DeploymentController, ReplicaSetController)
-        #: The images of pods that never work.
-        self.broken: set[str] = set()
-        #: How many pods there were at most, and how many that work at least, since it was last cleared.
-        self.most, self.least = 0, 10**6
 
     def deploy(self, replicas: int = 3, image: str = "a", **spec: Any) -> Any:
         """Make a Deployment."""
@@ -64,28 +61,6 @@ class DeploymentTests(ControllerTestCase):
     def sizes(self) -> dict[str, int]:
         """The sizes of ReplicaSets by image."""
         return {image: one["spec"]["replicas"] for image, one in self.sets().items()}
-
-    def pods(self) -> list[Any]:
-        """All pods."""
-        return [self.find("pods", name, "default") for name in self.names("pods", "default")]
-
-    def run_pods(self, rounds: int = 40) -> None:
-        """Let controllers and a kubelet work in turns, until nothing changes any more."""
-        for _ in range(rounds):
-            self.settle()
-            pods = self.pods()
-            works = [pod for pod in pods if pod.get("status", {}).get("conditions")]
-            self.most, self.least = max(self.most, len(pods)), min(self.least, len(works))
-            waiting = [
-                pod for pod in pods if pod not in works and pod["spec"]["containers"][0]["image"] not in self.broken
-            ]
-            if not waiting:
-                return
-            name = waiting[0]["metadata"]["name"]
-            ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(self.clock.seconds())}
-            status = {"phase": "Running", "conditions": [ready]}
-            self.change("pods", name, lambda pod, status=status: pod.update(status=status), "default", part="status")
-        raise AssertionError("it does not come to an end")
 
     def test_first(self) -> None:
         """A ReplicaSet is made that is named after its template, which carries the name too."""

@@ -88,3 +88,10 @@ pretend_nodes = ControllerFactory(
 scheduler = ControllerFactory(
     "kube-scheduler", "kubetwist.controllers.workloads.scheduler:Scheduler", default=False, needs=("nodes", "pods")
 )
+stateful_sets = _workload(
+    "statefulset-controller",
+    "statefulsets:StatefulSetController",
+    "statefulsets.apps",
+    "controllerrevisions.apps",
+    "persistentvolumeclaims",
+)

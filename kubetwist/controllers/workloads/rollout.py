@@ -91,7 +91,7 @@ def bare_template(template: JSONObject) -> JSONObject:
 
 def same_template(one: JSONObject, other: JSONObject) -> bool:
     """Whether two templates make the same pods."""
-    return bare_template(one) == bare_template(other)
+    return bool(bare_template(one) == bare_template(other))
 
 
 def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
@@ -102,7 +102,8 @@ def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject |
 
 def is_rolling(deployment: JSONObject) -> bool:
     """Whether it is updated bit by bit."""
-    return (deployment["spec"].get("strategy") or {}).get("type", "RollingUpdate") == "RollingUpdate"
+    strategy: JSONObject = deployment["spec"].get("strategy") or {}
+    return bool(strategy.get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def scaled(value: Any, whole: int, up: bool) -> int:

@@ -1,0 +1,140 @@
+"""
+The pods of StatefulSets: what each is called, which claims are its, and what state it is in.
+
+@see: kubernetes, C{pkg/controller/statefulset/stateful_set_utils.go}.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...api.frozen import thawed
+from ...api.resource import JSONObject
+from ..metadata import controller_reference
+from .history import REVISION_LABEL
+from .pods import available_in, is_ready, phase_of
+from .rollout import wanted
+
+NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+
+
+def ordinal_of(set_name: str, name: str) -> int:
+    """The number at the end of the name of a pod; -1 if it is not one of a set's."""
+    parent, dash, number = name.rpartition("-")
+    if not dash or parent != set_name or not (number.isascii() and number.isdigit()) or len(number) > 10:
+        return -1
+    return int(number)
+
+
+def first_ordinal(stateful: JSONObject) -> int:
+    """The number of the first pod of a set."""
+    return (stateful["spec"].get("ordinals") or {}).get("start") or 0
+
+
+def is_in_range(stateful: JSONObject, ordinal: int) -> bool:
+    """Whether a set wants the pod of a number."""
+    start = first_ordinal(stateful)
+    return start <= ordinal < start + wanted(stateful)
+
+
+def is_monotonic(stateful: JSONObject) -> bool:
+    """Whether pods are made and deleted one after another."""
+    return bool(stateful["spec"].get("podManagementPolicy") != "Parallel")
+
+
+def is_terminating(pod: JSONObject) -> bool:
+    """Whether it is on its way out."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def is_running(pod: JSONObject) -> bool:
+    """Whether it runs and is ready."""
+    return phase_of(pod) == "Running" and is_ready(pod)
+
+
+def is_unavailable(stateful: JSONObject, pod: JSONObject | None, now: float) -> bool:
+    """Whether a pod does not work, has not for long enough, or is on its way out."""
+    if pod is None or is_terminating(pod) or phase_of(pod) != "Running":
+        return True
+    return available_in(pod, stateful["spec"].get("minReadySeconds") or 0, now) != 0
+
+
+def revision_of_pod(pod: JSONObject) -> str:
+    """The name of the revision that a pod is of."""
+    return str((pod["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
+
+
+def claim_name(stateful: JSONObject, template: JSONObject, ordinal: int) -> str:
+    """The name of a claim of one pod."""
+    return f"{template['metadata']['name']}-{stateful['metadata']['name']}-{ordinal}"
+
+
+def claims_of(stateful: JSONObject, ordinal: int) -> list[JSONObject]:
+    """The claims of one pod, as they are made."""
+    made = []
+    labels = (stateful["spec"].get("selector") or {}).get("matchLabels") or {}
+    for template in stateful["spec"].get("volumeClaimTemplates") or ():
+        claim = thawed({"metadata": template["metadata"], "spec": template.get("spec") or {}})
+        meta = claim["metadata"]
+        meta["name"] = claim_name(stateful, template, ordinal)
+        meta["namespace"] = stateful["metadata"]["namespace"]
+        meta["labels"] = {**(meta.get("labels") or {}), **labels}
+        made.append(claim)
+    return made
+
+
+def give_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> None:
+    """Have a pod have the name, labels and volumes that are its number's."""
+    meta, spec = pod["metadata"], pod["spec"]
+    name = f"{stateful['metadata']['name']}-{ordinal}"
+    meta.pop("generateName", None)
+    meta["name"] = name
+    meta["namespace"] = stateful["metadata"]["namespace"]
+    meta.setdefault("labels", {}).update({NAME_LABEL: name, INDEX_LABEL: str(ordinal)})
+    claimed = {
+        template["metadata"]["name"]: claim_name(stateful, template, ordinal)
+        for template in stateful["spec"].get("volumeClaimTemplates") or ()
+    }
+    if claimed:
+        others = [volume for volume in spec.get("volumes") or () if volume["name"] not in claimed]
+        spec["volumes"] = [
+            *({"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claimed.items()),
+            *others,
+        ]
+
+
+def new_pod(stateful: JSONObject, revision: str, ordinal: int, kind: str, api_version: str) -> JSONObject:
+    """
+    The pod of a number.
+
+    @param stateful: With the template of the revision.
+    @param revision: Its name.
+    """
+    template = thawed(stateful["spec"]["template"])
+    meta = template.get("metadata") or {}
+    pod = {
+        "metadata": {name: meta[name] for name in ("labels", "annotations", "finalizers") if meta.get(name)},
+        "spec": template.get("spec") or {},
+    }
+    pod["metadata"]["ownerReferences"] = [controller_reference(kind, api_version, stateful)]
+    give_identity(stateful, pod, ordinal)
+    pod["metadata"]["labels"][REVISION_LABEL] = revision
+    pod["spec"]["hostname"] = pod["metadata"]["name"]
+    if stateful["spec"].get("serviceName"):
+        pod["spec"]["subdomain"] = stateful["spec"]["serviceName"]
+    return pod
+
+
+def has_identity(stateful: JSONObject, pod: JSONObject, ordinal: int) -> bool:
+    """Whether a pod has the labels of its number; what else says who it is can not change."""
+    labels = pod["metadata"].get("labels") or {}
+    return labels.get(NAME_LABEL) == pod["metadata"]["name"] and labels.get(INDEX_LABEL) == str(ordinal)
+
+
+def claim_owner(stateful: JSONObject, condemned: bool) -> str:
+    """Whose end is a claim's end: C{"set"}, C{"pod"}, or C{""} for nobody's."""
+    policy = stateful["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+    if condemned and policy.get("whenScaled") == "Delete":
+        return "pod"
+    return "set" if policy.get("whenDeleted") == "Delete" else ""
