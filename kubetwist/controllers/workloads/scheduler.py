@@ -1,0 +1,197 @@
+"""
+A scheduler for tests and small clusters: binds pods to nodes where they may run, to the one with the most left.
+
+It does not evict pods for others (preemption), and knows nothing of volumes and devices.
+
+@see: kubernetes, C{pkg/scheduler}.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from twisted.internet.interfaces import IDelayedCall
+
+from ...api.errors import APIStatusError
+from ...api.options import CreateOptions
+from ...api.resource import GroupVersionKind, JSONObject
+from ...api.times import format_time
+from ...registry.actions import PodBinding
+from ...registry.scope import RequestScope
+from ...registry.stores import seen
+from ...storage.record import Record
+from ...storage.window import DELETED
+from ..context import Context
+from ..controller import Controller
+from ..events import NORMAL, WARNING
+from .placement import NodeLoad, decide, needs_of
+from .pods import condition_of
+from .podstatus import ENDED
+
+_POD: Final = GroupVersionKind("", "v1", "Pod")
+SCHEDULER: Final = "default-scheduler"
+#: Seconds between two looks at the pods that no node would do for.
+_PAUSE: Final = 1.0
+
+
+class Scheduler(Controller[str]):
+    """Binds pods; keys are theirs."""
+
+    name: ClassVar[str] = "kube-scheduler"
+    account: ClassVar[str] = "system:kube-scheduler"
+    manager: ClassVar[str] = "kube-scheduler"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._loads: dict[str, NodeLoad] = {}
+        #: By pod: the node that it counts for.
+        self._where: dict[str, str] = {}
+        #: What has changed since a pod was last bound: pods by key.
+        self._dirty: dict[str, Record | None] = {}
+        #: Pods that no node would do for, and why.
+        self._unschedulable: dict[str, str] = {}
+        self._retry: IDelayedCall | None = None
+        self._retried = 0.0
+        self._recorder = context.recorder(SCHEDULER)
+
+    def follow(self) -> None:
+        """Nodes and pods."""
+        self._nodes = self.watch("", "nodes", self._node_changed)
+        self._pods = self.watch("", "pods", self._pod_changed)
+        self._binding = PodBinding(self.context.stores.get("", "pods"))
+
+    async def stop(self) -> None:
+        """See L{Controller.stop}."""
+        if self._retry is not None and self._retry.active():
+            self._retry.cancel()
+        await super().stop()
+
+    # --- what changes
+
+    def _node_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        load = self._loads.setdefault(record.name, NodeLoad(record.name))
+        if kind == DELETED:
+            load.known = False
+            if not load.pods:
+                del self._loads[record.name]
+            return
+        load.take(seen(record))
+        self._again()
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        key = record.key
+        fields = record.fields
+        if kind == DELETED or fields.get("status.phase") in ENDED:
+            self._unschedulable.pop(key, None)
+            if key in self._where or key in self._dirty:
+                self._dirty[key] = None
+                self._again()
+        elif fields.get("spec.nodeName"):
+            self._dirty[key] = record
+            self._unschedulable.pop(key, None)
+            if old is None or not old.fields.get("spec.nodeName"):
+                # Others may want to be near it.
+                self._again()
+        elif fields.get("spec.schedulerName") == SCHEDULER:
+            self.queue.add(key)
+
+    def _again(self) -> None:
+        """Look at those again that no node would do for, soon."""
+        if self._unschedulable and (self._retry is None or not self._retry.active()) and not self.stopped:
+            wait = max(0.0, self._retried + _PAUSE - self.clock.seconds())
+            self._retry = self.clock.callLater(wait, self._all_again)
+
+    def _all_again(self) -> None:
+        self._retry = None
+        self._retried = self.clock.seconds()
+        for key in self._unschedulable:
+            self.queue.add(key)
+
+    def _count(self) -> None:
+        """Bring the loads of nodes up to date."""
+        dirty, self._dirty = self._dirty, {}
+        for key, record in dirty.items():
+            before = self._where.pop(key, None)
+            if before is not None:
+                load = self._loads[before]
+                load.remove(key)
+                if not load.known and not load.pods:
+                    del self._loads[before]
+            if record is not None:
+                pod = seen(record)
+                node = self._where[key] = pod["spec"]["nodeName"]
+                self._loads.setdefault(node, NodeLoad(node)).add(needs_of(key, pod))
+
+    # --- work
+
+    async def sync(self, key: str) -> None:
+        """See L{Controller.sync}."""
+        record = self._pods.by_key(key)
+        if record is None:
+            return
+        pod = seen(record)
+        spec = pod["spec"]
+        if spec.get("nodeName") or "deletionTimestamp" in pod["metadata"] or spec.get("schedulingGates"):
+            self._unschedulable.pop(key, None)
+            return
+        self._count()
+        nodes = [load for load in self._loads.values() if load.known]
+        decision = decide(needs_of(key, pod), nodes)
+        if decision.node:
+            await self._bind(key, pod, decision.node)
+        else:
+            told = self._unschedulable.get(key)
+            self._unschedulable[key] = decision.message
+            if told != decision.message:
+                await self._refuse(key, pod, decision.message)
+        await self.pause()
+
+    async def _bind(self, key: str, pod: JSONObject, node: str) -> None:
+        meta = pod["metadata"]
+        binding = {
+            "metadata": {"name": meta["name"], "namespace": meta["namespace"], "uid": meta["uid"]},
+            "target": {"kind": "Node", "name": node},
+        }
+        scope = RequestScope(meta["namespace"], self.client.user, user_agent=self.manager)
+        try:
+            await self._binding.create_named(scope, meta["name"], binding, CreateOptions(field_manager=self.manager))
+        except APIStatusError as error:
+            self._unschedulable.pop(key, None)
+            if error.code in (404, 409):
+                return
+            self._recorder.event(_POD, pod, WARNING, "FailedScheduling", f"binding rejected: {error.message}")
+            raise
+        self._unschedulable.pop(key, None)
+        text = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
+        self._recorder.event(_POD, pod, NORMAL, "Scheduled", text)
+
+    async def _refuse(self, key: str, pod: JSONObject, message: str) -> None:
+        """Tell that there is no place for a pod, and why."""
+        self._recorder.event(_POD, pod, WARNING, "FailedScheduling", message)
+        meta = pod["metadata"]
+        stamp = format_time(self.clock.seconds())
+
+        def change(obj: JSONObject) -> None:
+            known = condition_of(obj, "PodScheduled") or {}
+            if obj["spec"].get("nodeName"):
+                return
+            conditions = [one for one in (obj["status"].get("conditions") or ()) if one["type"] != "PodScheduled"]
+            refused = known.get("status") == "False"
+            condition: JSONObject = {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": known["lastTransitionTime"] if refused else stamp,
+                "reason": "Unschedulable",
+                "message": message,
+            }
+            if obj["metadata"].get("generation"):
+                condition["observedGeneration"] = obj["metadata"]["generation"]
+            obj["status"]["conditions"] = [*conditions, condition]
+
+        try:
+            await self.client.update_status("", "pods", meta["namespace"], meta["name"], change, uid=meta["uid"])
+        except Exception:
+            # It is told again when it is tried again.
+            del self._unschedulable[key]
+            raise
