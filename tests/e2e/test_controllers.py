@@ -1,0 +1,118 @@
+"""Controllers of a server as it runs in production: on, off, and killed in the midst of their work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import urllib.request
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from kubetwist.testing import SubprocessServer
+
+#: Seconds within which something has to come to pass.
+PATIENCE = 60
+ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+
+def events(server: SubprocessServer, path: str) -> Iterator[Any]:
+    """What is there, as ADDED events, and what changes from then on."""
+    query = f"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds={PATIENCE}"
+    request = urllib.request.Request(f"{server.url}{path}?{query}&allowWatchBookmarks=true")
+    request.add_header("Authorization", f"Bearer {server.token}")
+    with urllib.request.urlopen(request, context=server.connection.ssl_context(), timeout=PATIENCE) as stream:
+        for line in stream:
+            yield json.loads(line)
+
+
+def wait_for(server: SubprocessServer, path: str, enough: Callable[[Any], bool]) -> Any:
+    """The first object that is as it should be."""
+    for event in events(server, path):
+        if event["type"] in ("ADDED", "MODIFIED") and enough(event["object"]):
+            return event["object"]
+    raise AssertionError(f"nothing like it came to {path}")
+
+
+def wait_for_all(server: SubprocessServer, path: str, name: str, namespaces: set[str]) -> None:
+    """Wait until each of the namespaces has an object of this name."""
+    missing = set(namespaces)
+
+    def one(obj: Any) -> bool:
+        if obj["metadata"]["name"] == name:
+            missing.discard(obj["metadata"]["namespace"])
+        return not missing
+
+    wait_for(server, path, one)
+
+
+def test_on(start_server: Callable[..., SubprocessServer]) -> None:
+    """By default namespaces have their account and certificate, roles their rules, and tokens in secrets are good."""
+    server = start_server()
+    system = {"default", "kube-system", "kube-public", "kube-node-lease"}
+    wait_for_all(server, "/api/v1/serviceaccounts", "default", system)
+    wait_for_all(server, "/api/v1/configmaps", "kube-root-ca.crt", system)
+    wait_for(server, ROLE, lambda role: role["metadata"]["name"] == "admin" and len(role.get("rules") or ()) > 20)
+    annotations = {"kubernetes.io/service-account.name": "default"}
+    secret = {"metadata": {"name": "mine", "annotations": annotations}, "type": "kubernetes.io/service-account-token"}
+    assert server.request("POST", "/api/v1/namespaces/default/secrets", secret)[0] == 201
+    filled = wait_for(server, "/api/v1/namespaces/default/secrets", lambda one: "token" in (one.get("data") or {}))
+    token = b64decode(filled["data"]["token"]).decode()
+    request = urllib.request.Request(f"{server.url}/apis/authentication.k8s.io/v1/selfsubjectreviews", b"{}")
+    request.add_header("Authorization", f"Bearer {token}")
+    request.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(request, context=server.connection.ssl_context()) as answer:
+        assert json.load(answer)["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
+    assert server.stop() == 0
+    assert "Traceback" not in server.output(), server.output()
+
+
+def test_off(start_server: Callable[..., SubprocessServer]) -> None:
+    """With an empty list of controllers nobody makes anything, as with kube-apiserver alone."""
+    server = start_server("--controllers=")
+    assert server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "mine"}})[0] == 201
+    for path in ("/api/v1/serviceaccounts", "/api/v1/namespaces/mine/configmaps"):
+        assert server.request("GET", path)[1]["items"] == []
+    assert server.request("GET", f"{ROLE}/view")[1]["rules"] is None
+
+
+def test_unknown(tmp_path: Path) -> None:
+    """A controller that nobody knows stops the start, in kube-controller-manager's words."""
+    command = [sys.executable, "-m", "twisted", "kubeapi", f"--data-dir={tmp_path}/data", "--secure-port=0"]
+    done = subprocess.run([*command, "--controllers=*,-nosuch"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode != 0
+    assert '"nosuch" is not in the list of known controllers' in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_kill(start_server: Callable[..., SubprocessServer], long: bool) -> None:
+    """After kill -9 in the midst of their work, controllers finish it when the server is there again."""
+    server = start_server("--storage-backend=sqlite")
+    wanted: set[str] = set()
+    for round_number in range(10 if long else 3):
+        made: list[str] = []
+
+        def make(round_number: int = round_number, made: list[str] = made) -> None:
+            try:
+                for number in range(200):
+                    name = f"r{round_number}-{number}"
+                    if server.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})[0] == 201:
+                        made.append(name)
+            except OSError:
+                return
+
+        writer = threading.Thread(target=make, daemon=True)
+        writer.start()
+        while len(made) < 20 * (round_number + 1) and writer.is_alive():
+            writer.join(0.002)
+        server.kill()
+        writer.join(PATIENCE)
+        wanted.update(made)
+        server.start()
+        wait_for_all(server, "/api/v1/serviceaccounts", "default", wanted)
+        wait_for_all(server, "/api/v1/configmaps", "kube-root-ca.crt", wanted)
+    assert len(wanted) >= 3 * 20
+    assert "Traceback" not in server.output(), server.output()
