@@ -52,6 +52,16 @@ endpoint_slices = ControllerFactory(
     "kubetwist.controllers.endpointslices:EndpointSliceController",
     needs=("endpointslices.discovery.k8s.io", "services", "pods", "nodes"),
 )
+claim_protection = ControllerFactory(
+    "persistentvolumeclaim-protection-controller",
+    "kubetwist.controllers.volumeprotection:ClaimProtection",
+    needs=("persistentvolumeclaims", "pods"),
+)
+volume_protection = ControllerFactory(
+    "persistentvolume-protection-controller",
+    "kubetwist.controllers.volumeprotection:VolumeProtection",
+    needs=("persistentvolumes",),
+)
 
 
 def _workload(name: str, place: str, *needs: str) -> ControllerFactory:

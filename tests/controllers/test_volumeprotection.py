@@ -1,0 +1,155 @@
+"""Tests for L{kubetwist.controllers.volumeprotection}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.controllers.volumeprotection import ClaimProtection, VolumeProtection
+from tests.controllers.harness import ControllerTestCase
+
+PVC = "kubernetes.io/pvc-protection"
+PV = "kubernetes.io/pv-protection"
+
+
+class ClaimProtectionTests(ControllerTestCase):
+    """Claims in use."""
+
+    resources = ("namespaces", "pods", "persistentvolumeclaims")
+
+    def setUp(self) -> None:
+        """A namespace."""
+        super().setUp()
+        self.make("namespaces", "default")
+
+    def claim(self, name: str, **meta: Any) -> None:
+        """Make a claim."""
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        self.make("persistentvolumeclaims", name, "default", metadata=meta, spec=spec)
+
+    def pod(self, name: str, claim: str, node: str = "n1") -> None:
+        """Make a pod that uses a claim."""
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
+        spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume]}
+        self.make("pods", name, "default", spec={**spec, **({"nodeName": node} if node else {})})
+
+    def test_unused(self) -> None:
+        """Claims get the finalizer; one that nobody uses goes at once when it is deleted."""
+        self.claim("a")
+        self.start(ClaimProtection)
+        self.assertEqual(self.find("persistentvolumeclaims", "a", "default")["metadata"]["finalizers"], [PVC])
+        self.pod("p", "a", node="")
+        self.remove("persistentvolumeclaims", "a", "default")
+        self.settle()
+        self.assertEqual(self.names("persistentvolumeclaims"), [])
+
+    def test_used(self) -> None:
+        """A claim stays as long as a pod that runs uses it; whoever else keeps it goes on doing so."""
+        self.start(ClaimProtection)
+        self.claim("a", finalizers=["example.com/mine"])
+        self.pod("p", "a")
+        self.pod("q", "a")
+        self.settle()
+        self.remove("persistentvolumeclaims", "a", "default")
+        self.remove("pods", "p", "default", grace=0)
+        self.settle()
+        found = self.find("persistentvolumeclaims", "a", "default")
+        self.assertEqual(found["metadata"]["finalizers"], ["example.com/mine", PVC])
+        self.change("pods", "q", lambda pod: pod.update(status={"phase": "Succeeded"}), "default", part="status")
+        self.settle()
+        self.assertEqual(len(self.names("persistentvolumeclaims")), 1, "it is scheduled still")
+        self.remove("pods", "q", "default", grace=0)
+        self.settle()
+        found = self.find("persistentvolumeclaims", "a", "default")
+        self.assertEqual(found["metadata"]["finalizers"], ["example.com/mine"])
+
+    def test_ephemeral(self) -> None:
+        """A claim made for a pod is in use by that pod, and by no other of the name."""
+        self.start(ClaimProtection)
+        volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+        spec = {"containers": [{"name": "c", "image": "i"}], "volumes": [volume], "nodeName": "n1"}
+        template = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        volume["ephemeral"] = {"volumeClaimTemplate": {"spec": template}}
+        pod = self.make("pods", "p", "default", spec=spec)
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
+        for uid, stays in ((pod["metadata"]["uid"], True), ("another", False)):
+            self.claim("p-v", ownerReferences=[{**reference, "uid": uid}])
+            self.settle()
+            self.remove("persistentvolumeclaims", "p-v", "default")
+            self.settle()
+            self.assertEqual("p-v" in self.names("persistentvolumeclaims"), stays)
+            if stays:
+                self.remove("pods", "p", "default", grace=0)
+                self.settle()
+                self.assertEqual(self.names("persistentvolumeclaims"), [])
+                self.make("pods", "p", "default", spec=spec)
+
+    def test_faults_and_restart(self) -> None:
+        """With writes that fail, and after a kill, what is not in use is gone in the end."""
+        self.backend.fails = lambda number: False
+        for number in range(20):
+            self.claim(f"c{number}")
+        self.pod("p", "c0")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.start(ClaimProtection)
+        self.settle(60)
+        for number in range(20):
+            found = self.find("persistentvolumeclaims", f"c{number}", "default")
+            self.assertEqual(found["metadata"]["finalizers"], [PVC])
+        self.backend.fails = lambda number: False
+        for subscription in self.running[0]._subscriptions:
+            subscription.stop()
+        for number in range(20):
+            self.remove("persistentvolumeclaims", f"c{number}", "default")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.restart(ClaimProtection)
+        self.settle(60)
+        self.assertEqual(self.names("persistentvolumeclaims"), ["c0"])
+
+
+class VolumeProtectionTests(ControllerTestCase):
+    """Volumes in use."""
+
+    resources = ("persistentvolumes",)
+
+    def volume(self, name: str, phase: str) -> None:
+        """Make a volume."""
+        spec = {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "hostPath": {"path": "/tmp/x"},
+            "persistentVolumeReclaimPolicy": "Retain",
+        }
+        self.make("persistentvolumes", name, spec=spec, status={"phase": phase})
+
+    def test_bound(self) -> None:
+        """A volume that is bound stays until it is not; others go at once."""
+        self.start(VolumeProtection)
+        self.volume("free", "Available")
+        self.volume("bound", "Bound")
+        self.settle()
+        self.assertEqual(self.find("persistentvolumes", "free")["metadata"]["finalizers"], [PV])
+        self.remove("persistentvolumes", "free")
+        self.remove("persistentvolumes", "bound")
+        self.settle()
+        self.assertEqual(self.names("persistentvolumes"), ["bound"])
+        self.change("persistentvolumes", "bound", lambda obj: obj["status"].update(phase="Released"), part="status")
+        self.settle()
+        self.assertEqual(self.names("persistentvolumes"), [])
+
+    def test_faults_and_restart(self) -> None:
+        """With writes that fail, and after a kill, what is not in use is gone in the end."""
+        for number in range(20):
+            self.volume(f"v{number}", "Bound" if number < 2 else "Available")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.start(VolumeProtection)
+        self.settle(60)
+        self.backend.fails = lambda number: False
+        for subscription in self.running[0]._subscriptions:
+            subscription.stop()
+        for number in range(20):
+            self.assertEqual(self.find("persistentvolumes", f"v{number}")["metadata"]["finalizers"], [PV])
+            self.remove("persistentvolumes", f"v{number}")
+        self.backend.fails = lambda number: number % 10 == 0
+        self.restart(VolumeProtection)
+        self.settle(60)
+        self.assertEqual(self.names("persistentvolumes"), ["v0", "v1"])
