@@ -64,6 +64,10 @@ class Options(usage.Options):
             raise FlagError("--tls-cert-file and --tls-private-key-file go together")
         if not self["disable-http2-serving"]:
             raise FlagError("--disable-http2-serving=false is not possible yet: only HTTP/1.1 is served")
+        if self["in-memory"]:
+            if self["storage-backend"] != "memory" and "storage-backend" in self.given:
+                raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} contradict each other")
+            self["storage-backend"] = "memory"
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")
         if not self["etcd-prefix"].strip("/"):

@@ -42,8 +42,12 @@ class DataDirectory:
 
     _log = Logger()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        """
+        @param durable: Whether what is written must outlive a power cut.
+        """
         self.path = path.absolute()
+        self._durable = durable
         self.pki = self.path / "pki"
         self._lock: int | None = None
 
@@ -51,6 +55,10 @@ class DataDirectory:
     def kubeconfig(self) -> Path:
         """The admin's."""
         return self.path / "admin.kubeconfig"
+
+    def write(self, path: Path, content: bytes, mode: int = 0o600) -> None:
+        """Put a file into it, or beside it, whole or not at all."""
+        write_file(path, content, mode, durable=self._durable)
 
     # Opening.
 
@@ -88,7 +96,7 @@ class DataDirectory:
                     f"{self.path} is not a data directory of kubetwist: it has files in it, but no {MARKER}"
                 ) from None
             self.path.chmod(0o700)
-            write_file(marker, json.dumps({"format": FORMAT}).encode() + b"\n")
+            self.write(marker, json.dumps({"format": FORMAT}).encode() + b"\n")
             return
         except ValueError:
             raise StartError(f"the data directory {self.path} is damaged: {MARKER} in it can not be read") from None
@@ -120,9 +128,10 @@ class DataDirectory:
             files[f"{name}.crt"] = (pair.certificate, 0o644)
             files[f"{name}.key"] = (pair.key, 0o600)
         for name, (content, mode) in files.items():
-            write_file(new / name, content, mode)
+            self.write(new / name, content, mode)
         new.rename(self.pki)
-        sync_directory(self.path)
+        if self._durable:
+            sync_directory(self.path)
 
     # What is in it.
 
@@ -157,8 +166,8 @@ class DataDirectory:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # The key first: a certificate without its key would be taken for damage by nobody, but be issued twice.
-            write_file(folder / f"{name}.key", pair.key)
-            write_file(folder / f"{name}.crt", pair.certificate, 0o644)
+            self.write(folder / f"{name}.key", pair.key)
+            self.write(folder / f"{name}.crt", pair.certificate, 0o644)
         except OSError as error:
             raise StartError(f"can not write {folder / name}.crt: {error.strerror or error}") from error
         return pair
@@ -223,7 +232,7 @@ class Credentials:
         path = self._data.kubeconfig
         try:
             if not path.exists() or path.read_bytes() != content:
-                write_file(path, content)
+                self._data.write(path, content)
             elif path.stat().st_mode & 0o777 != 0o600:
                 path.chmod(0o600)
         except OSError as error:

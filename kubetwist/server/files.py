@@ -6,21 +6,27 @@ import os
 from pathlib import Path
 
 
-def write_file(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Put C{content} at C{path} such that a crash leaves the old or the new content there."""
+def write_file(path: Path, content: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
+    """
+    Put C{content} at C{path} such that a crash leaves the old or the new content there.
+
+    @param durable: That of the machine, too: come back when the file is on the disk.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
         with open(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)
             file.write(content)
-            file.flush()
-            os.fsync(descriptor)
+            if durable:
+                file.flush()
+                os.fsync(descriptor)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    if durable:
+        sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:

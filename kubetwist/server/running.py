@@ -8,6 +8,7 @@ no new connections, watches end, requests are finished, storage is closed.
 from __future__ import annotations
 
 import ipaddress
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ class APIServer:
         self._options = options
         self._reactor = reactor
         self._install = install
-        self._data = DataDirectory(Path(options["data-dir"]))
+        self._data = DataDirectory(Path(options["data-dir"]), durable=not options["in-memory"])
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._config: ServerConfig | None = None
         self._server: GenericServer | None = None
         self._site: KubeSite | None = None
@@ -103,6 +105,10 @@ class APIServer:
 
     async def _start(self) -> None:
         options, reactor = self._options, self._reactor
+        if options["in-memory"] and "data-dir" not in options.given:
+            self._temporary = tempfile.TemporaryDirectory(prefix="kubetwist-")
+            options["data-dir"] = f"{self._temporary.name}/data"
+            self._data = DataDirectory(Path(options["data-dir"]), durable=False)
         self._data.open()
         credentials = Credentials(self._data, options)
         backend = make_backend(options, reactor)
@@ -301,6 +307,9 @@ class APIServer:
             except Exception:
                 self._log.failure("closing the store failed")
         self._data.close()
+        temporary, self._temporary = self._temporary, None
+        if temporary is not None:
+            temporary.cleanup()
 
     async def _drain(self, site: KubeSite) -> None:
         """Let the requests that are open be finished, and close all connections."""

@@ -76,7 +76,7 @@ class InProcessServer(Reachable):
                 f"--data-dir={data_dir}",
                 "--bind-address=127.0.0.1",
                 "--secure-port=0",
-                "--storage-backend=memory",
+                *([] if any(one.startswith("--storage-backend") for one in self._arguments) else ["--in-memory"]),
                 f"--token-auth-file={token_auth_file}",
                 *self._arguments,
             ]

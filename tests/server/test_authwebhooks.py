@@ -214,6 +214,7 @@ class DecisionTests(WebhookCase):
         kubeconfig = webhook.kubeconfig(self.folder, "/authorize")
         return await self.start(
             "--authorization-mode=Webhook",
+            "--controllers=",
             f"--authorization-webhook-config-file={kubeconfig}",
             "--authorization-webhook-version=v1",
             *flags,
@@ -297,7 +298,7 @@ class DecisionTests(WebhookCase):
             self.hook(second, "second", matchConditions=[{"expression": "'team' in request.groups"}]),
             {"type": "RBAC", "name": "rbac"},
         )
-        server = await self.start(f"--authorization-config={path}")
+        server = await self.start("--controllers=", f"--authorization-config={path}")
         self.assertEqual((await self.ask(server, "GET", PODS, token="jane-token"))[0], 200)
         self.assertEqual((await self.ask(server, "GET", PODS, token="joe-token"))[0], 403)
         self.assertEqual((len(first.calls), len(second.calls)), (2, 0))

@@ -39,6 +39,15 @@ class FlagTests(SynchronousTestCase):
         self.assertEqual(options["authorization-mode"], ())
         self.assertEqual({flag.name for flag in FLAGS}, set(options))
 
+    def test_in_memory(self) -> None:
+        """C{--in-memory} chooses the store, and takes no other."""
+        self.assertEqual(parsed("--in-memory")["storage-backend"], "memory")
+        self.assertEqual(parsed("--in-memory", "--storage-backend=memory")["storage-backend"], "memory")
+        self.assertEqual(parsed("--in-memory=false")["storage-backend"], "sqlite")
+        self.assert_refused(
+            "--in-memory and --storage-backend=sqlite contradict each other", "--in-memory", "--storage-backend=sqlite"
+        )
+
     def test_both_forms(self) -> None:
         """A value stands behind an equals sign, or is the next argument."""
         for arguments in (["--secure-port=1234"], ["--secure-port", "1234"], ["--secure_port=1234"]):

@@ -47,14 +47,14 @@ class ProcessTests(SynchronousTestCase):
         self.addCleanup(end)
         return process
 
-    def ready(self, *flags: str) -> subprocess.Popen[bytes]:
+    def ready(self, *flags: str, **more: Any) -> subprocess.Popen[bytes]:
         """Start one, and wait until it tells the service manager that it is ready."""
         path = self.folder / "notify"
         path.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
             notified.bind(str(path))
             notified.settimeout(PATIENCE)
-            process = self.spawn("--secure-port=0", *flags, NOTIFY_SOCKET=str(path))
+            process = self.spawn("--secure-port=0", *flags, NOTIFY_SOCKET=str(path), **more)
             self.assertEqual(notified.recv(100), b"READY=1")
         return process
 
@@ -113,6 +113,23 @@ class ProcessTests(SynchronousTestCase):
             path = self.folder / "kubetwist-data" / "admin.kubeconfig"
             (line,) = [line for line in printed.decode().splitlines() if "kubeconfig" in line]
             self.assertTrue(line.endswith(f"the admin's kubeconfig is {path}"), line)
+
+    def test_in_memory(self) -> None:
+        """With C{--in-memory} nothing is left in the file system, unless a data directory is named."""
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        process = self.ready("--in-memory", TMPDIR=str(temporary))
+        (folder,) = temporary.glob("kubetwist-*")
+        self.assertTrue((folder / "data" / "admin.kubeconfig").is_file())
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, list(temporary.iterdir())), (0, []))
+        self.assertFalse((self.folder / "kubetwist-data").exists())
+        process = self.ready("--in-memory", "--data-dir=mine")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        self.assertTrue((self.folder / "mine" / "admin.kubeconfig").is_file())
+        self.assertEqual(list((self.folder / "mine").glob("store*")), [])
 
     def test_second_signal(self) -> None:
         """A second signal ends a server at once that would still wait."""
