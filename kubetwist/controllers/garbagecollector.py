@@ -42,6 +42,8 @@ ABSENT: Final = 500
 PATIENCE: Final = 30.0
 #: Seconds until it looks again.
 AGAIN: Final = 0.1
+#: Seconds in which changes of what is served count as one.
+TOGETHER: Final = 0.05
 #: What the JSON of an object with owners has in it, and that of one that is being deleted. Other objects may have it,
 #: too: it only says which ones are worth decoding.
 _OWNED: Final = b'"ownerReferences":['
@@ -140,7 +142,7 @@ class GarbageCollector(Controller[Any]):
     def _resources_changed(self) -> None:
         # A thousand definitions may come at once.
         if self._call is None and not self.stopped:
-            self._call = self.clock.callLater(0, self._follow_resources)
+            self._call = self.clock.callLater(TOGETHER, self._follow_resources)
 
     def _follow_resources(self) -> None:
         self._call = None
@@ -414,6 +416,9 @@ class GarbageCollector(Controller[Any]):
         elsewhere = self._absent.get(mark)
         if elsewhere is None:
             store = await self.context.store(*kind.resource)
+            if kind.resource not in self._monitors and kind.resource not in IGNORED:
+                # From now on, at the latest, its end must not be missed.
+                self._monitor(store.info)
             owner = store.cache.get(store.key(namespace, reference.name))
             if owner is not None and _uid(owner) == reference.uid:
                 return True

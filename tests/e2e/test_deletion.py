@@ -160,12 +160,12 @@ def test_killed_cascade(start_server: Callable[..., SubprocessServer]) -> None:
     define(server)
     things, maps = THINGS.format("default"), f"{CORE}/default/configmaps"
     owner = reference(make(server, maps, "owner"), "v1", "ConfigMap", blockOwnerDeletion=True)
-    for number in range(200):
+    for number in range(100):
         middle = thing(server, "default", f"t{number}", owner)
         make(server, maps, f"m{number}", reference(middle, "stable.example.com/v1", "Thing", blockOwnerDeletion=True))
-    for _ in range(4):
+    for _ in range(2):
         server.request("DELETE", f"{maps}/owner", {"propagationPolicy": "Foreground"})
-        until(lambda: len(names(server, maps)) < 200, "some are gone")
+        until(lambda: len(names(server, maps)) < 100, "some are gone")
         server.kill()
         server.start()
     until(lambda: names(server, maps) == [] and names(server, things) == [], "all are gone")
@@ -176,11 +176,11 @@ def test_killed_namespace(start_server: Callable[..., SubprocessServer]) -> None
     server = start_server()
     define(server)
     make(server, CORE, "big")
-    for number in range(200):
+    for number in range(100):
         make(server, f"{CORE}/big/configmaps", f"m{number}")
         thing(server, "big", f"t{number}")
     server.request("DELETE", f"{CORE}/big")
-    until(lambda: len(names(server, f"{CORE}/big/configmaps")) < 200, "some are gone")
+    until(lambda: len(names(server, f"{CORE}/big/configmaps")) < 100, "some are gone")
     server.kill()
     server.start()
     until(lambda: server.request("GET", f"{CORE}/big")[0] == 404, "the namespace is gone")
