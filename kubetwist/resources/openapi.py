@@ -33,7 +33,7 @@ from .openapi_custom import custom_paths
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
 from .openapi_parts import V2, Part, Parts, joined
 from .openapi_protobuf import encode_v2
-from .openapi_schemas import IDefinitions, reachable, v2_schemas, v3_schemas
+from .openapi_schemas import IDefinitions, known_to_middle, reachable, v2_schemas, v3_schemas
 from .openapi_v2 import path_item, v2_frame
 from .openapi_v3 import v3_document
 
@@ -174,7 +174,7 @@ class Builder:
             "openapi": "3.0.0",
             "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
             "paths": {},
-            "components": {"schemas": reachable(schemas, needs, None)},
+            "components": {"schemas": known_to_middle(reachable(schemas, needs, None))},
         }
         paths, inside = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
         return Packed.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")

@@ -130,7 +130,9 @@ def _own_fields(reference: str, meta: str) -> JSONObject:
 
 def _metadata(reference: str, meta: str, description: str) -> JSONObject:
     target = {"$ref": f"{reference}{_META}{meta}"}
-    described = {"description": f"{description} More info: {_CONVENTIONS}#metadata"} if description else {}
+    # Of lists the reference refers to another section than of objects.
+    section = "types-kinds" if meta == "ListMeta" else "metadata"
+    described = {"description": f"{description} More info: {_CONVENTIONS}#{section}"} if description else {}
     return {**target, **described} if reference == V2_REFERENCE else {"allOf": [target], **described}
 
 

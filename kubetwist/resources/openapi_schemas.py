@@ -131,6 +131,10 @@ _NO_DEFAULTS: Final = frozenset(
 
 #: Kinds that belong to every group.
 _IN_EVERY_GROUP: Final = frozenset(("DeleteOptions", "WatchEvent"))
+#: Groups of the other servers of the chain, and such as are only spoken to webhooks.
+_OF_OTHERS: Final = frozenset(
+    ("admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io")
+)
 
 
 def v3_schemas(definitions: IDefinitions) -> dict[str, JSONObject]:
@@ -185,6 +189,17 @@ def reachable(
             kept = [kind for kind in kinds if (kind["group"], kind["version"]) in shown]
             found[name] = schema | {"x-kubernetes-group-version-kind": kept}
     return dict(sorted(found.items()))
+
+
+def known_to_middle(schemas: JSONObject) -> JSONObject:
+    """The same types, where what belongs to every group names only groups that the server in the middle knows."""
+    found = dict(schemas)
+    for name in schemas:
+        kinds = schemas[name].get("x-kubernetes-group-version-kind", ())
+        if len(kinds) > 1 and kinds[0]["kind"] in _IN_EVERY_GROUP:
+            kept = [kind for kind in kinds if kind["group"] not in _OF_OTHERS]
+            found[name] = schemas[name] | {"x-kubernetes-group-version-kind": kept}
+    return found
 
 
 def references(schema: Any) -> list[str]:
