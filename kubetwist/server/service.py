@@ -93,7 +93,8 @@ class UnderTwist:
         sys.setswitchinterval(SWITCH_INTERVAL)
         self._choose_logs()
         self._reactor.callWhenRunning(self._take_signals)
-        self._service.ready.addCallbacks(self._ready, self._failed)
+        # A server that waits for nothing is ready before the reactor runs, and signals are still the reactor's then.
+        self._service.ready.addCallbacks(lambda _: self._reactor.callWhenRunning(self._ready), self._failed)
 
     def _choose_logs(self) -> None:
         """Text, as the reference writes, even where nobody looks at a terminal; unless JSON is asked for."""
@@ -123,7 +124,7 @@ class UnderTwist:
         if self._reactor.running:
             self._reactor.stop()
 
-    def _ready(self, _: None) -> None:
+    def _ready(self) -> None:
         from .notify import notify
 
         notify("READY=1")
