@@ -103,13 +103,17 @@ def custom_paths(paths: Iterable[Path]) -> list[Path]:
     Clients go by this when they choose a type of patch.
     """
     return [
-        Path(path.path, [_operation(operation) for operation in path.operations])
+        Path(path.path, [_operation(operation, path) for operation in path.operations])
         for path in paths
         if "/watch/" not in path.path
     ]
 
 
-def _operation(operation: Operation) -> Operation:
+def _operation(operation: Operation, path: Path) -> Operation:
+    if operation.action == "deletecollection":
+        # The reference tells of its selection only, and not how the objects are deleted.
+        selection = next((one.parameters for one in path.operations if one.action == "list"), operation.parameters)
+        operation = evolve(operation, parameters=selection, body="")
     answers = operation.answers[:1] if operation.method == "patch" else operation.answers
     return evolve(
         operation,
