@@ -1,0 +1,139 @@
+"""The examples of F{docs/testing.md}, and the pytest plugin, as users run them: in a folder of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+
+_PYTEST = """
+import importlib.metadata, sys
+import pytest
+found = importlib.metadata.entry_points(group="pytest11", name="kubetwist")
+sys.exit(pytest.main([*sys.argv[1:], *([] if found else ["-p", "kubetwist.testing.pytest_plugin"])]))
+"""
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """Run pytest in C{folder}, away from the project; give what it prints."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    environment.pop("PYTEST_XDIST_WORKER", None)
+    done = subprocess.run(
+        [sys.executable, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_example(tmp_path: Path, name: str) -> None:
+    """Each example of the page passes as it stands there."""
+    library = name.removeprefix("test_").removesuffix(".py")
+    if library != "powers" and importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    (tmp_path / name).write_text(EXAMPLES[name])
+    assert "passed" in run(tmp_path)
+
+
+def test_there_are_examples() -> None:
+    """The page has an example for each client library."""
+    assert set(EXAMPLES) == {f"test_{name}.py" for name in ("kubernetes", "kr8s", "lightkube", "kopf", "powers")}
+
+
+CLEAN = """
+import os, threading
+
+
+def write(kube_api, name):
+    code, _ = kube_api.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}})
+    assert code == 201
+
+
+def names(kube_api):
+    _, listed = kube_api.request("GET", "/api/v1/namespaces/default/configmaps")
+    return [one["metadata"]["name"] for one in listed["items"] if one["metadata"]["name"] != "kube-root-ca.crt"]
+
+
+def test_first(kube_api_clean):
+    kube_api_clean.inject(500, verb="list")
+    kube_api_clean.freeze_time(5)
+    write(kube_api_clean, "first")
+
+
+def test_second(kube_api_clean, kube_api):
+    assert kube_api is kube_api_clean
+    assert names(kube_api) == []
+    write(kube_api, "second")
+
+
+def test_thread(kube_api_clean, kubeconfig):
+    assert os.environ["KUBECONFIG"] == str(kubeconfig) == str(kube_api_clean.kubeconfig)
+    threads = [threading.Thread(target=write, args=[kube_api_clean, name]) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert names(kube_api_clean) == ["a", "b", "c"]
+    kube_api_clean.reset()
+    assert names(kube_api_clean) == []
+
+
+def test_accounts(kube_api):
+    code, _ = kube_api.request("GET", "/api/v1/namespaces/default/serviceaccounts/default")
+    assert code == 200
+
+
+def test_arguments(kube_api):
+    assert kube_api.request("GET", "/version")[1]["minor"] == "30"
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_clean(tmp_path: Path, workers: int) -> None:
+    """kube_api_clean has nothing of other tests, whatever they did, in one process and with pytest-xdist."""
+    (tmp_path / "test_mine.py").write_text(CLEAN)
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n\n@pytest.fixture(scope='session')\ndef kube_api_arguments():\n"
+        "    return ['--kubernetes-version=1.30']\n"
+    )
+    if workers and importlib.util.find_spec("xdist") is None:
+        pytest.skip("pytest-xdist is not installed")
+    assert "5 passed" in run(tmp_path, *(["-n", str(workers)] if workers else []))
+
+
+ASYNCIO = """
+import asyncio, threading
+import kr8s.asyncio
+from kr8s.asyncio.objects import ConfigMap
+
+
+def test_asyncio(kube_api_clean):
+    async def run():
+        api = await kr8s.asyncio.api(kubeconfig=str(kube_api_clean.kubeconfig))
+        made = await ConfigMap({"metadata": {"name": "mine"}}, api=api)
+        await made.create()
+        await asyncio.to_thread(kube_api_clean.reset)
+        assert not await made.exists()
+
+    asyncio.run(run())
+"""
+
+
+def test_asyncio(tmp_path: Path) -> None:
+    """A suite with an event loop of its own uses the same server."""
+    pytest.importorskip("kr8s")
+    (tmp_path / "test_mine.py").write_text(ASYNCIO)
+    assert "1 passed" in run(tmp_path)
