@@ -198,6 +198,14 @@ class Context:
         self._follow_custom()
         return Informer(_Custom(served.definition.info, self._custom), self.clock)
 
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        """Call C{done} when all informers have caught up: see L{Informer.when_caught_up}."""
+        for informer in self._informers.values():
+            if not informer.caught_up:
+                informer.when_caught_up(lambda: self.when_caught_up(done))
+                return
+        done()
+
     # --- writing
 
     def client(self, account: str, manager: str = "") -> Client:

@@ -109,6 +109,9 @@ class Controller(Generic[Key]):
             synced.addCallback(one)
 
     def _begin(self) -> None:
+        self.context.when_caught_up(self._start_queue)
+
+    def _start_queue(self) -> None:
         if not self.stopped:
             self.queue.start()
 

@@ -8,7 +8,9 @@ in a queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
@@ -25,7 +27,10 @@ from ..storage.errors import StorageError
 from ..storage.record import Record
 from ..storage.watchcache import CacheWatch, WatchCache
 from ..storage.window import ADDED, DELETED, MODIFIED
+from .queue import SLICE
 
+#: Objects that are seen to before it is asked how late it is.
+PIECE: Final = 64
 #: Seconds until a cache that is not filled is looked at again.
 RETRY: Final = 0.25
 
@@ -50,13 +55,18 @@ class ISource(Protocol):
 
 
 class Subscription:
-    """Somebody who is told."""
+    """
+    Somebody who is told.
 
-    __slots__ = ("_informer", "handler")
+    @ivar untold: The keys of what is there and is yet to be told of.
+    """
+
+    __slots__ = ("_informer", "handler", "untold")
 
     def __init__(self, informer: Informer, handler: Handler) -> None:
         self._informer = informer
         self.handler = handler
+        self.untold: set[str] = set()
 
     def stop(self) -> None:
         """Be told no more."""
@@ -67,7 +77,8 @@ class Index:
     """
     Records by something else than their names.
 
-    It is kept as the objects change; asking it is a look-up.
+    It is kept as the objects change; asking it is a look-up. Of many objects it is not made at once: it is whole when
+    its informer has caught up (L{Informer.when_caught_up}), and a controller does not begin to work before.
     """
 
     def __init__(self, function: IndexFunction) -> None:
@@ -113,7 +124,7 @@ class Informer:
     The objects of one resource, and their changes.
 
     @ivar synced: Fires when the objects are there for the first time.
-    @ivar ready: Whether they are there now; while a cache begins anew, they are as they were.
+    @ivar ready: Whether they have been there; while a cache begins anew, handlers and indexes stay as they are.
     """
 
     _log = Logger()
@@ -130,6 +141,11 @@ class Informer:
         self._indexes: dict[str, Index] = {}
         self._retry: IDelayedCall | None = None
         self._left: Mapping[str, Record] | None = None
+        #: What is done about all objects, in small pieces, and who waits for the end of that.
+        self._tasks: deque[Iterator[None]] = deque()
+        self._step_call: IDelayedCall | None = None
+        self._stepping = False
+        self._waiting: list[Callable[[], object]] = []
         self._stopped = False
 
     @property
@@ -169,14 +185,59 @@ class Informer:
         """
         An index of the objects; the same for all who ask by the same name.
 
-        It is right before handlers are called.
+        When an object changes, it is right before handlers are called.
         """
         index = self._indexes.get(name)
         if index is None:
             index = self._indexes[name] = Index(function)
-            for record in self.list() if self.ready else ():
-                self._index(index, ADDED, record)
+            if self.ready:
+                self._do(self._fill(index))
         return index
+
+    def _fill(self, index: Index) -> Iterator[None]:
+        for key in [record.key for record in self.list()]:
+            record = self.by_key(key)
+            if record is not None:
+                self._index(index, ADDED, record)
+            yield
+
+    # --- what takes time
+
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        """Call C{done} when all handlers know of all objects and all indexes have them: at once, if that is now."""
+        if self._tasks:
+            self._waiting.append(done)
+        else:
+            done()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether that is so."""
+        return not self._tasks
+
+    def _do(self, task: Iterator[None]) -> None:
+        """Do something about many objects: the first piece of it now."""
+        self._tasks.append(task)
+        if self._step_call is None and not self._stepping:
+            self._step()
+
+    def _step(self) -> None:
+        self._step_call = None
+        self._stepping = True
+        begun = self._clock.seconds()
+        try:
+            while self._tasks:
+                task = self._tasks[0]
+                if sum(1 for _ in islice(task, PIECE)) < PIECE:
+                    self._tasks.popleft()
+                if self._tasks and self._clock.seconds() - begun > SLICE:
+                    self._step_call = self._clock.callLater(0, self._step)
+                    return
+        finally:
+            self._stepping = False
+        waiting, self._waiting = self._waiting, []
+        for done in waiting:
+            done()
 
     # --- being told
 
@@ -184,17 +245,32 @@ class Informer:
         """
         Have a handler told of all changes from now on.
 
-        @param initial: Begin with what is there: as C{ADDED}, at once or when the objects are there.
+        @param initial: Begin with what is there: as C{ADDED}, few objects at once, many little by little.
         """
         subscription = Subscription(self, handler)
-        if initial and self.ready:
-            for record in self.list():
-                self._tell(subscription, ADDED, record, None)
         self._subscriptions = (*self._subscriptions, subscription)
+        if initial and self.ready:
+            self._begin(subscription)
         return subscription
+
+    def _begin(self, subscription: Subscription) -> None:
+        keys = [record.key for record in self.list()]
+        subscription.untold = set(keys)
+        self._do(self._tell_all(subscription, keys))
+
+    def _tell_all(self, subscription: Subscription, keys: Sequence[str]) -> Iterator[None]:
+        for key in keys:
+            # What has changed meanwhile was told of already.
+            if key in subscription.untold:
+                subscription.untold.discard(key)
+                record = self.by_key(key)
+                if record is not None:
+                    self._tell(subscription, ADDED, record, None)
+            yield
 
     def _remove(self, subscription: Subscription) -> None:
         self._subscriptions = tuple(one for one in self._subscriptions if one is not subscription)
+        subscription.untold.clear()
 
     def _tell(self, subscription: Subscription, kind: str, record: Record, old: Record | None) -> None:
         try:
@@ -214,7 +290,13 @@ class Informer:
         for index in self._indexes.values():
             self._index(index, kind, record)
         for subscription in self._subscriptions:
-            self._tell(subscription, kind, record, old)
+            if record.key not in subscription.untold:
+                self._tell(subscription, kind, record, old)
+                continue
+            # It is the first that this one hears of it.
+            subscription.untold.discard(record.key)
+            if kind != DELETED:
+                self._tell(subscription, ADDED, record, None)
 
     # --- life
 
@@ -227,9 +309,11 @@ class Informer:
         """Tell nobody any more."""
         self._stopped = True
         self._subscriptions = ()
-        if self._retry is not None and self._retry.active():
-            self._retry.cancel()
-        self._retry = None
+        self._tasks.clear()
+        for call in (self._retry, self._step_call):
+            if call is not None and call.active():
+                call.cancel()
+        self._retry = self._step_call = None
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
@@ -264,11 +348,15 @@ class Informer:
             self._left = left
             self._retry = self._clock.callLater(RETRY, self._follow)
             return
-        self._compare(left, cache.list().records)
-        if not self.ready:
-            self.ready = True
-        if not self.synced.called:
-            self.synced.callback(None)
+        if self.ready:
+            self._compare(left, cache.list().records)
+            return
+        self.ready = True
+        for index in self._indexes.values():
+            self._do(self._fill(index))
+        for subscription in self._subscriptions:
+            self._begin(subscription)
+        self.synced.callback(None)
 
     def _compare(self, left: Mapping[str, Record], records: Sequence[Record]) -> None:
         """Tell how what is there differs from what was told of."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.controllers.context import Context
+from kubetwist.controllers.controller import Controller
 from kubetwist.controllers.informers import Informer
 from kubetwist.controllers.metadata import controller_of, controller_reference, controller_uid, owner_uids
 from kubetwist.storage.errors import RevisionCompacted
@@ -289,3 +290,87 @@ class CustomInformerTests(SynchronousTestCase):
         self.assertEqual(
             (found["labels"], [one["manager"] for one in found["managedFields"]]), ({"a": "b"}, ["some-manager"])
         )
+
+
+class ManyObjectsTests(ControllerTestCase):
+    """Informers of more objects than can be looked at in one go."""
+
+    resources = ("configmaps", "namespaces")
+
+    def setUp(self) -> None:
+        """Many objects, and a clock that goes on while somebody works."""
+        super().setUp()
+        for number in range(300):
+            self.make("configmaps", f"n{number:03}", "one")
+        self.informer = self.context.informer("", "configmaps")
+        self.told = Told()
+
+    def slowly(self, kind: str, record: Record, old: Record | None) -> None:
+        """A handler that takes its time."""
+        self.clock.rightNow += 0.0001
+        self.told(kind, record, old)
+
+    def keys(self, record: Record) -> list[str]:
+        """An index that takes its time."""
+        self.clock.rightNow += 0.0001
+        return [record.name]
+
+    def test_little_by_little(self) -> None:
+        """They are told of in pieces, and changes in between come once, as they are news to the handler."""
+        self.informer.subscribe(self.slowly)
+        first = self.told.take()
+        self.assertLess(len(first), 150)
+        done: list[bool] = []
+        self.informer.when_caught_up(lambda: done.append(True))
+        self.remove("configmaps", "n298", "one")
+        self.change("configmaps", "n299", lambda obj: obj.update(data={"a": "b"}), "one")
+        self.change("configmaps", "n000", lambda obj: obj.update(data={"a": "b"}), "one")
+        self.make("configmaps", "new", "one")
+        self.assertEqual(
+            self.told.take(),
+            [("ADDED", "one/n299", False), ("MODIFIED", "one/n000", True), ("ADDED", "one/new", False)],
+        )
+        self.assertEqual(done, [])
+        self.settle()
+        rest = self.told.take()
+        self.assertEqual(done, [True])
+        self.assertEqual(len(first) + len(rest), 298)
+        self.assertEqual({kind for kind, _, _ in rest}, {"ADDED"})
+
+    def test_index(self) -> None:
+        """An index is made in pieces, and is right in the end whatever happens meanwhile."""
+        index = self.informer.index("name", self.keys)
+        self.assertLess(len(index.values()), 150)
+        self.remove("configmaps", "n298", "one")
+        self.make("configmaps", "new", "one")
+        self.settle()
+        self.assertTrue(self.informer.caught_up)
+        self.assertEqual(sorted(index.values()), sorted({*self.names("configmaps")}))
+
+    def test_work_waits(self) -> None:
+        """A controller begins to work when all is known, however long that takes; a stop in between is a stop."""
+        self.informer.index("name", self.keys)
+
+        class Looking(Controller[str]):
+            name: ClassVar[str] = "looking-controller"
+            seen: ClassVar[list[int]] = []
+
+            def follow(self) -> None:
+                self.maps = self.watch("", "configmaps")
+                self.index = self.maps.index("name", lambda record: [record.name])
+
+            async def sync(self, key: str) -> None:
+                self.seen.append(len(self.index.values()))
+
+        controller = Looking(self.context)
+        controller.start()
+        self.assertEqual(Looking.seen, [])
+        self.settle()
+        self.assertEqual(Looking.seen, [300] * 300)
+        self.successResultOf(Deferred.fromCoroutine(controller.stop()))
+        self.informer.index("other", self.keys)
+        other = Looking(self.context)
+        other.start()
+        self.successResultOf(Deferred.fromCoroutine(other.stop()))
+        self.settle()
+        self.assertEqual(len(Looking.seen), 300)
