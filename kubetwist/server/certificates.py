@@ -128,6 +128,37 @@ class Authority:
         certificate = builder.sign(self._key, hashes.SHA256())
         return Pair(certificate.public_bytes(Encoding.PEM), private_pem(key))
 
+    def certify(
+        self,
+        request: x509.CertificateSigningRequest,
+        extensions: Iterable[tuple[x509.ExtensionType, bool]],
+        begin: datetime,
+        end: datetime,
+    ) -> bytes:
+        """
+        A certificate for somebody else's key, as a request wants it.
+
+        @param extensions: What it says besides, and whether who does not understand it must not accept it.
+        @param end: It does not outlive this authority.
+        """
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(request.subject)
+            .issuer_name(self._certificate.subject)
+            .public_key(request.public_key())  # type: ignore[arg-type]
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begin)
+            .not_valid_after(min(end, self._certificate.not_valid_after_utc))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._certificate.public_key()),  # type: ignore[arg-type]
+                critical=False,
+            )
+        )
+        for extension, critical in extensions:
+            builder = builder.add_extension(extension, critical=critical)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
+
     def still_good(self, pair: Pair, subject: Subject) -> bool:
         """Whether what was issued once serves still: ours, for all the names, not about to expire."""
         try:
