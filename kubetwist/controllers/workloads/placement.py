@@ -1,409 +1,101 @@
 """
-Whether a pod may run on a node, and on which of several it is best: decisions of the scheduler, without its work.
+Which nodes a pod may be on, as far as it and they say: node selectors, required affinity, taints.
 
-@see: kubernetes, C{pkg/scheduler/framework/plugins}.
+@see: kubernetes, C{component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go}, C{helpers.go}.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
-
-from attrs import define, field, frozen
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from ...api.resource import JSONObject
-from ...api.selectors import EVERYTHING, NOTHING, LabelSelector, label_selector_from_object
-from ...registry.podresources import amounts, pod_amounts
 
-_BILLION: Final = 10**9
-#: What is assumed, when nodes are compared, of a pod that does not say what it needs.
-_ASSUMED: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
-_UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-#: Protocol, address, number.
-Port = tuple[str, str, int]
+#: The effects of taints that keep pods from being put on a node; the last drives away those that are there, too.
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+#: The field that affinities may select nodes by.
+NAME_FIELD: Final = "metadata.name"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-@frozen
-class AffinityTerm:
+def node_fits_affinity(spec: JSONObject, node: JSONObject) -> bool:
     """
-    Which pods another one wants to be near, or far from.
+    Whether a node is one of those that a pod asks for by C{nodeSelector} and required node affinity.
 
-    @ivar topology: The label of nodes that says what near is.
-    @ivar namespaces: Where those pods are; L{None} for everywhere.
+    @param spec: Of the pod.
     """
-
-    selector: LabelSelector
-    topology: str
-    namespaces: frozenset[str] | None
-
-    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod is one of those."""
-        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
-
-
-@frozen
-class PodNeeds:
-    """
-    What matters of a pod to the scheduler.
-
-    @ivar requests: By name, in billionths.
-    @ivar ports: Of hosts.
-    @ivar avoided: Which pods it must not be near.
-    """
-
-    key: str
-    namespace: str
-    labels: Mapping[str, str]
-    spec: JSONObject
-    requests: Mapping[str, int]
-    ports: frozenset[Port]
-    wanted: tuple[AffinityTerm, ...] = ()
-    avoided: tuple[AffinityTerm, ...] = ()
-    terminating: bool = False
-
-
-def needs_of(key: str, pod: JSONObject) -> PodNeeds:
-    """Read a pod."""
-    spec, meta = pod["spec"], pod["metadata"]
-    namespace = meta["namespace"]
-    labels = meta.get("labels") or {}
-    ports = set()
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        for port in container.get("ports") or ():
-            if port.get("hostPort"):
-                ports.add((port.get("protocol") or "TCP", port.get("hostIP") or "0.0.0.0", port["hostPort"]))
-    affinity = spec.get("affinity") or {}
-    return PodNeeds(
-        key,
-        namespace,
-        labels,
-        spec,
-        {name: amount.billionths for name, amount in pod_amounts(spec, "requests").items()},
-        frozenset(ports),
-        tuple(_terms(affinity.get("podAffinity"), namespace, labels)),
-        tuple(_terms(affinity.get("podAntiAffinity"), namespace, labels)),
-        "deletionTimestamp" in meta,
-    )
-
-
-def _terms(affinity: JSONObject | None, namespace: str, labels: Mapping[str, str]) -> Iterable[AffinityTerm]:
-    for term in (affinity or {}).get(_REQUIRED) or ():
-        selector = dict(term.get("labelSelector") or {}) if term.get("labelSelector") is not None else None
-        for name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
-            for label in term.get(name) or ():
-                if selector is not None and label in labels:
-                    expression = {"key": label, "operator": operator, "values": [labels[label]]}
-                    selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), expression]
-        matched = NOTHING if selector is None else label_selector_from_object(selector)
-        spaces: frozenset[str] | None = frozenset(term.get("namespaces") or ())
-        if term.get("namespaceSelector") is not None:
-            # Only the empty one is common; those that select by labels are taken for all namespaces.
-            spaces = None
-        elif not spaces:
-            spaces = frozenset((namespace,))
-        yield AffinityTerm(matched, term["topologyKey"], spaces)
-
-
-@define(eq=False)
-class NodeLoad:
-    """
-    A node, and what runs there.
-
-    @ivar pods: By key.
-    @ivar avoiding: Those of them that do not want others near.
-    @ivar used: What they request together, in billionths.
-    @ivar counted: The same, with something assumed for those that do not say.
-    """
-
-    name: str
-    node: JSONObject = field(factory=dict)
-    labels: Mapping[str, str] = field(factory=dict)
-    allocatable: Mapping[str, int] = field(factory=dict)
-    taints: Sequence[JSONObject] = ()
-    pods: dict[str, PodNeeds] = field(factory=dict)
-    avoiding: dict[str, PodNeeds] = field(factory=dict)
-    used: Counter[str] = field(factory=Counter)
-    counted: Counter[str] = field(factory=Counter)
-    known: bool = False
-
-    def take(self, node: JSONObject) -> None:
-        """The node is there, or has changed."""
-        self.known = True
-        self.node = node
-        self.labels = node["metadata"].get("labels") or {}
-        status = node.get("status") or {}
-        said = amounts(status.get("allocatable") or status.get("capacity"))
-        self.allocatable = {name: amount.billionths for name, amount in said.items()}
-        spec = node.get("spec") or {}
-        taints = list(spec.get("taints") or ())
-        if spec.get("unschedulable") and not any(one["key"] == _UNSCHEDULABLE["key"] for one in taints):
-            taints.append(_UNSCHEDULABLE)
-        self.taints = taints
-
-    def add(self, pod: PodNeeds) -> None:
-        """A pod runs here."""
-        self.remove(pod.key)
-        self.pods[pod.key] = pod
-        if pod.avoided:
-            self.avoiding[pod.key] = pod
-        self.used.update(pod.requests)
-        self.counted.update({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
-
-    def remove(self, key: str) -> None:
-        """It does no more."""
-        pod = self.pods.pop(key, None)
-        if pod is not None:
-            self.avoiding.pop(key, None)
-            self.used.subtract(pod.requests)
-            self.counted.subtract({name: pod.requests.get(name) or least for name, least in _ASSUMED.items()})
-
-
-@define(eq=False)
-class Decision:
-    """
-    Where a pod goes.
-
-    @ivar node: Its name; C{""} for nowhere.
-    @ivar message: Why nowhere.
-    """
-
-    node: str = ""
-    message: str = ""
-
-
-def decide(pod: PodNeeds, nodes: Sequence[NodeLoad]) -> Decision:
-    """Choose a node for a pod."""
-    if not nodes:
-        return Decision(message="no nodes available to schedule pods")
-    surroundings = Surroundings(pod, nodes)
-    why: Counter[str] = Counter()
-    hopeless = 0
-    fitting: list[NodeLoad] = []
-    for node in nodes:
-        reasons, final = refusal(pod, node) or surroundings.refusal(node)
-        if reasons:
-            why.update(reasons)
-            hopeless += final
-        else:
-            fitting.append(node)
-    if fitting:
-        best = min(fitting, key=lambda node: _rank(pod, node))
-        return Decision(best.name)
-    total = len(nodes)
-    reasons_text = ", ".join(sorted(f"{count} {reason}" for reason, count in why.items()))
-    helpless = []
-    if total > hopeless:
-        helpless.append(f"{total - hopeless} No preemption victims found for incoming pod")
-    if hopeless:
-        helpless.append(f"{hopeless} Preemption is not helpful for scheduling")
-    preemption = f"preemption: 0/{total} nodes are available: {', '.join(sorted(helpless))}."
-    if pod.spec.get("preemptionPolicy") == "Never":
-        preemption = "preemption: not eligible due to preemptionPolicy=Never."
-    return Decision(message=f"0/{total} nodes are available: {reasons_text}. {preemption}")
-
-
-#: Why a node will not do, and whether that is so even if all pods there went.
-Refusal = tuple[Sequence[str], bool]
-_NO_REFUSAL: Final[Refusal] = ((), False)
-
-
-def refusal(pod: PodNeeds, node: NodeLoad) -> Refusal | None:
-    """What speaks against a node, seen by itself."""
-    for taint in node.taints:
-        if taint["effect"] != "PreferNoSchedule" and not _tolerated(pod.spec.get("tolerations") or (), taint):
-            if taint["key"] == _UNSCHEDULABLE["key"]:
-                return ("node(s) were unschedulable",), True
-            return ("node(s) had untolerated taint(s)",), True
-    if not _selected(pod.spec, node):
-        return ("node(s) didn't match Pod's node affinity/selector",), True
-    if pod.ports and any(
-        _conflict(mine, other) for one in node.pods.values() for mine in pod.ports for other in one.ports
-    ):
-        return ("node(s) didn't have free ports for the requested pod ports",), False
-    return _too_much(pod, node)
-
-
-def _too_much(pod: PodNeeds, node: NodeLoad) -> Refusal | None:
-    reasons, final = [], False
-    if len(node.pods) + 1 > node.allocatable.get("pods", 0) // _BILLION:
-        reasons.append("Too many pods")
-    for name, amount in pod.requests.items():
-        there = node.allocatable.get(name, 0)
-        if amount > 0 and amount > there - node.used[name]:
-            reasons.append(f"Insufficient {name}")
-            final = final or amount > there
-    return (reasons, final) if reasons else None
-
-
-def _tolerated(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
-    for one in tolerations:
-        if one.get("effect") and one["effect"] != taint["effect"]:
-            continue
-        if one.get("key") and one["key"] != taint["key"]:
-            continue
-        operator = one.get("operator") or "Equal"
-        if operator == "Exists":
-            return True
-        ours, theirs = one.get("value") or "", taint.get("value") or ""
-        if operator == "Equal" and one.get("key") and ours == theirs:
-            return True
-        if operator in ("Gt", "Lt") and _compares(theirs, ours, operator):
-            return True
-    return False
-
-
-def _compares(left: str, right: str, operator: str) -> bool:
-    try:
-        return int(left) > int(right) if operator == "Gt" else int(left) < int(right)
-    except ValueError:
-        return False
-
-
-def _selected(spec: JSONObject, node: NodeLoad) -> bool:
-    if not (spec.get("nodeSelector") or {}).items() <= node.labels.items():
+    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    selector = spec.get("nodeSelector")
+    if selector and not selector.items() <= labels.items():
         return False
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
-    if required is None:
-        return True
-    return any(_term_holds(term, node) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or any(term_matches(term, node) for term in required.get("nodeSelectorTerms") or ())
 
 
-def _term_holds(term: JSONObject, node: NodeLoad) -> bool:
+def term_matches(term: JSONObject, node: JSONObject) -> bool:
+    """Whether a node fulfils all conditions of a C{NodeSelectorTerm}; one without any selects nothing."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    return all(_holds(one, node.labels) for one in expressions) and all(
-        _holds(one, {"metadata.name": node.name}) for one in fields
+    meta = node["metadata"]
+    labels: Mapping[str, str] = meta.get("labels") or {}
+    return all(_holds(one, labels) for one in expressions) and all(
+        _holds(one, {NAME_FIELD: meta["name"]}) for one in fields
     )
 
 
-def _holds(expression: JSONObject, labels: Mapping[str, str]) -> bool:
-    key, operator, values = expression["key"], expression["operator"], expression.get("values") or ()
-    if operator in ("Gt", "Lt"):
-        return key in labels and bool(values) and _compares(labels[key], values[0], operator)
-    there = key in labels
+def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement["key"])
+    operator, values = requirement["operator"], requirement.get("values") or ()
+    if operator == "In":
+        return value is not None and value in values
+    if operator == "NotIn":
+        return value is None or value not in values
     if operator == "Exists":
-        return there
+        return value is not None
     if operator == "DoesNotExist":
-        return not there
-    return (there and labels[key] in values) if operator == "In" else not (there and labels[key] in values)
+        return value is None
+    if operator not in ("Gt", "Lt") or value is None or len(values) != 1:
+        return False
+    there, bound = _integer(value), _integer(values[0])
+    if there is None or bound is None:
+        return False
+    return there > bound if operator == "Gt" else there < bound
 
 
-def _conflict(mine: Port, other: Port) -> bool:
-    protocol, address, number = mine
-    other_protocol, other_address, other_number = other
-    same = protocol == other_protocol and number == other_number
-    return same and (address == other_address or "0.0.0.0" in (address, other_address))
+def _integer(text: str) -> int | None:
+    """An integer of 64 bits, in digits."""
+    if len(text) > 20 or not text.isascii() or "_" in text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        return None
+    return value if -(2**63) <= value < 2**63 else None
 
 
-class Surroundings:
-    """What speaks for or against a node because of the pods on other nodes: affinity, and the spread over zones."""
-
-    def __init__(self, pod: PodNeeds, nodes: Sequence[NodeLoad]) -> None:
-        self._pod = pod
-        #: Per wanted term: values of its label where there are such pods.
-        self._near: list[set[str]] = []
-        self._far: list[set[str]] = []
-        #: Labels of nodes, with values, where pods are that do not want this one near.
-        self._hostile: set[tuple[str, str]] = set()
-        self._first = False
-        self._spread: list[tuple[JSONObject, LabelSelector, Counter[str]]] = []
-        if pod.wanted:
-            self._near = [self._places(term, nodes) for term in pod.wanted]
-            # The first of a group that wants to be together may be anywhere.
-            self._first = not any(self._near) and all(term.matches(pod.namespace, pod.labels) for term in pod.wanted)
-        if pod.avoided:
-            self._far = [self._places(term, nodes) for term in pod.avoided]
-        for node in nodes:
-            for other in node.avoiding.values():
-                for term in other.avoided:
-                    if term.topology in node.labels and term.matches(pod.namespace, pod.labels):
-                        self._hostile.add((term.topology, node.labels[term.topology]))
-        for constraint in pod.spec.get("topologySpreadConstraints") or ():
-            if constraint.get("whenUnsatisfiable") == "DoNotSchedule":
-                self._spread.append(self._counted(constraint, nodes))
-
-    def _places(self, term: AffinityTerm, nodes: Sequence[NodeLoad]) -> set[str]:
-        return {
-            node.labels[term.topology]
-            for node in nodes
-            if term.topology in node.labels
-            and any(term.matches(other.namespace, other.labels) for other in node.pods.values())
-        }
-
-    def _counted(
-        self, constraint: JSONObject, nodes: Sequence[NodeLoad]
-    ) -> tuple[JSONObject, LabelSelector, Counter[str]]:
-        pod, key = self._pod, constraint["topologyKey"]
-        described = dict(constraint.get("labelSelector") or {})
-        for label in constraint.get("matchLabelKeys") or ():
-            if label in pod.labels:
-                expression = {"key": label, "operator": "In", "values": [pod.labels[label]]}
-                described["matchExpressions"] = [*(described.get("matchExpressions") or ()), expression]
-        selector = label_selector_from_object(described) if described else EVERYTHING
-        counts: Counter[str] = Counter()
-        for node in nodes:
-            if key not in node.labels or not self._eligible(constraint, node):
-                continue
-            counts[node.labels[key]] += sum(
-                other.namespace == pod.namespace and not other.terminating and selector.matches(other.labels)
-                for other in node.pods.values()
-            )
-        return constraint, selector, counts
-
-    def _eligible(self, constraint: JSONObject, node: NodeLoad) -> bool:
-        """Whether a node counts when pods are spread."""
-        if (constraint.get("nodeAffinityPolicy") or "Honor") == "Honor" and not _selected(self._pod.spec, node):
-            return False
-        if constraint.get("nodeTaintsPolicy") == "Honor":
-            tolerations = self._pod.spec.get("tolerations") or ()
-            return all(one["effect"] == "PreferNoSchedule" or _tolerated(tolerations, one) for one in node.taints)
+def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    """Whether a toleration puts up with a taint."""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
         return True
-
-    def refusal(self, node: NodeLoad) -> Refusal:
-        """What speaks against a node."""
-        pod = self._pod
-        for constraint, selector, counts in self._spread:
-            key = constraint["topologyKey"]
-            text = "node(s) didn't match pod topology spread constraints"
-            if key not in node.labels:
-                return (f"{text} (missing required label)",), True
-            least = min(counts.values(), default=0)
-            domains = constraint.get("minDomains")
-            if domains and len(counts) < domains:
-                least = 0
-            here = counts[node.labels[key]] + selector.matches(pod.labels)
-            if here - least > constraint["maxSkew"]:
-                return (text,), False
-        for term, places in zip(pod.wanted, self._near, strict=True):
-            there = node.labels.get(term.topology)
-            if there is None or (there not in places and not self._first):
-                return ("node(s) didn't match pod affinity rules",), True
-        for term, places in zip(pod.avoided, self._far, strict=True):
-            if node.labels.get(term.topology) in places:
-                return ("node(s) didn't match pod anti-affinity rules",), False
-        if any(node.labels.get(key) == value for key, value in self._hostile):
-            return ("node(s) didn't satisfy existing pods anti-affinity rules",), False
-        return _NO_REFUSAL
+    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
-def _rank(pod: PodNeeds, node: NodeLoad) -> tuple[Any, ...]:
-    """What to compare nodes by: the smallest is best."""
-    unwelcome = sum(
-        taint["effect"] == "PreferNoSchedule" and not _tolerated(pod.spec.get("tolerations") or (), taint)
-        for taint in node.taints
-    )
-    affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
-    preferred = sum(
-        one["weight"]
-        for one in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-        if _term_holds(one["preference"], node)
-    )
-    shares = []
-    for name, least in _ASSUMED.items():
-        there = node.allocatable.get(name, 0)
-        wanted = pod.requests.get(name) or least
-        shares.append((node.counted[name] + wanted) / there if there else 1.0)
-    return unwelcome, -preferred, sum(shares), len(node.pods), node.name
+def untolerated_taint(
+    taints: Sequence[JSONObject], tolerations: Sequence[JSONObject], effects: Collection[str]
+) -> JSONObject | None:
+    """
+    The first taint that a pod does not put up with.
+
+    @param effects: Those that matter.
+    """
+    for taint in taints:
+        if taint.get("effect") in effects and not any(tolerates(one, taint) for one in tolerations):
+            return taint
+    return None
