@@ -18,7 +18,7 @@ from kubetwist.controllers.client import Client
 from kubetwist.controllers.context import Context
 from kubetwist.registry.stores import Stores
 from kubetwist.schema.definitions import Definitions
-from kubetwist.storage.errors import StorageUnavailable
+from kubetwist.storage.errors import RevisionConflict, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 from tests.resources.server import all_kinds, definitions
 
@@ -35,18 +35,22 @@ class FaultyStorage:
     A backend whose writes fail sometimes.
 
     @ivar fails: Asked before each commit, with its number, whether it fails.
+    @ivar conflicts: Whether one that fails does so because somebody else has just written the same.
     @ivar commits: How many there were.
     """
 
     def __init__(self, backend: MemoryStorage) -> None:
         self._backend = backend
         self.fails: Callable[[int], bool] = _never
+        self.conflicts = False
         self.commits = 0
 
     async def commit(self, writes: Any) -> int:
         """Commit, or not."""
         self.commits += 1
         if self.fails(self.commits):
+            if self.conflicts:
+                raise RevisionConflict(writes[0].key, self._backend.revision)
             raise StorageUnavailable("injected")
         revision: int = await self._backend.commit(writes)
         return revision

@@ -336,6 +336,15 @@ class GarbageCollectorTests(ControllerTestCase):
 
     def test_faults(self) -> None:
         """Though every tenth write fails, everything comes to its end."""
+        self.faults()
+
+    def test_conflicts(self) -> None:
+        """Though at every tenth write somebody else was faster, everything comes to its end."""
+        self.backend.conflicts = True
+        self.faults()
+
+    def faults(self) -> None:
+        """Delete a tree while writes fail."""
         self.gc()
         a, b = self.map("a"), self.map("b")
         for number in range(50):

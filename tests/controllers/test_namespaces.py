@@ -84,7 +84,6 @@ class NamespaceControllerTests(ControllerTestCase):
     """Namespaces that end."""
 
     resources = ("namespaces", "configmaps", "secrets", "pods", "services", "events", "leases")
-    admission = False
 
     def setUp(self) -> None:
         """Two namespaces with things in them."""
@@ -207,6 +206,15 @@ class NamespaceControllerTests(ControllerTestCase):
 
     def test_faults(self) -> None:
         """Though every tenth write fails, the namespace goes."""
+        self.faults()
+
+    def test_conflicts(self) -> None:
+        """Though at every tenth write somebody else was faster, the namespace goes."""
+        self.backend.conflicts = True
+        self.faults()
+
+    def faults(self) -> None:
+        """Delete the namespace while writes fail."""
         for number in range(100):
             self.make("configmaps", f"m{number}", "one")
         self.start(NamespaceController)
