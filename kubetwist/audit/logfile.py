@@ -64,6 +64,7 @@ class LogFile:
         self._size = 0
         self._tidying = Lock()
         self._tidier: Thread | None = None
+        self._untidy = False
 
     def ensure(self) -> None:
         """
@@ -102,8 +103,9 @@ class LogFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-        if self._tidier is not None:
-            self._tidier.join()
+        tidier = self._tidier
+        if tidier is not None:
+            tidier.join()
 
     # Writing.
 
@@ -155,28 +157,40 @@ class LogFile:
 
     def _tidy(self) -> None:
         """Remove and compress full files, in a thread: writing must not wait for that."""
-        if self._tidier is None or not self._tidier.is_alive():
-            self._tidier = Thread(target=self.tidy, name="audit log backups", daemon=True)
-            self._tidier.start()
+        with self._tidying:
+            self._untidy = True
+            if self._tidier is None:
+                self._tidier = Thread(target=self._tidy_up, name="audit log backups", daemon=True)
+                self._tidier.start()
+
+    def _tidy_up(self) -> None:
+        while True:
+            with self._tidying:
+                if not self._untidy:
+                    self._tidier = None
+                    return
+                # A file that is full from here on may not be seen any more: then there is another round.
+                self._untidy = False
+            with suppress(OSError):
+                self.tidy()
 
     def tidy(self) -> None:
         """Remove the full files that are too old or too many, and compress the rest."""
         rotation = self._rotation
-        with self._tidying:
-            kept: list[Path] = []
-            stamps: set[datetime] = set()
-            for stamp, path in sorted(self._backups(), reverse=True):
-                stamps.add(stamp)
-                too_many = rotation.backups and len(stamps) > rotation.backups
-                too_old = rotation.days and stamp < self._now() - timedelta(days=rotation.days)
-                if too_many or too_old:
-                    path.unlink(missing_ok=True)
-                else:
-                    kept.append(path)
-            if rotation.compress:
-                for path in kept:
-                    if path.suffix != _GZ:
-                        _compress(path)
+        kept: list[Path] = []
+        stamps: set[datetime] = set()
+        for stamp, path in sorted(self._backups(), reverse=True):
+            stamps.add(stamp)
+            too_many = rotation.backups and len(stamps) > rotation.backups
+            too_old = rotation.days and stamp < self._now() - timedelta(days=rotation.days)
+            if too_many or too_old:
+                path.unlink(missing_ok=True)
+            else:
+                kept.append(path)
+        if rotation.compress:
+            for path in kept:
+                if path.suffix != _GZ:
+                    _compress(path)
 
     def _backups(self) -> Iterator[tuple[datetime, Path]]:
         prefix, suffix = f"{self.path.stem}-", self.path.suffix
