@@ -320,12 +320,14 @@ class Informer:
 
     def gone(self) -> None:
         """The resource is served no more: neither are its objects there."""
-        left = self._state()
+        left, told = self._state(), self._subscriptions
         self.stop()
         self._cache = None
         self.ready = False
+        self._subscriptions = told
         for record in left.values():
             self._changed(DELETED, record, record)
+        self._subscriptions = ()
 
     def _state(self) -> Mapping[str, Record]:
         """What was told of so far."""

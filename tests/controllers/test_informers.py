@@ -255,6 +255,18 @@ class CustomInformerTests(SynchronousTestCase):
         self.server.define(self.client, definition())
         self.assertIsNot(self.informer(), informer)
 
+    def test_gone_with_objects(self) -> None:
+        """Where objects are left when their resource is served no more, it is told that they are gone, too."""
+        self.fly("a")
+        informer = self.informer()
+        index = informer.index("name", lambda record: [record.name])
+        informer.subscribe(self.told)
+        self.told.take()
+        self.server.custom.remove("kites.example.com")
+        self.settle()
+        self.assertEqual(self.told.take(), [("DELETED", "default/a", True)])
+        self.assertEqual((informer.list(), informer.get("default", "a"), index.values()), ([], None, []))
+
     def test_changed_definition(self) -> None:
         """While a definition changes, its objects stay, and nobody is told of them again."""
         self.fly("a")
