@@ -2,7 +2,11 @@
 Seconds from C{twist kubeapi} to a /readyz that says ok: in a new data directory, and in one that is there.
 
 Over the network, as a client waits for it; the process' own start is part of it. C{in process} is C{KubeAPI().start()}
-in a Python that has imported nothing of us yet, C{again} a second one in the same process.
+in a Python that has imported nothing of us yet, C{again} a second one in the same process. Then, of that server: a
+C{reset} of what a test has written (a namespace, 50 objects, a definition with one object), one with nothing to do, a
+C{stop} with 100 open watches, and the memory of a process with a server that has settled.
+
+Python must be allowed to keep its bytecode: without PYTHONDONTWRITEBYTECODE.
 """
 
 from __future__ import annotations
@@ -56,21 +60,74 @@ def start(folder: Path, port: int) -> float:
 
 
 IN_PROCESS = """
-import time
+import sys, time
 began = time.perf_counter()
 from kubetwist.testing import KubeAPI
+server = KubeAPI().start()
+first = time.perf_counter()
 with KubeAPI():
-    first = time.perf_counter()
-    with KubeAPI():
-        print(first - began, time.perf_counter() - first)
+    again = time.perf_counter()
+server.settle()
+status = open("/proc/self/status").read()
+memory = int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "foos.example.org"},
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "foos", "kind": "Foo"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}},
+        ],
+    },
+}
+server.reset()
+resets, idle = [], []
+for _ in range(10):
+    server.load(
+        [
+            DEFINITION,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}},
+            {"apiVersion": "example.org/v1", "kind": "Foo", "metadata": {"name": "foo"}},
+            *({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{n}"}} for n in range(50)),
+        ],
+    )
+    for times in (resets, idle):
+        begun = time.perf_counter()
+        server.reset()
+        times.append(time.perf_counter() - begun)
+
+import http.client
+watches = []
+for _ in range(100):
+    watch = http.client.HTTPSConnection(
+        "127.0.0.1", server.connection.port, context=server.connection.ssl_context(), timeout=30
+    )
+    watch.request("GET", "/api/v1/pods?watch=1", headers={"Authorization": "Bearer " + server.token})
+    watches.append((watch, watch.getresponse()))
+begun = time.perf_counter()
+server.stop()
+stop = time.perf_counter() - begun
+print(first - began, again - first, sorted(resets)[5], sorted(idle)[5], stop, memory)
 """
+#: What that prints, and its unit: the name, what a number is multiplied by, and what it is then.
+INSIDE = (
+    ("in process", 1, "s"),
+    ("again", 1, "s"),
+    ("reset", 1000, "ms"),
+    ("reset, idle", 1000, "ms"),
+    ("stop", 1000, "ms"),
+    ("memory", 1, "MiB"),
+)
 
 
-def in_process() -> tuple[float, float]:
-    """How long the first and the second server in a new process take."""
+def in_process() -> list[float]:
+    """What L{INSIDE} lists, in a new process."""
     done = subprocess.run([sys.executable, "-c", IN_PROCESS], capture_output=True, text=True, check=True)
-    first, second = map(float, done.stdout.split())
-    return first, second
+    return list(map(float, done.stdout.split()))
 
 
 def free_port() -> int:
@@ -86,17 +143,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    first, later, inside, again = [], [], [], []
+    first, later, inside = [], [], []
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as parent:
             folder, port = Path(parent, "data"), free_port()
             first.append(start(folder, port))
             later.append(start(folder, port))
-        for times, took in zip((inside, again), in_process(), strict=True):
-            times.append(took)
+        inside.append(in_process())
     print(f"on {os.cpu_count()} CPUs, Python {sys.version.split()[0]}")
-    for name, times in (("first", first), ("second", later), ("in process", inside), ("again", again)):
-        print(f"{name:10} {statistics.median(times):.2f} s   ({' '.join(f'{took:.2f}' for took in times)})")
+    rows = [("first", 1, "s", first), ("second", 1, "s", later)]
+    rows += [(*row, [each[index] for each in inside]) for index, row in enumerate(INSIDE)]
+    for name, factor, unit, taken in rows:
+        shown = [f"{value * factor:.{2 if unit == 's' else 1}f}" for value in (statistics.median(taken), *taken)]
+        print(f"{name:12} {shown[0]:>6} {unit:3}  ({' '.join(shown[1:])})")
 
 
 if __name__ == "__main__":
