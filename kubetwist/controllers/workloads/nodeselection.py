@@ -1,12 +1,12 @@
 """
-Which nodes a pod may be on, as far as it and they say: node selectors, required affinity, taints.
+Which nodes a pod may be on, whatever else is there: node selectors, required affinity, taints.
 
 @see: kubernetes, C{component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go}, C{helpers.go}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from ...api.resource import JSONObject
@@ -19,35 +19,33 @@ NAME_FIELD: Final = "metadata.name"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def node_fits_affinity(spec: JSONObject, node: JSONObject) -> bool:
+def node_is_selected(spec: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
     """
     Whether a node is one of those that a pod asks for by C{nodeSelector} and required node affinity.
 
     @param spec: Of the pod.
+    @param name: Of the node.
+    @param labels: Of the node.
     """
-    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
     selector = spec.get("nodeSelector")
     if selector and not selector.items() <= labels.items():
         return False
     required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED)
-    return required is None or any(term_matches(term, node) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or any(term_holds(term, name, labels) for term in required.get("nodeSelectorTerms") or ())
 
 
-def term_matches(term: JSONObject, node: JSONObject) -> bool:
+def term_holds(term: JSONObject, name: str, labels: Mapping[str, str]) -> bool:
     """Whether a node fulfils all conditions of a C{NodeSelectorTerm}; one without any selects nothing."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not fields:
         return False
-    meta = node["metadata"]
-    labels: Mapping[str, str] = meta.get("labels") or {}
-    return all(_holds(one, labels) for one in expressions) and all(
-        _holds(one, {NAME_FIELD: meta["name"]}) for one in fields
-    )
+    return all(_holds(one, labels) for one in expressions) and all(_holds(one, {NAME_FIELD: name}) for one in fields)
 
 
 def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
     value = labels.get(requirement["key"])
-    operator, values = requirement["operator"], requirement.get("values") or ()
+    operator = requirement["operator"]
+    values: Sequence[str] = requirement.get("values") or ()
     if operator == "In":
         return value is not None and value in values
     if operator == "NotIn":
@@ -58,10 +56,14 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
         return value is None
     if operator not in ("Gt", "Lt") or value is None or len(values) != 1:
         return False
-    there, bound = _integer(value), _integer(values[0])
-    if there is None or bound is None:
+    return _compares(value, values[0], operator)
+
+
+def _compares(left: str, right: str, operator: str) -> bool:
+    one, other = _integer(left), _integer(right)
+    if one is None or other is None:
         return False
-    return there > bound if operator == "Gt" else there < bound
+    return one > other if operator == "Gt" else one < other
 
 
 def _integer(text: str) -> int | None:
@@ -84,11 +86,19 @@ def tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
     operator = toleration.get("operator") or "Equal"
     if operator == "Exists":
         return True
-    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
+    ours, theirs = toleration.get("value") or "", taint.get("value") or ""
+    if operator in ("Gt", "Lt"):
+        return _compares(theirs, ours, operator)
+    return operator == "Equal" and ours == theirs
+
+
+def tolerated(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
+    """Whether one of several tolerations puts up with a taint."""
+    return any(tolerates(one, taint) for one in tolerations)
 
 
 def untolerated_taint(
-    taints: Sequence[JSONObject], tolerations: Sequence[JSONObject], effects: Collection[str]
+    taints: Iterable[JSONObject], tolerations: Sequence[JSONObject], effects: Collection[str]
 ) -> JSONObject | None:
     """
     The first taint that a pod does not put up with.
@@ -96,6 +106,6 @@ def untolerated_taint(
     @param effects: Those that matter.
     """
     for taint in taints:
-        if taint.get("effect") in effects and not any(tolerates(one, taint) for one in tolerations):
+        if taint.get("effect") in effects and not tolerated(tolerations, taint):
             return taint
     return None

@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.workloads.placement}."""
+"""Tests for L{kubetwist.controllers.workloads.nodeselection}."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.controllers.workloads.placement import NO_EXECUTE, NO_SCHEDULE, node_fits_affinity, untolerated_taint
+from kubetwist.controllers.workloads.nodeselection import NO_EXECUTE, NO_SCHEDULE, node_is_selected, untolerated_taint
 
 
 def node(**labels: str) -> Any:
     """A node."""
     return {"metadata": {"name": "n", "labels": labels}, "spec": {}}
+
+
+def fits(spec: Any, candidate: Any) -> bool:
+    """Whether a node is selected."""
+    return node_is_selected(spec, candidate["metadata"]["name"], candidate["metadata"]["labels"])
 
 
 def asking(*terms: Any) -> Any:
@@ -31,10 +36,10 @@ class AffinityTests(SynchronousTestCase):
     def test_selector(self) -> None:
         """A nodeSelector asks for all of its labels."""
         spec = {"nodeSelector": {"a": "1", "b": "2"}}
-        self.assertTrue(node_fits_affinity(spec, node(a="1", b="2", c="3")))
-        self.assertFalse(node_fits_affinity(spec, node(a="1")))
-        self.assertFalse(node_fits_affinity(spec, node(a="1", b="3")))
-        self.assertTrue(node_fits_affinity({}, node()))
+        self.assertTrue(fits(spec, node(a="1", b="2", c="3")))
+        self.assertFalse(fits(spec, node(a="1")))
+        self.assertFalse(fits(spec, node(a="1", b="3")))
+        self.assertTrue(fits({}, node()))
 
     def test_operators(self) -> None:
         """Each operator selects what it says."""
@@ -49,20 +54,20 @@ class AffinityTests(SynchronousTestCase):
         ]
         for arguments, one, seven, absent in cases:
             spec = asking(expression(*arguments))
-            found = [node_fits_affinity(spec, candidate) for candidate in (node(a="1"), node(a="7"), node())]
+            found = [fits(spec, candidate) for candidate in (node(a="1"), node(a="7"), node())]
             self.assertEqual(found, [one, seven, absent], arguments)
-        self.assertFalse(node_fits_affinity(asking(expression("Gt", "5")), node(a="1_0")))
+        self.assertFalse(fits(asking(expression("Gt", "5")), node(a="1_0")))
 
     def test_terms(self) -> None:
         """One of the terms has to hold, with all that it says; one that says nothing never does."""
         spec = asking(expression("In", "1"), expression("In", "2"))
-        self.assertTrue(node_fits_affinity(spec, node(a="2")))
-        self.assertFalse(node_fits_affinity(spec, node(a="3")))
-        self.assertFalse(node_fits_affinity(asking({}), node(a="1")))
-        self.assertFalse(node_fits_affinity(asking(), node(a="1")))
+        self.assertTrue(fits(spec, node(a="2")))
+        self.assertFalse(fits(spec, node(a="3")))
+        self.assertFalse(fits(asking({}), node(a="1")))
+        self.assertFalse(fits(asking(), node(a="1")))
         both = {**expression("In", "1"), **by_name("n")}
-        self.assertTrue(node_fits_affinity(asking(both), node(a="1")))
-        self.assertFalse(node_fits_affinity(asking({**both, **by_name("m")}), node(a="1")))
+        self.assertTrue(fits(asking(both), node(a="1")))
+        self.assertFalse(fits(asking({**both, **by_name("m")}), node(a="1")))
 
 
 def by_name(name: str) -> Any:
