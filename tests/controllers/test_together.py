@@ -1,0 +1,135 @@
+"""All built-in controllers at work together, undisturbed, with faults, and killed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.authorizers.rbac import RBAC
+from kubetwist.controllers.accounttokens import ACCOUNT_NAME, TYPE
+from kubetwist.controllers.running import RunningControllers
+from kubetwist.controllers.selection import chosen
+from kubetwist.registry.bootstraprbac import reconcile
+from tests.controllers.harness import ControllerTestCase
+from tests.controllers.test_accounttokens import Config
+
+
+class TogetherTests(ControllerTestCase):
+    """A namespace with a little of everything, from its creation to its end."""
+
+    admission = True
+
+    def setUp(self) -> None:
+        """All controllers that need nothing else of a server."""
+        self.config = Config()
+        super().setUp()
+        self.successResultOf(Deferred.fromCoroutine(reconcile(self.stores)))
+        self.all = RunningControllers(self.context, chosen(("*", "workloads")))
+        self.all.start()
+        self.settle()
+        self.addCleanup(self.stop)
+
+    def open_stores(self) -> None:
+        """Have RBAC decide what writes need."""
+        super().open_stores()
+        self.stores.authorizer = RBAC(lambda: self.stores.grants)
+
+    def stop(self) -> None:
+        """Stop them."""
+        self.successResultOf(Deferred.fromCoroutine(self.all.stop()))
+
+    def kill(self) -> None:
+        """Have everything go without a goodbye, and begin anew with what is stored."""
+        for controller in self.all.controllers.values():
+            for subscription in getattr(controller, "_subscriptions", ()):
+                subscription.stop()
+            queue = getattr(controller, "queue", None)
+            if queue is not None:
+                queue._stopped = True
+        self.restart()
+        self.all = RunningControllers(self.context, chosen(("*", "workloads")))
+        self.all.start()
+        self.settle()
+
+    def use(self) -> None:
+        """What users do."""
+        self.make("namespaces", "one")
+        self.settle(30)
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec: Any = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+        self.make("deployments", "web", "one", "apps", spec=spec)
+        ports = [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+        self.make("services", "web", "one", spec={"selector": labels, "ports": ports})
+        self.make("secrets", "token", "one", type=TYPE, metadata={"annotations": {ACCOUNT_NAME: "default"}})
+
+    def check(self) -> None:
+        """All is there that follows from it."""
+        self.assertEqual(self.names("serviceaccounts", "one"), ["default"])
+        self.assertEqual(self.names("configmaps", "one"), ["kube-root-ca.crt"])
+        self.assertIn("token", self.find("secrets", "token", "one")["data"])
+        self.assertEqual(len(self.names("replicasets", "one", "apps")), 1)
+        self.assertEqual(len(self.names("pods", "one")), 3)
+        self.assertEqual(len(self.names("endpointslices", "one", "discovery.k8s.io")), 1)
+        self.assertEqual(self.find("deployments", "web", "one", "apps")["status"]["unavailableReplicas"], 3)
+        self.assertGreater(len(self.find("clusterroles", "admin", "", "rbac.authorization.k8s.io")["rules"]), 20)
+
+    def end(self) -> None:
+        """Forget the cluster."""
+        self.stop()
+        super().end()
+
+    def check_gone(self) -> None:
+        """Nothing is left of the namespace."""
+        self.assertIsNone(self.find("namespaces", "one"))
+        for store in self.stores:
+            if store.info.namespaced:
+                self.assertEqual(store.cache.list("one/").records, [], str(store.info.group_resource))
+
+    def test_undisturbed(self) -> None:
+        """What follows from a user's objects comes, and goes with the namespace; nothing is left to be done."""
+        self.use()
+        self.settle(60)
+        self.check()
+        before = self.memory.revision
+        self.settle(60)
+        self.assertEqual(self.memory.revision, before)
+        self.remove("namespaces", "one")
+        self.settle(60)
+        self.check_gone()
+
+    def test_faults(self) -> None:
+        """The same where every tenth write fails that controllers make."""
+        self.backend.fails = lambda number: number % 10 == 0 and self.failing
+        self.failing = False
+        self.use()
+        self.failing = True
+        self.settle(120)
+        self.failing = False
+        self.check()
+        self.remove("namespaces", "one")
+        self.failing = True
+        self.settle(300)
+        self.check_gone()
+
+    def test_killed(self) -> None:
+        """The same where the server is killed after every few writes, again and again."""
+        self.use()
+        for _ in range(40):
+            last = self.backend.commits + 3
+            self.backend.fails = lambda number, last=last: number > last  # type: ignore[misc]
+            self.settle(1)
+            self.backend.fails = lambda number: False
+            self.kill()
+        self.settle(120)
+        self.check()
+        self.remove("namespaces", "one")
+        for _ in range(20):
+            last = self.backend.commits + 2
+            self.backend.fails = lambda number, last=last: number > last  # type: ignore[misc]
+            self.settle(1)
+            self.backend.fails = lambda number: False
+            self.kill()
+        self.settle(300)
+        self.check_gone()
