@@ -8,6 +8,7 @@ from kubetwist.testing import SubprocessServer
 
 from .conftest import Kubectl
 from .test_allocators import together
+from .test_deletion import until
 
 CLIENTS, ROOM = 100, 37
 
@@ -15,21 +16,21 @@ CLIENTS, ROOM = 100, 37
 def test_no_overshoot(server: SubprocessServer, namespace: str) -> None:
     """Of a hundred clients that create at once as many succeed as there is room for, and the quota tells how many."""
     path = f"/api/v1/namespaces/{namespace}"
-    hard = {"count/configmaps": str(ROOM)}
+    hard = {"count/secrets": str(ROOM)}
     code, answer = server.request("POST", f"{path}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
     assert code == 201, answer
-    answer["status"] = {"hard": hard, "used": {"count/configmaps": "0"}}
-    assert server.request("PUT", f"{path}/resourcequotas/q/status", answer)[0] == 200
+    counted = {"hard": hard, "used": {"count/secrets": "0"}}
+    until(lambda: server.request("GET", f"{path}/resourcequotas/q")[1]["status"] == counted, "the quota is counted")
     answers = together(
-        CLIENTS, lambda number: server.request("POST", f"{path}/configmaps", {"metadata": {"name": f"c{number}"}})
+        CLIENTS, lambda number: server.request("POST", f"{path}/secrets", {"metadata": {"name": f"c{number}"}})
     )
     codes = [code for code, _ in answers]
     assert (codes.count(201), codes.count(403)) == (ROOM, CLIENTS - ROOM)
     assert all("exceeded quota: q" in answer["message"] for code, answer in answers if code == 403)
-    _, listed = server.request("GET", f"{path}/configmaps")
+    _, listed = server.request("GET", f"{path}/secrets")
     _, quota = server.request("GET", f"{path}/resourcequotas/q")
     assert len(listed["items"]) == ROOM
-    assert quota["status"]["used"] == {"count/configmaps": str(ROOM)}
+    assert quota["status"]["used"] == {"count/secrets": str(ROOM)}
 
 
 @pytest.mark.kubectl
