@@ -37,18 +37,20 @@ class FaultyStorage:
     @ivar fails: Asked before each commit, with its number, whether it fails.
     @ivar conflicts: Whether one that fails does so because somebody else has just written the same.
     @ivar commits: How many there were.
+    @ivar failed: How many of them failed.
     """
 
     def __init__(self, backend: MemoryStorage) -> None:
         self._backend = backend
         self.fails: Callable[[int], bool] = _never
         self.conflicts = False
-        self.commits = 0
+        self.commits = self.failed = 0
 
     async def commit(self, writes: Any) -> int:
         """Commit, or not."""
         self.commits += 1
         if self.fails(self.commits):
+            self.failed += 1
             if self.conflicts:
                 raise RevisionConflict(writes[0].key, self._backend.revision)
             raise StorageUnavailable("injected")

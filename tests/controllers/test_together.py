@@ -101,8 +101,8 @@ class TogetherTests(ControllerTestCase):
 
     def test_faults(self) -> None:
         """The same where every tenth write fails that controllers make."""
-        self.backend.fails = lambda number: number % 10 == 0 and self.failing
         self.failing = False
+        self.backend.fails = lambda number: number % 10 == 0 and self.failing
         self.use()
         self.failing = True
         self.settle(120)
@@ -112,6 +112,7 @@ class TogetherTests(ControllerTestCase):
         self.failing = True
         self.settle(300)
         self.check_gone()
+        self.assertGreater(self.backend.failed, 3)
 
     def test_killed(self) -> None:
         """The same where the server is killed after every few writes, again and again."""
