@@ -100,19 +100,24 @@ class TogetherTests(ControllerTestCase):
         self.check_gone()
 
     def test_faults(self) -> None:
-        """The same where every tenth write fails that controllers make."""
-        self.failing = False
-        self.backend.fails = lambda number: number % 10 == 0 and self.failing
-        self.use()
-        self.failing = True
-        self.settle(120)
-        self.failing = False
-        self.check()
-        self.remove("namespaces", "one")
-        self.failing = True
-        self.settle(300)
-        self.check_gone()
-        self.assertGreater(self.backend.failed, 3)
+        """The same where every tenth write fails that controllers make, or every third."""
+        for often in (10, 3):
+            failing = False
+
+            def fails(number: int, often: int = often) -> bool:
+                return number % often == 0 and failing
+
+            self.backend.fails = fails
+            self.use()
+            failing = True
+            self.settle(120)
+            failing = False
+            self.check()
+            self.remove("namespaces", "one")
+            failing = True
+            self.settle(300)
+            self.check_gone()
+        self.assertGreater(self.backend.failed, 10)
 
     def test_killed(self) -> None:
         """The same where the server is killed after every few writes, again and again."""
