@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -99,22 +100,22 @@ class TogetherTests(ControllerTestCase):
         self.settle(60)
         self.check_gone()
 
+    def fails(self, often: int, number: int) -> bool:
+        """Whether a write fails."""
+        return number % often == 0 and self.failing
+
     def test_faults(self) -> None:
         """The same where every tenth write fails that controllers make, or every third."""
         for often in (10, 3):
-            failing = False
-
-            def fails(number: int, often: int = often) -> bool:
-                return number % often == 0 and failing
-
-            self.backend.fails = fails
+            self.failing = False
+            self.backend.fails = partial(self.fails, often)
             self.use()
-            failing = True
+            self.failing = True
             self.settle(120)
-            failing = False
+            self.failing = False
             self.check()
             self.remove("namespaces", "one")
-            failing = True
+            self.failing = True
             self.settle(300)
             self.check_gone()
         self.assertGreater(self.backend.failed, 10)
