@@ -62,6 +62,27 @@ volume_protection = ControllerFactory(
     "kubetwist.controllers.volumeprotection:VolumeProtection",
     needs=("persistentvolumes",),
 )
+_REQUESTS = ("certificatesigningrequests.certificates.k8s.io",)
+request_signer = ControllerFactory(
+    "certificatesigningrequest-signing-controller",
+    "kubetwist.controllers.requestsigning:RequestSigning",
+    needs=_REQUESTS,
+)
+request_approver = ControllerFactory(
+    "certificatesigningrequest-approving-controller",
+    "kubetwist.controllers.requestapproving:RequestApproving",
+    needs=_REQUESTS,
+)
+request_cleaner = ControllerFactory(
+    "certificatesigningrequest-cleaner-controller",
+    "kubetwist.controllers.requestcleaner:RequestCleaner",
+    needs=_REQUESTS,
+)
+disruption = ControllerFactory(
+    "disruption-controller",
+    "kubetwist.controllers.disruption:DisruptionController",
+    needs=("poddisruptionbudgets.policy", "pods"),
+)
 
 
 def _workload(name: str, place: str, *needs: str) -> ControllerFactory:

@@ -1,0 +1,334 @@
+"""
+What disruption budgets allow, from the pods that they are about and those who own them.
+
+@see: kubernetes, C{pkg/controller/disruption/disruption.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from ..api.resource import GroupVersionKind, JSONObject
+from ..api.selectors import label_selector_from_object
+from ..api.times import format_time, seconds_since_epoch
+from ..registry.customresources.store import CustomStore
+from ..registry.kinds import ResourceInfo
+from ..registry.stores import seen
+from ..storage.record import Record
+from ..storage.window import DELETED
+from .controller import Controller
+from .events import NORMAL, WARNING
+from .metadata import controller_of
+from .workloads.pods import condition_of, is_ready, phase_of
+from .workloads.rollout import scaled
+
+#: Seconds in which a pod whose eviction was allowed is expected to be deleted.
+DELETION_TIMEOUT: Final = 120.0
+#: Seconds after which a pod that was to be disrupted, and is not being deleted, is not meant any more.
+STALE_TARGET: Final = 120.0
+_GROUP: Final = "policy"
+_BUDGETS: Final = "poddisruptionbudgets"
+_KIND: Final = GroupVersionKind(_GROUP, "v1", "PodDisruptionBudget")
+_POD: Final = GroupVersionKind("", "v1", "Pod")
+_TARGET: Final = "DisruptionTarget"
+_STRIDE: Final = 200
+
+
+class Key(NamedTuple):
+    """
+    What to look at.
+
+    @ivar resource: C{pods} or C{poddisruptionbudgets}.
+    """
+
+    resource: str
+    namespace: str
+    name: str
+
+
+class Unknown(Exception):
+    """How many pods there should be can not be told; the text says why, in the reference's words."""
+
+
+class DisruptionController(Controller[Key]):
+    """Keeps the status of budgets."""
+
+    name: ClassVar[str] = "disruption-controller"
+
+    def follow(self) -> None:
+        """Budgets and pods; their owners are asked when it matters."""
+        self._recorder = self.context.recorder("controllermanager")
+        self._budgets = self.watch(_GROUP, _BUDGETS, self._budget_changed)
+        self._here = self._budgets.index("namespace", _namespace)
+        self._pods = self.watch("", "pods", self._pod_changed)
+
+    def _budget_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        self.queue.add(Key(_BUDGETS, record.namespace, record.name))
+
+    def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if kind != DELETED and b'"DisruptionTarget"' in record.item:
+            self.queue.add(Key("pods", record.namespace, record.name))
+        budgets = self._here.get(record.namespace)
+        if not budgets:
+            return
+        labels = [record.labels]
+        if old is not None and old.labels != record.labels:
+            labels.append(old.labels)
+        elif old is not None and kind != DELETED and _counted(seen(old)) == _counted(seen(record)):
+            return
+        matching = [one for one in budgets if any(_selects(seen(one), each) for each in labels)]
+        for budget in matching:
+            self.queue.add(Key(_BUDGETS, budget.namespace, budget.name))
+        if len(matching) > 1 and kind != DELETED:
+            pod, first = f'"{record.namespace}"/"{record.name}"', min(one.name for one in matching)
+            message = f'Pod {pod} matches multiple PodDisruptionBudgets.  Chose "{first}" arbitrarily.'
+            self._recorder.event(_POD, seen(record), WARNING, "MultiplePodDisruptionBudgets", message)
+
+    async def sync(self, key: Key) -> None:
+        """See L{Controller.sync}."""
+        if key.resource == "pods":
+            await self._clear_target(key)
+            return
+        record = self._budgets.get(key.namespace, key.name)
+        if record is None:
+            return
+        budget = seen(record)
+        pods = await self._pods_of(key.namespace, budget)
+        if not pods:
+            self._recorder.event(_KIND, budget, NORMAL, "NoPods", "No matching pods found")
+        try:
+            expected, desired, unmanaged = await self._expected(budget, pods)
+        except Unknown as error:
+            message = f"Failed to calculate the number of expected pods: {error}"
+            self._recorder.event(_KIND, budget, WARNING, "CalculateExpectedPodCountFailed", message)
+            await self._write(record, {"disruptionsAllowed": 0}, "SyncFailed", str(error))
+            return
+        if unmanaged:
+            self._recorder.event(_KIND, budget, WARNING, "UnmanagedPods", _unmanaged_message(budget))
+        now = self.clock.seconds()
+        disrupted, next_look = self._disrupted(budget, pods, now)
+        healthy = sum(
+            "deletionTimestamp" not in pod["metadata"] and pod["metadata"]["name"] not in disrupted and is_ready(pod)
+            for pod in pods
+        )
+        allowed = max(0, healthy - desired) if expected > 0 else 0
+        status = {
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+            "disruptionsAllowed": allowed,
+            "disruptedPods": disrupted,
+            "observedGeneration": budget["metadata"].get("generation") or 0,
+        }
+        await self._write(record, status, "SufficientPods" if allowed else "InsufficientPods", "")
+        if next_look is not None:
+            self.queue.add_after(key, next_look)
+
+    async def _pods_of(self, namespace: str, budget: JSONObject) -> list[JSONObject]:
+        selector = budget["spec"].get("selector")
+        if selector is None:
+            return []
+        wanted = label_selector_from_object(selector)
+        found = []
+        for number, record in enumerate(self._pods.list(namespace), 1):
+            if wanted.matches(record.labels):
+                found.append(seen(record))
+            if number % _STRIDE == 0:
+                await self.pause()
+        return found
+
+    # --- how many there should be
+
+    async def _expected(self, budget: JSONObject, pods: Sequence[JSONObject]) -> tuple[int, int, bool]:
+        """
+        How many pods there should be, how many of them healthy, and whether some have no owner who could tell.
+
+        @raise Unknown: Owners do not tell.
+        """
+        spec = budget["spec"]
+        most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
+        if most is not None:
+            expected, unmanaged = await self._scale_of_owners(pods)
+            return expected, max(0, expected - scaled(most, expected, True)), unmanaged
+        if isinstance(least, str):
+            expected, unmanaged = await self._scale_of_owners(pods)
+            return expected, scaled(least, expected, True), unmanaged
+        if least is not None:
+            return len(pods), least, False
+        return 0, 0, False
+
+    async def _scale_of_owners(self, pods: Sequence[JSONObject]) -> tuple[int, bool]:
+        scales: dict[str, int] = {}
+        asked: set[str] = set()
+        unmanaged = False
+        for pod in pods:
+            meta = pod["metadata"]
+            owner = next((one for one in meta.get("ownerReferences") or () if one.get("controller")), None)
+            if owner is None:
+                unmanaged = True
+                continue
+            if owner["uid"] in asked:
+                continue
+            asked.add(owner["uid"])
+            found = await self._scale(owner, meta["namespace"])
+            if found is None:
+                raise Unknown(f'found no controllers for pod "{meta["name"]}"')
+            scales[found[0]] = found[1]
+            await self.pause()
+        return sum(scales.values()), unmanaged
+
+    async def _scale(self, reference: Mapping[str, Any], namespace: str) -> tuple[str, int] | None:
+        """
+        The uid and the replicas of who wants pods in the end; L{None} if it is gone.
+
+        @raise Unknown: It is nothing that has replicas.
+        """
+        group = reference["apiVersion"].rpartition("/")[0]
+        info = self._info(group, reference["kind"])
+        if info is None:
+            raise Unknown(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
+        store = await self.context.store(*info.group_resource)
+        path = _replicas_path(store)
+        record = store.cache.get(f"{namespace}/{reference['name']}" if info.namespaced else reference["name"])
+        if record is None or seen(record)["metadata"]["uid"] != reference["uid"]:
+            if path is None:
+                raise Unknown(f"{info.group_resource} does not implement the scale subresource")
+            return None
+        if path is None:
+            raise Unknown(f"{info.group_resource} does not implement the scale subresource")
+        above = controller_of(record)
+        if (group, info.kind) == ("apps", "ReplicaSet") and above is not None and above["kind"] == "Deployment":
+            # While it is rolled out, a deployment has several of them.
+            found = await self._scale(above, namespace)
+            if found is not None:
+                return found
+        value: Any = seen(record)
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        default = 0 if isinstance(store, CustomStore) else 1
+        return reference["uid"], default if value is None else int(value)
+
+    def _info(self, group: str, kind: str) -> ResourceInfo | None:
+        for info in self.context.resources():
+            if info.kind == kind and info.group == group:
+                return info
+        return None
+
+    # --- what was allowed before
+
+    def _disrupted(
+        self, budget: JSONObject, pods: Sequence[JSONObject], now: float
+    ) -> tuple[dict[str, str], float | None]:
+        """The pods whose eviction was allowed, and that will be deleted yet; and in how many seconds to look again."""
+        told = (budget.get("status") or {}).get("disruptedPods") or {}
+        meta = budget["metadata"]
+        left: dict[str, str] = {}
+        next_look = None
+        for pod in pods if told else ():
+            name = pod["metadata"]["name"]
+            since = told.get(name)
+            if since is None or "deletionTimestamp" in pod["metadata"]:
+                continue
+            wait = seconds_since_epoch(since) + DELETION_TIMEOUT - now
+            if wait <= 0:
+                message = f"Pod was expected by PDB {meta['namespace']}/{meta['name']} to be deleted but it wasn't"
+                self._recorder.event(_POD, pod, WARNING, "NotDeleted", message)
+                continue
+            left[name] = since
+            next_look = wait if next_look is None else min(wait, next_look)
+        return left, next_look
+
+    async def _write(self, record: Record, told: Mapping[str, Any], reason: str, message: str) -> None:
+        """Bring the status of a budget up to date, if it is as it was looked at: evictions write it, too."""
+
+        def change(budget: JSONObject) -> None:
+            status = budget.setdefault("status", {})
+            status.update(told)
+            if not status.get("disruptedPods"):
+                status.pop("disruptedPods", None)
+            conditions = status.setdefault("conditions", [])
+            condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), None)
+            if condition is None:
+                condition = {"type": "DisruptionAllowed"}
+                conditions.append(condition)
+            said = "True" if reason == "SufficientPods" else "False"
+            if condition.get("status") != said:
+                condition["lastTransitionTime"] = format_time(self.clock.seconds())
+            observed = status.get("observedGeneration") or 0
+            condition.update(status=said, reason=reason, message=message, observedGeneration=observed)
+
+        await self.client.update_status(
+            _GROUP, _BUDGETS, record.namespace, record.name, change, revision=record.revision
+        )
+
+    # --- pods that were to be disrupted
+
+    async def _clear_target(self, key: Key) -> None:
+        """Take back that a pod is to be disrupted, if it has not been for long."""
+        pod = self._pods.view(key.namespace, key.name)
+        if pod is None or "deletionTimestamp" in pod["metadata"] or phase_of(pod) in ("Succeeded", "Failed"):
+            return
+        condition = condition_of(pod, _TARGET)
+        if condition is None or condition.get("status") != "True":
+            return
+        if condition.get("reason") == "TerminationByKubelet":
+            return
+        since = condition.get("lastTransitionTime")
+        wait = 0.0 if not since else seconds_since_epoch(since) + STALE_TARGET - self.clock.seconds()
+        if wait > 0:
+            self.queue.add_after(key, wait)
+            return
+
+        def change(new: JSONObject) -> None:
+            for one in new["status"]["conditions"]:
+                if one.get("type") == _TARGET and one.get("status") == "True":
+                    one.clear()
+                    now = format_time(self.clock.seconds())
+                    one.update(type=_TARGET, status="False", lastTransitionTime=now)
+
+        await self.client.update_status("", "pods", key.namespace, key.name, change, uid=pod["metadata"]["uid"])
+
+
+def _namespace(record: Record) -> tuple[str]:
+    return (record.namespace,)
+
+
+def _selects(budget: JSONObject, labels: Mapping[str, str]) -> bool:
+    selector = budget["spec"].get("selector")
+    return selector is not None and label_selector_from_object(selector).matches(labels)
+
+
+def _counted(pod: JSONObject) -> tuple[Any, ...]:
+    """What a budget counts of a pod."""
+    meta = pod["metadata"]
+    return is_ready(pod), "deletionTimestamp" in meta, meta.get("ownerReferences")
+
+
+def _replicas_path(store: Any) -> Sequence[str] | None:
+    """Where objects say how many pods they want; L{None} if they do not."""
+    if isinstance(store, CustomStore):
+        definition = store.served.definition
+        scale = definition.version(definition.storage_version).scale
+        return None if scale is None else scale["specReplicasPath"].lstrip(".").split(".")
+    return None if store.info.subresource("scale") is None else ("spec", "replicas")
+
+
+def _unmanaged_message(budget: JSONObject) -> str:
+    """With the selector as Go prints one."""
+    selector = budget["spec"].get("selector") or {}
+    labels = "".join(f"{name}: {value}," for name, value in sorted((selector.get("matchLabels") or {}).items()))
+    terms = "".join(
+        f"LabelSelectorRequirement{{Key:{one.get('key')},Operator:{one.get('operator')},"
+        f"Values:[{' '.join(one.get('values') or ())}],}},"
+        for one in selector.get("matchExpressions") or ()
+    )
+    shown = (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+    )
+    return (
+        f"Pods selected by this PodDisruptionBudget (selector: {shown}) were found to be unmanaged. As a result, the "
+        "status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for "
+        'these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+    )
