@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.controllers.workloads.scheduler} and L{kubetwist.controllers.workloads.placement}."""
+"""Tests for L{kubetwist.controllers.workloads.scheduler} and L{kubetwist.controllers.workloads.nodechoice}."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """
-Whether a pod may run on a node, and on which of several it is best: decisions of the scheduler, without its work.
+On which of several nodes a pod is best, with the pods that are there already: the scheduler's decisions, no work.
+
+What pods and nodes say about each other alone is in L{nodeselection}.
 
 @see: kubernetes, C{pkg/scheduler/framework/plugins}.
 """
@@ -15,12 +17,13 @@ from attrs import define, field, frozen
 from ...api.resource import JSONObject
 from ...api.selectors import EVERYTHING, NOTHING, LabelSelector, label_selector_from_object
 from ...registry.podresources import amounts, pod_amounts
-from .nodeselection import node_is_selected, term_holds, tolerated
+from .nodeselection import NO_EXECUTE, NO_SCHEDULE, node_is_selected, term_holds, tolerated, untolerated_taint
 
 _BILLION: Final = 10**9
 #: What is assumed, when nodes are compared, of a pod that does not say what it needs.
 _ASSUMED: Final = {"cpu": _BILLION // 10, "memory": 200 * 2**20 * _BILLION}
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 #: Protocol, address, number.
 Port = tuple[str, str, int]
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -340,10 +343,7 @@ class Surroundings:
 
 def _rank(pod: PodNeeds, node: NodeLoad) -> tuple[Any, ...]:
     """What to compare nodes by: the smallest is best."""
-    unwelcome = sum(
-        taint["effect"] == "PreferNoSchedule" and not tolerated(pod.spec.get("tolerations") or (), taint)
-        for taint in node.taints
-    )
+    unwelcome = untolerated_taint(node.taints, pod.spec.get("tolerations") or (), ("PreferNoSchedule",)) is not None
     affinity = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
     preferred = sum(
         one["weight"]

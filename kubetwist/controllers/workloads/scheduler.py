@@ -24,7 +24,7 @@ from ...storage.window import DELETED
 from ..context import Context
 from ..controller import Controller
 from ..events import NORMAL, WARNING
-from .placement import NodeLoad, decide, needs_of
+from .nodechoice import NodeLoad, decide, needs_of
 from .pods import condition_of
 from .podstatus import ENDED
 
