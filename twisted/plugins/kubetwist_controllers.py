@@ -126,3 +126,12 @@ stateful_sets = _workload(
     "controllerrevisions.apps",
     "persistentvolumeclaims",
 )
+daemon_sets = _workload(
+    "daemonset-controller",
+    "daemonsets:DaemonSetController",
+    "daemonsets.apps",
+    "controllerrevisions.apps",
+    "nodes",
+)
+
+jobs = _workload("job-controller", "jobs:JobController", "jobs.batch")

@@ -1,0 +1,124 @@
+"""
+The indexes of indexed jobs: which of them are done, which have failed, and which come next.
+
+@see: kubernetes, C{pkg/controller/job/indexed_job_utils.go}, C{success_policy.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ...api.resource import JSONObject
+
+_PREFIX: Final = "batch.kubernetes.io/"
+INDEX: Final = _PREFIX + "job-completion-index"
+FAILURES: Final = _PREFIX + "job-index-failure-count"
+IGNORED: Final = _PREFIX + "job-index-ignored-failure-count"
+#: Five characters are added.
+_LONGEST: Final = 58
+_VARIABLE: Final = "JOB_COMPLETION_INDEX"
+
+
+def parse_indexes(text: str | None, completions: int) -> set[int]:
+    """Indexes as the status has them, C{"0-3,7"}; those that there are no more are left out."""
+    found: set[int] = set()
+    for part in (text or "").split(","):
+        first, dash, last = part.partition("-")
+        if not first.isascii() or not first.isdigit() or (dash and not (last.isascii() and last.isdigit())):
+            continue
+        found.update(range(int(first), min(int(last) if dash else int(first), completions - 1) + 1))
+    return found
+
+
+def format_indexes(indexes: Iterable[int]) -> str:
+    """The same the other way round: two in a row are separate, more are a range."""
+    parts: list[str] = []
+    ordered = sorted(indexes)
+    start = 0
+    while start < len(ordered):
+        end = start
+        while end + 1 < len(ordered) and ordered[end + 1] == ordered[end] + 1:
+            end += 1
+        if end > start:
+            parts.append(f"{ordered[start]}{',' if end == start + 1 else '-'}{ordered[end]}")
+        else:
+            parts.append(str(ordered[start]))
+        start = end + 1
+    return ",".join(parts)
+
+
+def index_of(pod: JSONObject) -> int | None:
+    """A pod's index; L{None} without one."""
+    return _number((pod["metadata"].get("annotations") or {}).get(INDEX))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
+def failures_of(pod: JSONObject) -> int:
+    """How often its index had failed before it."""
+    return _number((pod["metadata"].get("annotations") or {}).get(FAILURES)) or 0
+
+
+def ignored_of(pod: JSONObject) -> int:
+    """How many of its index's failures before it did not count."""
+    return _number((pod["metadata"].get("annotations") or {}).get(IGNORED)) or 0
+
+
+def pending(taken: set[int], completions: int, count: int) -> list[int]:
+    """The first indexes that nothing is done about."""
+    found: list[int] = []
+    for index in range(completions):
+        if len(found) >= count:
+            break
+        if index not in taken:
+            found.append(index)
+    return found
+
+
+def with_index(pod: JSONObject, job: str, index: int, failures: tuple[int, int] | None) -> None:
+    """
+    Give a new pod its index.
+
+    @param failures: How often the index has failed, and how often that did not count; where these are kept.
+    """
+    meta, spec = pod["metadata"], pod["spec"]
+    annotations: dict[str, Any] = {**(meta.get("annotations") or {}), INDEX: str(index)}
+    if failures is not None:
+        annotations[FAILURES] = str(failures[0])
+        if failures[1]:
+            annotations[IGNORED] = str(failures[1])
+    meta["annotations"] = annotations
+    meta["labels"] = {**(meta.get("labels") or {}), INDEX: str(index)}
+    suffix = f"-{index}-"
+    meta["generateName"] = job[: _LONGEST - len(suffix)] + suffix
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
+    new: JSONObject = {**spec, "hostname": f"{job}-{index}"}
+    for name in ("initContainers", "containers"):
+        if spec.get(name):
+            new[name] = [_with_variable(container, source) for container in spec[name]]
+    pod["spec"] = new
+
+
+def _with_variable(container: JSONObject, source: JSONObject) -> JSONObject:
+    variables = container.get("env") or []
+    if any(one.get("name") == _VARIABLE for one in variables):
+        return container
+    return {**container, "env": [*variables, {"name": _VARIABLE, "valueFrom": source}]}
+
+
+def success_rule(policy: JSONObject | None, succeeded: set[int], completions: int) -> str | None:
+    """Which rule says that a job has succeeded, in words; L{None} for none."""
+    for number, rule in enumerate((policy or {}).get("rules") or ()):
+        wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        if wanted is not None:
+            required = parse_indexes(wanted, completions)
+            met = len(required & succeeded)
+            enough = met >= count if count is not None else met == len(required)
+        else:
+            enough = count is not None and len(succeeded) >= count
+        if enough:
+            return f"Matched rules at index {number}"
+    return None

@@ -1,0 +1,162 @@
+"""
+What the end of a pod means to its job: which failures count, and which end the job or its index.
+
+@see: kubernetes, C{pkg/controller/job/pod_failure_policy.go}, C{backoff_utils.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import frozen
+
+from ...api.resource import JSONObject
+from ...api.times import seconds_since_epoch
+from .pods import condition_of, phase_of
+
+#: Seconds until the pod that replaces a failed one is made: the first time, and at most; it doubles in between.
+BACKOFF_FIRST: Final = 10.0
+BACKOFF_MOST: Final = 600.0
+TRACKING: Final = "batch.kubernetes.io/job-tracking"
+
+
+@frozen
+class Verdict:
+    """
+    What a failure means.
+
+    @ivar counts: Whether it is one of those that are limited.
+    @ivar action: Of the rule that says so; C{""} for none.
+    @ivar message: Why the job fails, if it does.
+    """
+
+    counts: bool = True
+    action: str = ""
+    message: str = ""
+
+
+_ORDINARY: Final = Verdict()
+
+
+def judge(policy: JSONObject | None, pod: JSONObject) -> Verdict:
+    """What the failure of a pod means: the first rule counts that is about it."""
+    meta = pod["metadata"]
+    for number, rule in enumerate((policy or {}).get("rules") or ()):
+        what = ""
+        if rule.get("onExitCodes") is not None:
+            found = _exit_code(pod, rule["onExitCodes"])
+            if found is not None:
+                container, code = found
+                what = f"Container {container} for pod {meta['namespace']}/{meta['name']} failed with exit code {code}"
+        else:
+            kind = _condition(pod, rule.get("onPodConditions") or ())
+            if kind:
+                what = f"Pod {meta['namespace']}/{meta['name']} has condition {kind}"
+        if what:
+            action = rule["action"]
+            text = f"{what} matching {action} rule at index {number}" if action == "FailJob" else ""
+            return Verdict(action != "Ignore", action, text)
+    return _ORDINARY
+
+
+def _exit_code(pod: JSONObject, wanted: JSONObject) -> tuple[str, int] | None:
+    status = pod.get("status") or {}
+    for one in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
+        ended = (one.get("state") or {}).get("terminated")
+        if ended is None or not ended.get("exitCode"):
+            continue
+        if wanted.get("containerName") not in (None, one["name"]):
+            continue
+        if (ended["exitCode"] in wanted["values"]) == (wanted["operator"] == "In"):
+            return one["name"], ended["exitCode"]
+    return None
+
+
+def _condition(pod: JSONObject, patterns: Sequence[JSONObject]) -> str:
+    for pattern in patterns:
+        found = condition_of(pod, pattern["type"])
+        if found is not None and found.get("status") == (pattern.get("status") or "True"):
+            return str(pattern["type"])
+    return ""
+
+
+def replaces_failed_only(job: JSONObject) -> bool:
+    """Whether pods that are on their way out are replaced when they are gone only."""
+    return bool(job["spec"].get("podReplacementPolicy") == "Failed")
+
+
+def has_failed(pod: JSONObject, job: JSONObject) -> bool:
+    """Whether a pod counts as failed: one that is deleted, too, before it could tell."""
+    phase = phase_of(pod)
+    if phase == "Failed":
+        return True
+    if phase == "Succeeded" or "deletionTimestamp" not in pod["metadata"]:
+        return False
+    # One that no node has taken will never be told failed by anybody.
+    return not replaces_failed_only(job) or not pod["spec"].get("nodeName")
+
+
+def is_tracked(pod: JSONObject) -> bool:
+    """Whether it is still to be counted."""
+    return TRACKING in (pod["metadata"].get("finalizers") or ())
+
+
+def finished_at(pod: JSONObject, now: float) -> float:
+    """When a pod ended, as well as that is known."""
+    status, meta = pod.get("status") or {}, pod["metadata"]
+    times = [
+        ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
+        for one in status.get("containerStatuses") or ()
+    ]
+    known = [seconds_since_epoch(one) for one in times if one]
+    if known and len(known) == len(times):
+        return max(known)
+    ready = condition_of(pod, "Ready") or {}
+    text = ready.get("lastTransitionTime") or meta.get("deletionTimestamp")
+    return min(now, seconds_since_epoch(text)) if text else now
+
+
+def delay_after(failures: int) -> float:
+    """Seconds to wait after so many failures in a row."""
+    return min(BACKOFF_FIRST * 2.0 ** min(failures - 1, 30), BACKOFF_MOST) if failures > 0 else 0.0
+
+
+@frozen
+class Backoff:
+    """
+    How a job's pods have fared lately.
+
+    @ivar failures: How many failed since one succeeded.
+    @ivar last: When the last of them did.
+    """
+
+    failures: int = 0
+    last: float = 0.0
+
+    def after(self, succeeded: Sequence[JSONObject], failed: Sequence[JSONObject], now: float) -> Backoff:
+        """The same with pods that have ended since."""
+        ended = sorted(finished_at(pod, now) for pod in failed)
+        if succeeded:
+            success = max(finished_at(pod, now) for pod in succeeded)
+            ended = [one for one in ended if one > success]
+            return Backoff(len(ended), ended[-1]) if ended else Backoff()
+        return Backoff(self.failures + len(ended), ended[-1]) if ended else self
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next pod may be made."""
+        return max(0.0, self.last + delay_after(self.failures) - now) if self.failures else 0.0
+
+
+def restarts_exceed(job: JSONObject, pods: Sequence[JSONObject]) -> bool:
+    """Whether containers that are started again in place have been so too often."""
+    if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
+        return False
+    total = 0
+    for pod in pods:
+        if phase_of(pod) in ("Running", "Pending"):
+            status = pod["status"]
+            for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+                total += one.get("restartCount") or 0
+    limit = job["spec"]["backoffLimit"]
+    return bool(total >= limit if limit else total > 0)
