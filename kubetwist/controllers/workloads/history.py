@@ -6,7 +6,7 @@ ControllerRevisions: which templates StatefulSets and DaemonSets have had.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...api.errors import APIStatusError
@@ -130,16 +130,35 @@ class History:
     def _is_of(revision: JSONObject, owner: Owner) -> bool:
         return any(one.get("uid") == owner.uid for one in revision["metadata"].get("ownerReferences") or ())
 
-    async def truncate(self, owner: Owner, revisions: Sequence[JSONObject], live: Collection[str]) -> None:
+    async def label(self, revision: JSONObject, value: str) -> JSONObject:
+        """Give a revision the label that has its hash."""
+        meta = revision["metadata"]
+
+        def change(live: JSONObject) -> None:
+            live["metadata"].setdefault("labels", {})[self._hash_label] = value
+
+        record = await self._client.update(
+            "apps", "controllerrevisions", meta["namespace"], meta["name"], change, uid=meta["uid"]
+        )
+        return seen(record)
+
+    async def truncate(
+        self, owner: Owner, revisions: Sequence[JSONObject], live: Collection[str], *, counted: bool = False
+    ) -> None:
         """
         Delete the oldest revisions beyond those that an owner wants to keep.
 
-        @param live: The names of those that are in use: they are not counted.
+        @param live: The names of those that are in use: they stay.
+        @param counted: Whether these are among those that it wants to keep, or come on top.
         """
         limit = owner.obj["spec"].get("revisionHistoryLimit")
         limit = 10 if limit is None else limit
         idle = [one for one in revisions if one["metadata"]["name"] not in live]
-        for one in idle[: max(0, len(idle) - limit)]:
+        await self.drop(idle[: max(0, len(revisions if counted else idle) - limit)])
+
+    async def drop(self, revisions: Iterable[JSONObject]) -> None:
+        """Delete revisions."""
+        for one in revisions:
             meta = one["metadata"]
             try:
                 await self._client.delete(

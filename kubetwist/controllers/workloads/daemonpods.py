@@ -1,0 +1,332 @@
+"""
+Which pods a DaemonSet is to have on which nodes, and how it moves from one template to the next; does nothing itself.
+
+@see: kubernetes, C{pkg/controller/daemon/daemon_controller.go}, C{update.go}, C{util/daemonset_util.go}.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final
+
+from attrs import define, field, frozen
+
+from ...api.resource import JSONObject
+from .history import REVISION_LABEL
+from .nodeselection import NAME_FIELD, NO_EXECUTE, NO_SCHEDULE, node_is_selected, untolerated_taint
+from .pods import available_in, from_template, is_over, is_ready
+from .rollout import scaled
+
+#: The label of pods that counts the changes of a template.
+GENERATION_LABEL: Final = "pod-template-generation"
+_GENERATION: Final = "deprecated.daemonset.template.generation"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_TAINTS: Final = (
+    ("node.kubernetes.io/not-ready", NO_EXECUTE),
+    ("node.kubernetes.io/unreachable", NO_EXECUTE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
+)
+_HOST_TAINTS: Final = (("node.kubernetes.io/network-unavailable", NO_SCHEDULE),)
+
+
+@frozen
+class Fit:
+    """
+    Whether pods of a DaemonSet belong on a node.
+
+    @ivar runs: One is to be made there.
+    @ivar stays: One that is there may stay.
+    """
+
+    runs: bool
+    stays: bool
+
+
+NO_FIT: Final = Fit(False, False)
+
+
+def daemon_tolerations(spec: JSONObject) -> list[JSONObject]:
+    """The tolerations of a pod's spec, and those that every pod of a DaemonSet has."""
+    made = list(spec.get("tolerations") or ())
+    for key, effect in _TAINTS + (_HOST_TAINTS if spec.get("hostNetwork") else ()):
+        own = {"key": key, "operator": "Exists", "effect": effect}
+        for place, one in enumerate(made):
+            if all((one.get(name) or "") == own.get(name, "") for name in ("key", "operator", "effect", "value")):
+                # For good, not for some seconds.
+                made[place] = own
+                break
+        else:
+            made.append(own)
+    return made
+
+
+def target_node(pod: JSONObject) -> str | None:
+    """The node that a pod is on, or was made for."""
+    name: str | None = pod["spec"].get("nodeName")
+    if name:
+        return name
+    required = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for one in term.get("matchFields") or ():
+            if one.get("key") == NAME_FIELD and one.get("operator") == "In":
+                values: Sequence[str] = one.get("values") or ()
+                return values[0] if len(values) == 1 else None
+    return None
+
+
+def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
+    """Pods by their nodes; those that have ended and only wait to be gone are left out."""
+    found: dict[str, list[JSONObject]] = {}
+    for pod in pods:
+        if is_over(pod) and "deletionTimestamp" in pod["metadata"]:
+            continue
+        name = target_node(pod)
+        if name is not None:
+            found.setdefault(name, []).append(pod)
+    return found
+
+
+def pod_order(pod: JSONObject) -> tuple[bool, str, str]:
+    """What to sort pods of a node by: the first is the one that counts."""
+    meta = pod["metadata"]
+    return not pod["spec"].get("nodeName"), meta.get("creationTimestamp") or "", meta["name"]
+
+
+def hash_of(obj: JSONObject) -> str:
+    """The revision that a pod is of, or the name of one."""
+    return (obj["metadata"].get("labels") or {}).get(REVISION_LABEL) or ""
+
+
+class DaemonPlan:
+    """
+    What a DaemonSet asks for, worked out once for many nodes.
+
+    @ivar surge: Whether a node may have two pods while they are updated.
+    @ivar rolling: Whether pods of old templates are replaced without somebody deleting them.
+    """
+
+    def __init__(self, obj: JSONObject) -> None:
+        self._template: JSONObject = obj["spec"]["template"]
+        self._spec: JSONObject = self._template.get("spec") or {}
+        self._tolerations = daemon_tolerations(self._spec)
+        self._generation = (obj["metadata"].get("annotations") or {}).get(_GENERATION) or ""
+        self._min_ready = obj["spec"].get("minReadySeconds") or 0
+        strategy = obj["spec"].get("updateStrategy") or {}
+        self.rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
+        self._bounds = (strategy.get("rollingUpdate") or {}) if self.rolling else {}
+        self.surge = scaled(self._bounds.get("maxSurge"), 1, True) > 0
+
+    def fit(self, node: JSONObject) -> Fit:
+        """Whether pods belong on a node."""
+        meta, name = node["metadata"], self._spec.get("nodeName")
+        if name and name != meta["name"]:
+            return NO_FIT
+        if not node_is_selected(self._spec, meta["name"], meta.get("labels") or {}):
+            return NO_FIT
+        taints = (node.get("spec") or {}).get("taints") or ()
+        if untolerated_taint(taints, self._tolerations, (NO_SCHEDULE, NO_EXECUTE)) is None:
+            return Fit(True, True)
+        return Fit(False, untolerated_taint(taints, self._tolerations, (NO_EXECUTE,)) is None)
+
+    def bounds(self, desired: int) -> tuple[int, int]:
+        """
+        How many pods there may be too many, and too few, while they are updated.
+
+        @param desired: On how many nodes one is to run.
+        """
+        surge = scaled(self._bounds.get("maxSurge"), desired, True)
+        unavailable = scaled(self._bounds.get("maxUnavailable"), desired, True)
+        # With neither it could never move.
+        return surge, unavailable if surge or unavailable else 1
+
+    def pod(self, node: str, revision: str, owner: JSONObject, prefix: str, namespace: str) -> JSONObject:
+        """The pod for a node, which the scheduler is to put there; parts are shared with the template."""
+        made = from_template(self._template, owner, prefix, namespace)
+        labels = {**(made["metadata"].get("labels") or {}), REVISION_LABEL: revision}
+        if self._generation.isdecimal():
+            labels[GENERATION_LABEL] = self._generation
+        made["metadata"]["labels"] = labels
+        term = {"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}
+        affinity = self._spec.get("affinity") or {}
+        on_node = {**(affinity.get("nodeAffinity") or {}), _REQUIRED: {"nodeSelectorTerms": [term]}}
+        made["spec"] = {
+            **self._spec,
+            "affinity": {**affinity, "nodeAffinity": on_node},
+            "tolerations": self._tolerations,
+        }
+        return made
+
+    def wait(self, pod: JSONObject, now: float) -> float | None:
+        """See L{available_in}."""
+        return available_in(pod, self._min_ready, now)
+
+    def available(self, pod: JSONObject, now: float) -> bool:
+        """Whether a pod has been ready for long enough."""
+        return self.wait(pod, now) == 0
+
+
+@define
+class NodeStep:
+    """
+    What is to be done on a node.
+
+    @ivar create: Whether a pod is missing, unless one that is over has to stay for now.
+    @ivar delete: Pods that have to go.
+    @ivar over: Pods that have ended, and have to go when it is time.
+    """
+
+    create: bool = False
+    delete: list[JSONObject] = field(factory=list)
+    over: list[JSONObject] = field(factory=list)
+
+
+def step_on_node(plan: DaemonPlan, fit: Fit, pods: Sequence[JSONObject], revision: str, now: float) -> NodeStep:
+    """
+    What is to be done on a node, apart from updates.
+
+    @param pods: Those that are there.
+    @param revision: The one of the template of now.
+    """
+    if not pods:
+        return NodeStep(fit.runs)
+    alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    if not fit.stays:
+        return NodeStep(delete=alive)
+    over = [pod for pod in alive if is_over(pod)]
+    running = sorted((pod for pod in alive if not is_over(pod)), key=pod_order)
+    if not plan.surge:
+        return NodeStep(delete=running[1:], over=over)
+    if not running:
+        return NodeStep(fit.runs, over=over)
+    new = next((pod for pod in running if hash_of(pod) == revision), None)
+    old = next((pod for pod in running if hash_of(pod) != revision), None)
+    delete = [pod for pod in running if pod is not new and pod is not old]
+    if new is not None and old is not None and (not is_ready(old) or plan.available(new, now)):
+        delete.append(old)
+    return NodeStep(delete=delete, over=over)
+
+
+def _one_each(pods: Sequence[JSONObject], revision: str) -> tuple[JSONObject | None, JSONObject | None] | None:
+    """The new and the old pod of a node; L{None} where there are too many."""
+    alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    new = [pod for pod in alive if hash_of(pod) == revision]
+    old = [pod for pod in alive if hash_of(pod) != revision]
+    if len(new) > 1 or len(old) > 1:
+        return None
+    return new[0] if new else None, old[0] if old else None
+
+
+def update_step(
+    plan: DaemonPlan,
+    fits: Mapping[str, Fit],
+    pods: Mapping[str, Sequence[JSONObject]],
+    revision: str,
+    now: float,
+) -> tuple[list[JSONObject], list[str]]:
+    """
+    What an update does next.
+
+    @param fits: All nodes.
+    @param pods: By node.
+    @return: Pods to delete, and nodes to make another one on.
+    """
+    wanted = [name for name, fit in fits.items() if fit.runs]
+    surge, unavailable = plan.bounds(len(wanted))
+    on_nodes = {**dict.fromkeys(wanted, ()), **pods}
+    if surge:
+        return _surge(plan, fits, on_nodes, revision, now, (surge, len(wanted)))
+    return _replace(plan, on_nodes, revision, now, unavailable), []
+
+
+def _replace(
+    plan: DaemonPlan, pods: Mapping[str, Sequence[JSONObject]], revision: str, now: float, most: int
+) -> list[JSONObject]:
+    """Old pods to delete: those that do not work anyway, and as many others as can be missed."""
+    missing = 0
+    broken: list[JSONObject] = []
+    candidates: list[JSONObject] = []
+    for there in pods.values():
+        pair = _one_each(there, revision)
+        if pair is None or (pair[0] is None) == (pair[1] is None):
+            missing += 1
+            continue
+        new, old = pair
+        if new is not None:
+            missing += not plan.available(new, now)
+        elif old is not None and plan.available(old, now):
+            candidates.append(old)
+        elif old is not None:
+            missing += 1
+            broken.append(old)
+    return broken + candidates[: max(0, most - missing)]
+
+
+def _surge(
+    plan: DaemonPlan,
+    fits: Mapping[str, Fit],
+    pods: Mapping[str, Sequence[JSONObject]],
+    revision: str,
+    now: float,
+    limits: tuple[int, int],
+) -> tuple[list[JSONObject], list[str]]:
+    """
+    Old pods to delete as their successors work, and nodes to make successors on.
+
+    @param limits: How many nodes may have two pods that work or may yet, and how many are to have one.
+    """
+    surge, desired = limits
+    doubled = available = 0
+    delete: list[JSONObject] = []
+    misplaced: list[JSONObject] = []
+    broken: list[str] = []
+    candidates: list[str] = []
+    for name, there in pods.items():
+        pair = _one_each(there, revision)
+        if pair is None:
+            doubled += 1
+            continue
+        new, old = pair
+        counts = old if old is not None else new
+        works = counts is not None and plan.available(counts, now)
+        available += works
+        if old is None:
+            continue
+        if new is not None:
+            if plan.available(new, now):
+                delete.append(old)
+            else:
+                doubled += 1
+        elif not fits.get(name, NO_FIT).runs:
+            (misplaced if works else delete).append(old)
+        else:
+            (candidates if works else broken).append(name)
+    # Where a DaemonSet moves to other nodes, pods go only as others there begin to work.
+    delete += misplaced[: max(0, available - desired)]
+    return delete, broken + candidates[: max(0, surge - doubled)]
+
+
+class FailureBackoff:
+    """How long to wait, each time longer, before a pod that failed is replaced."""
+
+    FIRST: Final = 1.0
+    MOST: Final = 900.0
+
+    def __init__(self) -> None:
+        #: When it was, and how long to wait from then on; the least recent first.
+        self._known: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def left(self, key: Hashable, now: float) -> float:
+        """How many seconds to wait still."""
+        at, delay = self._known.get(key, (now, 0.0))
+        return max(0.0, at + delay - now)
+
+    def failed(self, key: Hashable, now: float) -> None:
+        """Wait longer the next time."""
+        while self._known and next(iter(self._known.values()))[0] + 2 * self.MOST < now:
+            self._known.popitem(last=False)
+        known = self._known.pop(key, None)
+        self._known[key] = now, min(known[1] * 2, self.MOST) if known is not None else self.FIRST
