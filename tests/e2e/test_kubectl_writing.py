@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from kubetwist.testing import SubprocessServer
 
 from .conftest import Kubectl
 from .manifests import CONFIG_MAP, DEPLOYMENT, POD
@@ -200,21 +203,18 @@ def test_delete_by_selector(kubectl: Kubectl) -> None:
     assert kubectl("get", "configmaps", "-o", "name") == ""
 
 
-@pytest.mark.parametrize(
-    ("cascade", "finalizers"), [("orphan", ["orphan"]), ("foreground", ["foregroundDeletion"]), ("background", None)]
-)
-def test_delete_cascade(kubectl: Kubectl, cascade: str, finalizers: list[str] | None) -> None:
-    """delete --cascade leaves the garbage collector's finalizer of that policy; background needs none."""
-    kubectl("create", "-f", "-", stdin=DEPLOYMENT)
-    kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--wait=false")
-    if finalizers is None:
+def test_delete_cascade(start_server: Callable[..., SubprocessServer], home: Path) -> None:
+    """delete --cascade leaves the finalizer of that policy for a garbage collector to see; background needs none."""
+    kubectl = Kubectl(start_server("--controllers=").kubeconfig, "default", home)
+    for cascade, finalizers in (("orphan", ["orphan"]), ("foreground", ["foregroundDeletion"]), ("background", None)):
+        kubectl("create", "-f", "-", stdin=DEPLOYMENT)
+        kubectl("delete", "deployment", "web", f"--cascade={cascade}", "--wait=false")
+        if finalizers is not None:
+            metadata = kubectl.object("deployment", "web")["metadata"]
+            assert metadata["finalizers"] == finalizers
+            assert "deletionTimestamp" in metadata
+            kubectl("patch", "deployment", "web", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
         assert kubectl("get", "deployment", "web", "--ignore-not-found") == ""
-        return
-    metadata = kubectl.object("deployment", "web")["metadata"]
-    assert metadata["finalizers"] == finalizers
-    assert "deletionTimestamp" in metadata
-    kubectl("patch", "deployment", "web", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    assert kubectl("get", "deployment", "web", "--ignore-not-found") == ""
 
 
 def test_delete_pod_at_once(kubectl: Kubectl) -> None:
