@@ -55,15 +55,23 @@ class TokenIssuer:
 
     @classmethod
     def load(
-        cls, pem: bytes, issuer: str, audiences: Sequence[str], longest: int = 0, extend: bool = True
+        cls,
+        pem: bytes,
+        issuer: str,
+        audiences: Sequence[str],
+        longest: int = 0,
+        extend: bool = True,
+        *,
+        own: bool = False,
     ) -> TokenIssuer:
         """
         Make one with a private key, RSA or elliptic.
 
+        @param own: The key was made here, so whether its numbers are prime is not looked at each time.
         @raise BadSigningKey: It is none.
         """
         try:
-            key = load_pem_private_key(pem, None)
+            key = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=own)
         except (ValueError, TypeError) as error:
             raise BadSigningKey(f"not a private key: {error}") from error
         if isinstance(key, rsa.RSAPrivateKey):

@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from .keymaking import take_key
+
 AUTHORITY_LIFE = timedelta(days=3650)
 LIFE = timedelta(days=365)
 #: What is left of a life when a certificate is issued anew.
@@ -185,7 +187,7 @@ def alternative_names(certificate: x509.Certificate) -> list[str]:
 
 def service_account_key() -> tuple[bytes, bytes]:
     """A new private key, and its public one; of RSA, which everybody who verifies such tokens has to know."""
-    key = rsa.generate_private_key(65537, 2048)
+    key = take_key()
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return private_pem(key), public
 

@@ -48,6 +48,7 @@ class KubeAPIService(Service):
 
     async def _start(self) -> None:
         try:
+            self._begin_key()
             from .running import APIServer
 
             self.server = APIServer(self._options, self._reactor, self._install)
@@ -57,6 +58,15 @@ class KubeAPIService(Service):
             self.ready.errback(Failure())
         else:
             self.ready.callback(None)
+
+    def _begin_key(self) -> None:
+        """Where the start will need a new key, have it made while the rest of the server is imported."""
+        options = self._options
+        temporary = options["in-memory"] and "data-dir" not in options.given
+        if temporary or not os.path.exists(os.path.join(options["data-dir"], "pki")):
+            from .keymaking import begin_key
+
+            begin_key()
 
     def stopService(self) -> Deferred[None]:
         """Stop in good order; a start that is under way is waited for."""

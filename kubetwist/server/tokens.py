@@ -28,7 +28,7 @@ def make_token_issuer(options: Any, data: DataDirectory) -> TokenIssuer:
     audiences = options["api-audiences"] or issuers
     try:
         longest, extend = _expiration(options)
-        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend)
+        return TokenIssuer.load(path.read_bytes(), issuers[0], audiences, longest, extend, own=not given)
     except OSError as error:
         raise StartError(f"can not read {path}: {error.strerror}") from error
     except BadSigningKey as error:

@@ -1,0 +1,38 @@
+"""Tests for L{kubetwist.server.keymaking}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server import keymaking
+from kubetwist.server.keymaking import begin_key, take_key
+
+
+class KeyTests(SynchronousTestCase):
+    """Keys that are made ahead."""
+
+    def setUp(self) -> None:
+        """Keys that are made at once, and counted."""
+        self.patch(keymaking, "_coming", [])
+        self.made: list[Any] = []
+
+        def make() -> Any:
+            self.made.append(f"key {len(self.made)}")
+            return self.made[-1]
+
+        self.patch(keymaking, "_make", make)
+
+    def test_ahead(self) -> None:
+        """A key that was begun is given to the first who takes one, and to nobody else."""
+        begin_key()
+        begin_key()
+        self.assertEqual([take_key(), take_key()], ["key 0", "key 1"])
+        self.assertEqual(len(self.made), 2)
+
+    def test_failure(self) -> None:
+        """A key that could not be made in its thread is made again."""
+        self.patch(keymaking.threading.Thread, "run", lambda thread: keymaking._coming[0].put(None))
+        begin_key()
+        self.assertEqual(take_key(), "key 0")
