@@ -218,6 +218,8 @@ class WorkQueue(Generic[Key]):
     def _begin(self, key: Key) -> None:
         begun = self._clock.seconds()
         self.metrics.waited += begun - self._since.pop(key)
+        # The work may add its own key before it waits for anything.
+        self._running[key] = Deferred()
         work: Deferred[None] = Deferred.fromCoroutine(self._one(key))
         self._running[key] = work
         work.addBoth(self._finished, key, begun)

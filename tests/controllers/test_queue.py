@@ -52,6 +52,28 @@ class WorkQueueTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(self.done, ["a", "b", "c", "a"])
 
+    def test_adds_itself(self) -> None:
+        """A key that its own work adds, before that waits for anything, is worked on again afterwards, not beside it."""
+        ends: list[Deferred[None]] = []
+
+        async def work(key: str) -> None:
+            self.done.append(key)
+            if len(self.done) == 1:
+                queue.add(key)
+            ends.append(Deferred())
+            await ends[-1]
+
+        queue = self.queue(work, workers=5)
+        queue.add("a")
+        self.clock.advance(0)
+        self.clock.advance(1)
+        self.assertEqual(self.done, ["a"])
+        ends[0].callback(None)
+        self.clock.advance(0)
+        self.assertEqual(self.done, ["a", "a"])
+        ends[1].callback(None)
+        self.assertTrue(queue.idle)
+
     def test_before_start(self) -> None:
         """What is added before the start is worked on after it."""
         queue: WorkQueue[str] = WorkQueue(self.clock, self.work)
