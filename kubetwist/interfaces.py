@@ -51,6 +51,7 @@ class IStorageBackend(Interface):
 
     revision: int = Attribute("The newest committed revision; it only grows, over restarts too.")
     compacted: int = Attribute("States before this revision can not be read any more.")
+    shared: bool = Attribute("Whether other servers may work on the same storage; then only one runs controllers.")
 
     async def open() -> None:
         """

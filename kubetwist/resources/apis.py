@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from attrs import define
 
@@ -282,8 +284,16 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
         from ..controllers.context import Context
         from ..controllers.running import RunningControllers
 
-        context = Context(apis.stores, config.reactor, config, apis.custom)
-        controllers = RunningControllers(context, config.controllers)
+        def make_context() -> Context:
+            return Context(apis.stores, config.reactor, config, apis.custom)
+
+        controllers: Any
+        if config.backend.shared:
+            from ..controllers.election import ElectedControllers
+
+            controllers = ElectedControllers(make_context, config.controllers, f"{gethostname()}_{uuid4()}")
+        else:
+            controllers = RunningControllers(make_context(), config.controllers)
         running.append(controllers)
         config.running_controllers = controllers
         controllers.start()

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 from twisted.internet.defer import Deferred, fail
 from twisted.logger import Logger
@@ -68,12 +68,14 @@ class EmbeddedStorage:
     """
     The base of L{kubetwist.storage.memory.MemoryStorage} and L{kubetwist.storage.sqlite.SQLiteStorage}.
 
+    @cvar shared: See L{kubetwist.interfaces.IStorageBackend}: one process alone has it.
     @ivar name: What messages call the store.
     @ivar revision: See L{kubetwist.interfaces.IStorageBackend}.
     @ivar compacted: See L{kubetwist.interfaces.IStorageBackend}.
     """
 
     _log = Logger()
+    shared: ClassVar[bool] = False
 
     def __init__(self, clock: Timer, name: str) -> None:
         self.name = name
