@@ -94,7 +94,7 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
     for container, place, _ in containers(spec, here):
         if annotations:
             texts += _profiles(container, spec, annotations, prefix)
-        resources = container.get("resources")
+        resources = container.get("resources") or {}
         for part in ("limits", "requests") if resources else ():
             texts += _fractions(resources.get(part), f"{place}.resources.{part}")
         if len(container.get("env") or ()) > 1:
