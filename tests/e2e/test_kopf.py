@@ -11,9 +11,19 @@ import kopf
 import pytest
 from kubernetes import client, config, watch
 
-from kubetwist.testing import SubprocessServer
+from kubetwist.testing import KubeAPI, SubprocessServer
 
 TIMEOUT = 30
+
+
+@pytest.fixture(scope="module", params=["process", "thread"])
+def server(request: pytest.FixtureRequest, server: SubprocessServer) -> Iterator[SubprocessServer | KubeAPI]:
+    """The server as it runs in production, and the one that tests of operators use."""
+    if request.param == "process":
+        yield server
+        return
+    with KubeAPI() as kube_api:
+        yield kube_api
 
 
 class Operator(threading.Thread):
@@ -23,7 +33,7 @@ class Operator(threading.Thread):
     @ivar calls: What its handlers were called for: cause, name, and data as it was and is.
     """
 
-    def __init__(self, server: SubprocessServer, core: client.CoreV1Api, namespace: str) -> None:
+    def __init__(self, server: SubprocessServer | KubeAPI, core: client.CoreV1Api, namespace: str) -> None:
         super().__init__(daemon=True)
         self.server, self.core, self.namespace = server, core, namespace
         self.calls: list[tuple[Any, ...]] = []
@@ -93,7 +103,7 @@ class Operator(threading.Thread):
 
 
 @pytest.fixture
-def core(server: SubprocessServer) -> Iterator[client.CoreV1Api]:
+def core(server: SubprocessServer | KubeAPI) -> Iterator[client.CoreV1Api]:
     """The API as the tests and the handlers use it."""
     with config.new_client_from_config(str(server.kubeconfig)) as api:
         yield client.CoreV1Api(api)
@@ -133,7 +143,7 @@ def handled(one: Any, data: dict[str, str]) -> bool:
     return one.data == data and all(f'"{value}"' in noted for value in data.values())
 
 
-def test_operator(server: SubprocessServer, core: client.CoreV1Api, namespace: str) -> None:
+def test_operator(server: SubprocessServer | KubeAPI, core: client.CoreV1Api, namespace: str) -> None:
     """An operator sees each change once, also those made while it was down, and holds deletions until it is done."""
     with Operator(server, core, namespace) as first:
         make(core, namespace, "one", {"k": "first"})
