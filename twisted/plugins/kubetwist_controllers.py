@@ -135,3 +135,4 @@ daemon_sets = _workload(
 )
 
 jobs = _workload("job-controller", "jobs:JobController", "jobs.batch")
+cron_jobs = _workload("cronjob-controller", "cronjobs:CronJobController", "cronjobs.batch", "jobs.batch")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from attrs import frozen
+
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _MONTHS: Final = {
     name: number
@@ -18,33 +20,82 @@ _MONTHS: Final = {
 }
 _DAYS: Final = {name: number for number, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
 _NAMES: Final[tuple[dict[str, int], ...]] = ({}, {}, {}, _MONTHS, _DAYS)
-_DESCRIPTORS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: The longest time that durations have.
+_LONGEST: Final = 2.0**63 / 1e9
 
 
 class CronError(ValueError):
     """A schedule that makes no sense; the text tells why."""
 
 
+@frozen
+class Schedule:
+    """
+    A schedule that was read.
+
+    @ivar zone: The time zone that it names; C{""} for none.
+    @ivar every: Seconds between two times; 0 where it is by the fields.
+    @ivar any_day: Whether the days of the month are a star; then those of the week decide alone, and the other way
+        round.
+    """
+
+    zone: str = ""
+    every: int = 0
+    minutes: frozenset[int] = frozenset()
+    hours: frozenset[int] = frozenset()
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()
+    any_day: bool = True
+    any_weekday: bool = True
+
+
 def check_schedule(schedule: str) -> None:
+    """
+    Read a schedule, to see whether it is one.
+
+    @raise CronError: It is none.
+    """
+    read_schedule(schedule)
+
+
+def read_schedule(schedule: str) -> Schedule:
     """
     Read a schedule.
 
     @raise CronError: It is none.
     """
-    spec = schedule
+    spec, zone = schedule, ""
     if spec.startswith(("TZ=", "CRON_TZ=")):
-        zone, _, spec = spec.partition(" ")
-        _zone(zone.partition("=")[2])
+        named, _, spec = spec.partition(" ")
+        zone = named.partition("=")[2]
+        _zone(zone)
         spec = spec.strip()
     if spec.startswith("@"):
-        _descriptor(spec)
-        return
+        if spec not in _DESCRIPTORS:
+            return Schedule(zone, _every(spec))
+        spec = _DESCRIPTORS[spec]
     fields = spec.split()
     if len(fields) != 5:
         raise CronError(f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]")
+    values: list[frozenset[int]] = []
+    stars: list[bool] = []
     for field, (low, high), names in zip(fields, _BOUNDS, _NAMES, strict=True):
-        for expression in field.split(","):
-            _range(expression, low, high, names)
+        ranges = [_range(expression, low, high, names) for expression in field.split(",")]
+        values.append(frozenset(number for one, _ in ranges for number in one))
+        stars.append(any(star for _, star in ranges))
+    minutes, hours, days, months, weekdays = values
+    return Schedule(zone, 0, minutes, hours, days, months, weekdays, stars[2], stars[4])
 
 
 def _zone(name: str) -> None:
@@ -57,23 +108,28 @@ def _zone(name: str) -> None:
         raise CronError(f"provided bad location {name}: unknown time zone {name}") from None
 
 
-def _descriptor(text: str) -> None:
-    if text in _DESCRIPTORS:
-        return
-    if text.startswith("@every "):
-        duration = text[len("@every ") :]
-        if re.fullmatch(r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+", duration):
-            return
+def _every(text: str) -> int:
+    """The whole seconds of C{@every}, at least one."""
+    if not text.startswith("@every "):
+        raise CronError(f"unrecognized descriptor: {text}")
+    duration = text[len("@every ") :]
+    if not re.fullmatch(r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+", duration):
         raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
-    raise CronError(f"unrecognized descriptor: {text}")
+    parts = re.findall(r"([0-9.]+)(ns|us|µs|μs|ms|s|m|h)", duration)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if seconds >= _LONGEST:
+        raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
+    return 1 if duration.startswith("-") else max(1, int(seconds))
 
 
-def _range(expression: str, low: int, high: int, names: dict[str, int]) -> None:
+def _range(expression: str, low: int, high: int, names: dict[str, int]) -> tuple[range, bool]:
+    """The numbers, and whether they are a star."""
     span, slash, step_text = expression.partition("/")
     if "/" in step_text:
         raise CronError(f"too many slashes: {expression}")
     first, dash, last = span.partition("-")
-    if first in ("*", "?"):
+    step, star = 1, first in ("*", "?")
+    if star:
         start, end = low, high
     else:
         start = end = _number(first, names)
@@ -83,6 +139,7 @@ def _range(expression: str, low: int, high: int, names: dict[str, int]) -> None:
             end = _number(last, names)
     if slash:
         step = _plain_number(step_text)
+        star = star and step <= 1
         if not dash and first not in ("*", "?"):
             end = high
         if step == 0:
@@ -93,6 +150,7 @@ def _range(expression: str, low: int, high: int, names: dict[str, int]) -> None:
         raise CronError(f"end of range ({end}) above maximum ({high}): {expression}")
     if start > end:
         raise CronError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
+    return range(start, end + 1, step), star
 
 
 def _number(text: str, names: dict[str, int]) -> int:

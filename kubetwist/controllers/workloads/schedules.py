@@ -1,0 +1,124 @@
+"""
+The times of a schedule.
+
+@see: C{github.com/robfig/cron}, C{spec.go}, C{constantdelay.go}; kubernetes, C{pkg/controller/cronjob/utils.go}.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+
+from ...registry.validation.cron import Schedule, read_schedule
+
+#: Years after which nothing will come any more, as on the 31st of February.
+_YEARS: Final = 5
+_MOST_STEPS: Final = 5000
+#: How far back the newest time is looked for, at first and so on.
+_WINDOWS: Final = (3600.0, 86400.0, 32 * 86400.0, 366 * 86400.0, 1900 * 86400.0)
+#: More missed times than these are worth a warning.
+MANY: Final = 100
+
+
+class Times:
+    """
+    When a schedule has its turns; times are POSIX seconds.
+
+    @raise CronError: There is no such schedule.
+    """
+
+    def __init__(self, schedule: str, zone: str | None) -> None:
+        """
+        @param zone: Its time zone, where the schedule itself names none; known to exist.
+        """
+        self._fields: Schedule = read_schedule(schedule)
+        self._zone = _zone(self._fields.zone or zone or "UTC")
+
+    def after(self, moment: float) -> float | None:
+        """The first time after a moment; L{None} if there is none."""
+        every = self._fields.every
+        if every:
+            return float(int(moment) + every)
+        fields = self._fields
+        # Minutes begin together in all zones that are used now.
+        at = datetime.fromtimestamp((moment // 60 + 1) * 60, UTC)
+        last = at.year + _YEARS
+        for _ in range(_MOST_STEPS):
+            local = at.astimezone(self._zone)
+            if local.year > last:
+                return None
+            if local.month not in fields.months:
+                year, month = (local.year, local.month + 1) if local.month < 12 else (local.year + 1, 1)
+                at = self._later(at, datetime(year, month, 1, tzinfo=self._zone))
+            elif not self._day_is_right(local):
+                day = local.date() + timedelta(days=1)
+                at = self._later(at, datetime(day.year, day.month, day.day, tzinfo=self._zone))
+            elif local.hour not in fields.hours:
+                at += timedelta(minutes=60 - local.minute)
+            elif local.minute not in fields.minutes:
+                at += timedelta(minutes=1)
+            else:
+                return at.timestamp()
+        return None
+
+    def following(self, since: float, now: float) -> float | None:
+        """The first time after C{now}, where times are counted from C{since}."""
+        every = self._fields.every
+        if every:
+            return int(since) + float(every) * max(1, (now - int(since)) // every + 1)
+        return self.after(now)
+
+    @staticmethod
+    def _later(at: datetime, local: datetime) -> datetime:
+        """A local time, which may not exist, and then is moved on."""
+        return max(local.astimezone(UTC), at + timedelta(minutes=1))
+
+    def _day_is_right(self, local: datetime) -> bool:
+        fields = self._fields
+        day = local.day in fields.days
+        weekday = local.isoweekday() % 7 in fields.weekdays
+        return (day and weekday) if fields.any_day or fields.any_weekday else (day or weekday)
+
+    def newest(self, since: float, now: float) -> tuple[float | None, bool]:
+        """
+        The last time after C{since} that is not after C{now}, and whether there were very many of them.
+        """
+        every = self._fields.every
+        if every:
+            count = int((now - int(since)) // every)
+            return (int(since) + float(count * every) if count > 0 else None), count > MANY
+        found, count = None, 0
+        following = self.after(since)
+        while following is not None and following <= now and count <= MANY:
+            found, count = following, count + 1
+            following = self.after(following)
+        if count <= MANY:
+            return found, False
+        for window in _WINDOWS:
+            following = self.after(max(since, now - window))
+            recent = None
+            while following is not None and following <= now:
+                recent = following
+                following = self.after(following)
+            if recent is not None:
+                return recent, True
+        return found, True
+
+
+def _zone(name: str) -> tzinfo:
+    if name in ("UTC", "Local"):
+        return UTC
+    import zoneinfo
+
+    return zoneinfo.ZoneInfo(name)
+
+
+def zone_is_known(name: str) -> bool:
+    """Whether there is such a time zone."""
+    import zoneinfo
+
+    try:
+        _zone(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
