@@ -290,6 +290,48 @@ class PlacementTests(DaemonSetTestCase):
         self.assertIn("FailedDaemonPod", reasons)
         self.assertIn("SucceededDaemonPod", reasons)
 
+    def test_many_nodes(self) -> None:
+        """With many nodes the changes of pods are seen to together."""
+        self.nodes(120)
+        self.daemon()
+        self.settle(1)
+        (controller,) = self.running
+        done = controller.queue.metrics.done
+        for pod in self.pods():
+            self.set_status(pod, "Running", ready=True)
+        self.settle(1)
+        self.assertEqual(self.status["numberAvailable"], 120)
+        self.assertLess(controller.queue.metrics.done - done, 5)
+
+    def test_foreign_status(self) -> None:
+        """What somebody else says in the status does not last; what the controller says is no news to it."""
+        self.nodes(2)
+        self.daemon()
+        (controller,) = self.running
+        status = dict(self.status)
+        done = controller.queue.metrics.done
+        self.change("daemonsets", "agent", lambda obj: obj["status"].update(numberReady=7), "default", "apps", "status")
+        self.settle()
+        self.assertEqual(self.status, status)
+        self.assertEqual(controller.queue.metrics.done, done + 1)
+
+    def test_adoption_fails(self) -> None:
+        """A status is right even when a pod can not be taken yet."""
+        self.nodes(2)
+        self.daemon()
+        self.make(
+            "pods", "orphan", "default", metadata={"labels": LABELS}, spec={**template()["spec"], "nodeName": "n0"}
+        )
+        first = self.backend.commits + 1
+        self.backend.fails = lambda number: number == first
+        self.settle()
+        self.assertGreaterEqual(self.backend.commits, first)
+        self.assertNotIn("ownerReferences", self.find("pods", "orphan", "default")["metadata"])
+        self.assertEqual(self.status["currentNumberScheduled"], 2)
+        self.settle(60)
+        self.assertEqual(self.find("pods", "orphan", "default")["metadata"]["ownerReferences"][0]["name"], "agent")
+        self.assertEqual(len(self.pods()), 2)
+
     def test_deleted(self) -> None:
         """A DaemonSet on its way out gets no pods."""
         self.nodes(1)

@@ -82,9 +82,9 @@ def by_node(pods: Sequence[JSONObject]) -> dict[str, list[JSONObject]]:
     """Pods by their nodes; those that have ended and only wait to be gone are left out."""
     found: dict[str, list[JSONObject]] = {}
     for pod in pods:
-        if is_over(pod) and "deletionTimestamp" in pod["metadata"]:
+        if "deletionTimestamp" in pod["metadata"] and is_over(pod):
             continue
-        name = target_node(pod)
+        name = pod["spec"].get("nodeName") or target_node(pod)
         if name is not None:
             found.setdefault(name, []).append(pod)
     return found

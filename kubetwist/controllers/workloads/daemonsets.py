@@ -44,6 +44,9 @@ _KIND: Final = GroupVersionKind("apps", "v1", "DaemonSet")
 _BURST: Final = 250
 #: How many nodes are looked at between two questions whether others wait.
 _PORTION: Final = 50
+#: With more nodes than this, changes of pods wait for others: so many seconds for each node.
+_MANY: Final = 100
+_PATIENCE: Final = 0.0001
 #: Counts of the status; those that are left out where they are zero.
 _OPTIONAL: Final = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
 
@@ -55,12 +58,14 @@ class _Round:
 
     @ivar revision: The hash of the template of now.
     @ivar fits: All nodes by name.
+    @ivar pods: Those that count, by the names of their nodes.
     """
 
     owner: Owner
     plan: DaemonPlan
     revision: str
     fits: Mapping[str, Fit]
+    pods: Mapping[str, Sequence[JSONObject]]
 
 
 class DaemonSetController(Controller[str]):
@@ -72,22 +77,38 @@ class DaemonSetController(Controller[str]):
 
     def follow(self) -> None:
         """The sets, their revisions, pods and nodes."""
-        self._sets: Informer = self.watch("apps", "daemonsets")
+        #: By uid: what we said last in the status.
+        self._told: dict[str, Mapping[str, int]] = {}
+        self._sets: Informer = self.watch("apps", "daemonsets", self._set_changed)
+        self._nodes: Informer = self.watch("", "nodes", self._node_changed)
         revisions = self.watch("apps", "controllerrevisions", self._revision_changed)
         self._history = History(revisions, self.client, REVISION_LABEL)
         pods = self.watch("", "pods", self._dependent_changed)
         self._pods = Dependents(pods, self.client, "", "pods")
-        self._nodes = self.watch("", "nodes", self._node_changed)
         self._control = PodControl(self.context, self.client, self.name)
         self._backoff = FailureBackoff()
 
     # What makes work.
 
+    def _set_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        new = seen(record)
+        meta, status = new["metadata"], new.get("status") or {}
+        if kind == "DELETED":
+            self._told.pop(meta["uid"], None)
+        told = self._told.get(meta["uid"])
+        if told is not None and old is not None and kind == "MODIFIED":
+            same = meta.get("generation") == seen(old)["metadata"].get("generation")
+            if same and all((status.get(name) or 0) == value for name, value in told.items()):
+                # That was us.
+                return
+        self.queue.add(record.key)
+
     def _dependent_changed(self, kind: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == _KIND.kind:
-                self.queue.add(f"{record.namespace}/{owner['name']}")
+                nodes = len(self._nodes)
+                self.queue.add_after(f"{record.namespace}/{owner['name']}", nodes * _PATIENCE if nodes > _MANY else 0)
         if not owners:
             # It may be taken by whoever selects it.
             for candidate in self._sets.list(record.namespace):
@@ -139,7 +160,7 @@ class DaemonSetController(Controller[str]):
             if not number % _PORTION:
                 await self.pause()
             fits[node.name] = plan.fit(seen(node))
-        found = _Round(owner, plan, revision, fits)
+        found = _Round(owner, plan, revision, fits, by_node(self._pods.owned(owner)))
         failure = await self._work_off(found, old)
         await self._tell(found)
         if failure is not None:
@@ -153,15 +174,15 @@ class DaemonSetController(Controller[str]):
         """Have the right pods on all nodes; what went wrong."""
         owner = found.owner
         try:
-            await self._pods.claim(owner, lambda: self._alive(owner))
+            found.pods = by_node(await self._pods.claim(owner, lambda: self._alive(owner)))
             await self._manage(found)
             if found.plan.rolling:
-                pods = by_node(self._pods.owned(owner))
-                delete, nodes = update_step(found.plan, found.fits, pods, found.revision, self.clock.seconds())
+                delete, nodes = update_step(found.plan, found.fits, found.pods, found.revision, self.clock.seconds())
                 await self._apply(found, delete, nodes)
-            used = {hash_of(pod) for pod in self._pods.owned(owner)}
-            live = [one["metadata"]["name"] for one in old if hash_of(one) in used]
-            await self._history.truncate(owner, old, live, counted=True)
+            if old:
+                used = {hash_of(pod) for pod in self._pods.owned(owner)}
+                live = [one["metadata"]["name"] for one in old if hash_of(one) in used]
+                await self._history.truncate(owner, old, live, counted=True)
         except APIStatusError as error:
             return None if namespace_ends(error) else error
         return None
@@ -194,8 +215,7 @@ class DaemonSetController(Controller[str]):
 
     async def _manage(self, found: _Round) -> None:
         """Make pods that are missing, and delete those that are too many, misplaced, or over."""
-        now = self.clock.seconds()
-        pods = by_node(self._pods.owned(found.owner))
+        now, pods = self.clock.seconds(), found.pods
         create: list[str] = []
         delete: list[JSONObject] = []
         for number, (name, fit) in enumerate(found.fits.items()):
@@ -240,6 +260,16 @@ class DaemonSetController(Controller[str]):
 
         @raise APIStatusError: Not everything could be done. What did not work is tried once, not on every node.
         """
+        if not delete and not nodes:
+            return
+        try:
+            await self._write(found, delete, nodes)
+        finally:
+            found.pods = by_node(self._pods.owned(found.owner))
+        if len(nodes) > _BURST or len(delete) > _BURST:
+            self.queue.add(f"{found.owner.namespace}/{found.owner.name}")
+
+    async def _write(self, found: _Round, delete: Sequence[JSONObject], nodes: Sequence[str]) -> None:
         owner = found.owner
         failure: APIStatusError | None = None
         for name in nodes[:_BURST]:
@@ -253,15 +283,12 @@ class DaemonSetController(Controller[str]):
             await self.pause()
         if failure is not None:
             raise failure
-        if len(nodes) > _BURST or len(delete) > _BURST:
-            self.queue.add(f"{owner.namespace}/{owner.name}")
 
     # The status.
 
     async def _tell(self, found: _Round) -> None:
         """Bring the status up to date."""
         owner, plan, now = found.owner, found.plan, self.clock.seconds()
-        pods = by_node(self._pods.owned(owner))
         counts = dict.fromkeys(
             (
                 "desiredNumberScheduled",
@@ -277,7 +304,7 @@ class DaemonSetController(Controller[str]):
         for number, (name, fit) in enumerate(found.fits.items()):
             if not number % _PORTION:
                 await self.pause()
-            there = pods.get(name)
+            there = found.pods.get(name)
             counts["desiredNumberScheduled"] += fit.runs
             if not there:
                 continue
@@ -297,6 +324,8 @@ class DaemonSetController(Controller[str]):
             self.queue.add_after(f"{owner.namespace}/{owner.name}", min(later))
 
     async def _set_status(self, owner: Owner, values: Mapping[str, int]) -> None:
+        self._told[owner.uid] = values
+
         def change(live: JSONObject) -> None:
             status = live.setdefault("status", {})
             for name, value in values.items():
