@@ -140,6 +140,20 @@ class StateTests(PowerTestCase):
             self.assertEqual(listed["items"], [])
             await self.server.reset()
 
+    async def test_busy_controllers(self) -> None:
+        """A reset is final also while controllers are at work: they do nothing for what is not there any more."""
+        await self.begin("--controllers=*,+workloads")
+        await self.server.reset()
+        before = set((await self.server.snapshot()).items)
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+        spec = {"replicas": 20, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        for _ in range(3):
+            self.assertEqual((await self.ask("POST", path, {"metadata": {"name": "web"}, "spec": spec}))[0], 201)
+            await self.server.reset()
+            self.assertTrue(await self.server.settle())
+            self.assertEqual(set((await self.server.snapshot()).items), before)
+
     async def test_without_controllers(self) -> None:
         """C{controllers=""} starts a server without any, which can be reset likewise."""
         self.server = server = InProcessServer(controllers="")
