@@ -30,6 +30,7 @@ from .errors import StartError
 
 #: Authenticators from this rank on are asked only when nobody else has seen any credentials.
 LAST_RANK = 1000
+_MOST_PRETEND_NODES = 1000
 
 
 def _loaded(place: str) -> Any:
@@ -161,6 +162,8 @@ def choose_controllers(options: Any) -> Sequence[Any]:
     """
     from ..controllers.selection import UnknownControllers, chosen
 
+    if options["pretend-nodes"] > _MOST_PRETEND_NODES:
+        raise StartError(f"--pretend-nodes: there can be at most {_MOST_PRETEND_NODES}")
     try:
         # The first word on a name counts: what the user says of these two goes before.
         implied = ("pretend-nodes", "kube-scheduler") if options["pretend-nodes"] else ()

@@ -12,7 +12,13 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
 from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizerFactory, IStorageBackendFactory
 from kubetwist.server.errors import StartError
-from kubetwist.server.plugins import AuthenticatorFactory, AuthorizerFactory, make_authorizer, named
+from kubetwist.server.plugins import (
+    AuthenticatorFactory,
+    AuthorizerFactory,
+    choose_controllers,
+    make_authorizer,
+    named,
+)
 
 ALICE = UserInfo("alice", groups=("system:authenticated",))
 MASTER = UserInfo("root", groups=("system:masters",))
@@ -48,6 +54,24 @@ class InstalledTests(SynchronousTestCase):
         twice = [AuthorizerFactory("Mine", "a:b"), AuthorizerFactory("Mine", "c:d")]
         error = self.assertRaises(StartError, named, twice, "authorizer")
         self.assertEqual(str(error), "two authorizer plugins are called Mine")
+
+
+class ChosenControllersTests(SynchronousTestCase):
+    """Tests for L{choose_controllers}."""
+
+    def names(self, nodes: int, *words: str) -> set[str]:
+        """What is chosen."""
+        return {factory.name for factory in choose_controllers({"controllers": words, "pretend-nodes": nodes})}
+
+    def test_pretend_nodes(self) -> None:
+        """Pretend nodes imply their agent and the scheduler, and nothing else; the user may say otherwise."""
+        self.assertEqual(self.names(0), set())
+        self.assertEqual(self.names(3), {"pretend-nodes", "kube-scheduler"})
+        self.assertEqual(self.names(3, "-kube-scheduler"), {"pretend-nodes"})
+        self.assertEqual(self.names(3, "*") - self.names(0, "*"), {"pretend-nodes", "kube-scheduler"})
+        self.assertLessEqual({"job-controller", "cronjob-controller"}, self.names(0, "+workloads"))
+        error = self.assertRaises(StartError, self.names, 1001)
+        self.assertEqual(str(error), "--pretend-nodes: there can be at most 1000")
 
 
 class AuthenticatorFactoryTests(SynchronousTestCase):
