@@ -13,7 +13,7 @@ from ..api.errors import APIStatusError
 from ..api.resource import GroupVersionKind, JSONObject
 from ..registry.stores import seen
 from ..storage.record import Record
-from ..storage.window import DELETED, MODIFIED
+from ..storage.window import DELETED
 from .client import namespace_ends
 from .events import WARNING
 from .servicepods import (
@@ -55,7 +55,7 @@ class EndpointsController(ServicePodsController):
         self._recorder = self.context.recorder(_MANAGER)
 
     def _endpoints_changed(self, kind: str, record: Record, old: Record | None) -> None:
-        if kind == DELETED or (kind == MODIFIED and self.services.by_key(record.key) is not None):
+        if kind == DELETED:
             self.queue.add(record.key)
 
     def _begin(self) -> None:

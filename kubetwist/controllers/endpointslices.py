@@ -154,6 +154,8 @@ class EndpointSliceController(ServicePodsController):
         """What a service is made of, where the nodes are, and the slices themselves."""
         #: By the names of nodes that are missing: the services whose pods wait for them.
         self._awaited: dict[str, set[str]] = {}
+        #: By the keys of slices that are being written: what revision they have before.
+        self._writing: dict[str, int] = {}
         super().follow()
         self._nodes = self.watch("", "nodes", self._node_changed)
         self._slices = self.watch(GROUP, "endpointslices", self._slice_changed)
@@ -165,6 +167,9 @@ class EndpointSliceController(ServicePodsController):
                 self.queue.add(key)
 
     def _slice_changed(self, kind: str, record: Record, old: Record | None) -> None:
+        if old is not None and self._writing.get(record.key) == old.revision:
+            # That is ours: if somebody else had been first, it would have failed.
+            return
         for one in (record, old):
             if one is not None:
                 for key in _service_of(one):
@@ -280,9 +285,13 @@ class EndpointSliceController(ServicePodsController):
             if _ports_of(obj) != one.ports:
                 obj["ports"] = _shown_ports(one.ports)
 
-        await self.client.update(
-            GROUP, "endpointslices", record.namespace, record.name, change, revision=record.revision
-        )
+        self._writing[record.key] = record.revision
+        try:
+            await self.client.update(
+                GROUP, "endpointslices", record.namespace, record.name, change, revision=record.revision
+            )
+        finally:
+            del self._writing[record.key]
 
 
 def _packed(

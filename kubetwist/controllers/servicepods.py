@@ -7,6 +7,7 @@ Services and the pods behind them, as those controllers see them that publish th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, ClassVar, Final
 
@@ -40,15 +41,16 @@ def addresses(pod: JSONObject, family: str) -> list[IPv4Address | IPv6Address]:
     """The addresses of a pod in C{IPv4} or C{IPv6}."""
     status = pod.get("status") or {}
     texts = [one.get("ip") or "" for one in status.get("podIPs") or ()] or [status.get("podIP") or ""]
-    found = []
-    for text in texts:
-        try:
-            address = ip_address(text)
-        except ValueError:
-            continue
-        if f"IPv{address.version}" == family:
-            found.append(address)
-    return found
+    found = [_address(text) for text in texts]
+    return [address for address in found if address is not None and f"IPv{address.version}" == family]
+
+
+@lru_cache(maxsize=16384)
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
 
 
 def port_number(pod: JSONObject, port: JSONObject) -> int | None:
