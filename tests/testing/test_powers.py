@@ -423,6 +423,29 @@ class TimeTests(PowerTestCase):
             _, answer = await self.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
             self.assertEqual(answer["status"].get("authenticated"), good)
 
+    async def test_controllers_see_the_time(self) -> None:
+        """What controllers wait for happens when the clock of the server says so."""
+        await self.begin()
+        await self.server.reset()
+        self.server.freeze_time(1_000_000_000)
+        template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one"}]}}
+        path = "/apis/batch/v1/namespaces/default/jobs"
+        job = {"metadata": {"name": "done"}, "spec": {"ttlSecondsAfterFinished": 7200, "template": template}}
+        _, made = await self.ask("POST", path, job)
+        then = made["metadata"]["creationTimestamp"]
+        made["status"] = {
+            "startTime": then,
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": then} for kind in ("FailureTarget", "Failed")
+            ],
+        }
+        code, answer = await self.ask("PUT", f"{path}/done/status", made)
+        self.assertEqual(code, 200, answer)
+        for seconds, code in ((7100, 200), (200, 404)):
+            self.server.advance_time(seconds)
+            self.assertTrue(await self.server.settle())
+            self.assertEqual((await self.ask("GET", f"{path}/done"))[0], code)
+
     async def test_reset_rights_the_clock(self) -> None:
         """A reset has the clock right again, and a stop, too."""
         await self.begin()
