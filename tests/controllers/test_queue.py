@@ -53,7 +53,7 @@ class WorkQueueTests(SynchronousTestCase):
         self.assertEqual(self.done, ["a", "b", "c", "a"])
 
     def test_adds_itself(self) -> None:
-        """A key that its own work adds, before that waits for anything, is worked on again afterwards, not beside it."""
+        """A key that its own work adds, before that waits for anything, is worked on again afterwards."""
         ends: list[Deferred[None]] = []
 
         async def work(key: str) -> None:
