@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 import orjson
-from attrs import define
+from attrs import define, frozen
 
 from twisted.internet.interfaces import IDelayedCall
 
@@ -50,19 +50,22 @@ _OWNED: Final = b'"ownerReferences":['
 _DELETED: Final = b'"deletionTimestamp":"'
 
 
-class _Scan(NamedTuple):
+@frozen
+class _Scan:
     """All objects of a resource are to be looked at."""
 
     resource: GroupResource
 
 
-class _Look(NamedTuple):
+@frozen
+class _Look:
     """Whether there are objects of a custom resource is to be looked at."""
 
     resource: GroupResource
 
 
-class _Fan(NamedTuple):
+@frozen
+class _Fan:
     """All dependents of a uid are to be looked at."""
 
     uid: str
@@ -209,7 +212,10 @@ class GarbageCollector(Controller[Any]):
             if _OWNED in record.item or _DELETED in record.item:
                 current = monitor.informer.by_key(record.key)
                 if current is not None:
-                    self._notice(Place(resource, record.key), current)
+                    place = Place(resource, record.key)
+                    self._notice(place, current)
+                    # Also when it was known: its resource may have been away for a while.
+                    self.queue.add(place)
             await self.pause()
         monitor.scanned = True
 
