@@ -49,7 +49,7 @@ _SAME_NODE: Final = "PreferSameNode"
 #: What tells an endpoint from others: addresses, host name, and the pod.
 _Identity = tuple[tuple[str, ...], str, str]
 #: The ports of slices, comparable.
-_Ports = tuple[tuple[str, int, str, str], ...]
+Ports = tuple[tuple[str, int, str, str], ...]
 
 
 @define(eq=False)
@@ -63,14 +63,14 @@ class Slice:
     """
 
     family: str
-    ports: _Ports
+    ports: Ports
     record: Record | None = None
     endpoints: list[JSONObject] = field(factory=list)
     changed: bool = False
 
 
 def pack(
-    stored: Sequence[Record], desired: dict[_Identity, JSONObject], family: str, ports: _Ports
+    stored: Sequence[Record], desired: dict[_Identity, JSONObject], family: str, ports: Ports
 ) -> tuple[list[Slice], list[Record]]:
     """
     Put endpoints in slices: each stays where it is, and new ones go where something changes anyway.
@@ -121,7 +121,8 @@ def _identity(endpoint: JSONObject) -> _Identity:
     return tuple(sorted(endpoint.get("addresses") or ())), endpoint.get("hostname") or "", pod
 
 
-def _ports_of(obj: JSONObject) -> _Ports:
+def ports_of(obj: JSONObject) -> Ports:
+    """The ports of a slice, or of a subset of endpoints."""
     return tuple(
         sorted(
             (
@@ -135,7 +136,8 @@ def _ports_of(obj: JSONObject) -> _Ports:
     )
 
 
-def _shown_ports(ports: _Ports) -> list[JSONObject] | None:
+def shown_ports(ports: Ports) -> list[JSONObject] | None:
+    """Ports as slices have them."""
     shown = []
     for name, number, protocol, application in ports:
         port: JSONObject = {"name": name, "port": number, "protocol": protocol}
@@ -204,11 +206,11 @@ class EndpointSliceController(ServicePodsController):
 
     async def _endpoints(
         self, key: str, service: JSONObject, pods: Sequence[JSONObject], family: str
-    ) -> dict[_Ports, dict[_Identity, JSONObject]]:
+    ) -> dict[Ports, dict[_Identity, JSONObject]]:
         """What is to be published, by the ports that pods have."""
         everybody = bool(service["spec"].get("publishNotReadyAddresses"))
         distribution = service["spec"].get("trafficDistribution") or ""
-        found: dict[_Ports, dict[_Identity, JSONObject]] = {}
+        found: dict[Ports, dict[_Identity, JSONObject]] = {}
         for number, pod in enumerate(pods, 1):
             if number % STRIDE == 0:
                 await self.pause()
@@ -266,7 +268,7 @@ class EndpointSliceController(ServicePodsController):
             "metadata": meta,
             "addressType": one.family,
             "endpoints": one.endpoints or None,
-            "ports": _shown_ports(one.ports),
+            "ports": shown_ports(one.ports),
         }
         await self.client.create(GROUP, "endpointslices", made)
 
@@ -282,8 +284,8 @@ class EndpointSliceController(ServicePodsController):
             if not annotations:
                 del meta["annotations"]
             obj["endpoints"] = one.endpoints or None
-            if _ports_of(obj) != one.ports:
-                obj["ports"] = _shown_ports(one.ports)
+            if ports_of(obj) != one.ports:
+                obj["ports"] = shown_ports(one.ports)
 
         self._writing[record.key] = record.revision
         try:
@@ -295,12 +297,12 @@ class EndpointSliceController(ServicePodsController):
 
 
 def _packed(
-    stored: Sequence[Record], wanted: dict[_Ports, dict[_Identity, JSONObject]], family: str
+    stored: Sequence[Record], wanted: dict[Ports, dict[_Identity, JSONObject]], family: str
 ) -> tuple[list[Slice], list[Record]]:
     """The slices of a family that there are to be, and stored ones that are not needed."""
-    by_ports: dict[_Ports, list[Record]] = {}
+    by_ports: dict[Ports, list[Record]] = {}
     for record in stored:
-        by_ports.setdefault(_ports_of(seen(record)), []).append(record)
+        by_ports.setdefault(ports_of(seen(record)), []).append(record)
     slices: list[Slice] = []
     surplus: list[Record] = []
     for ports, endpoints in wanted.items():
@@ -352,7 +354,7 @@ def _families(service: JSONObject) -> tuple[str, ...]:
     return ("IPv4", "IPv6")
 
 
-def _own_ports(pod: JSONObject, service: JSONObject) -> _Ports:
+def _own_ports(pod: JSONObject, service: JSONObject) -> Ports:
     """Where the ports of a service are in a pod; those that it has not are left out."""
     found = []
     for port in service["spec"].get("ports") or ():

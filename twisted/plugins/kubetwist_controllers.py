@@ -52,6 +52,11 @@ endpoint_slices = ControllerFactory(
     "kubetwist.controllers.endpointslices:EndpointSliceController",
     needs=("endpointslices.discovery.k8s.io", "services", "pods", "nodes"),
 )
+slice_mirroring = ControllerFactory(
+    "endpointslice-mirroring-controller",
+    "kubetwist.controllers.slicemirroring:SliceMirroring",
+    needs=("endpointslices.discovery.k8s.io", "services", "endpoints"),
+)
 claim_protection = ControllerFactory(
     "persistentvolumeclaim-protection-controller",
     "kubetwist.controllers.volumeprotection:ClaimProtection",
