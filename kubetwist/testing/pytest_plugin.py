@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from .child import ChildKubeAPI
     from .inprocess import KubeAPI
     from .process import SubprocessServer
+
+    Server = KubeAPI | ChildKubeAPI | SubprocessServer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our settings."""
-    where = "where kube_api runs: thread (of this process), process, or auto: thread unless pytest-twisted is there"
+    where = (
+        "where kube_api runs: thread (of this process), child (a process that does what it is told), process (as in "
+        "production), or auto: thread, but child where pytest-twisted is"
+    )
     parser.addini("kubetwist_server", where, default="auto")
     parser.addini("kubetwist_arguments", "flags of `twist kubeapi` for kube_api", default="")
 
@@ -28,32 +34,33 @@ def kube_api_arguments(pytestconfig: pytest.Config) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[KubeAPI | SubprocessServer]:
+def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[Server]:
     """A Kubernetes API server for the whole session: url, kubeconfig, token, connection, request()."""
     # Only now: whoever installs another reactor than the default one must come first.
+    from .child import ChildKubeAPI
     from .inprocess import KubeAPI
     from .process import SubprocessServer
 
     where = pytestconfig.getini("kubetwist_server")
     if where == "auto":
-        where = "process" if pytestconfig.pluginmanager.hasplugin("twisted") else "thread"
-    kinds: dict[str, type[KubeAPI] | type[SubprocessServer]] = {"thread": KubeAPI, "process": SubprocessServer}
+        where = "child" if pytestconfig.pluginmanager.hasplugin("twisted") else "thread"
+    kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
     if where not in kinds:
-        raise pytest.UsageError(f"kubetwist_server is {where!r}, must be auto, thread or process")
+        raise pytest.UsageError(f"kubetwist_server is {where!r}, must be auto, thread, child or process")
     with kinds[where](*kube_api_arguments) as server:
-        if isinstance(server, KubeAPI):
+        if not isinstance(server, SubprocessServer):
             # The first test may need what controllers make, such as service accounts.
             server.settle()
         yield server
 
 
 @pytest.fixture
-def kube_api_clean(kube_api: KubeAPI | SubprocessServer) -> Iterator[KubeAPI]:
+def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
     """The same server, as it was when it had started: nothing that other tests have written is left."""
-    from .inprocess import KubeAPI
+    from .process import SubprocessServer
 
-    if not isinstance(kube_api, KubeAPI):
-        raise pytest.UsageError("kube_api_clean needs kubetwist_server = thread, and pytest-twisted off")
+    if isinstance(kube_api, SubprocessServer):
+        raise pytest.UsageError("kube_api_clean needs kubetwist_server = thread or child")
     kube_api.reset()
     yield kube_api
     # Whatever time a test made it, the next one may not even ask for this server.
@@ -62,7 +69,7 @@ def kube_api_clean(kube_api: KubeAPI | SubprocessServer) -> Iterator[KubeAPI]:
 
 
 @pytest.fixture
-def kubeconfig(kube_api: KubeAPI | SubprocessServer, monkeypatch: pytest.MonkeyPatch) -> Path:
+def kubeconfig(kube_api: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The path of the admin's kubeconfig, which C{$KUBECONFIG} names for the time of the test."""
     monkeypatch.setenv("KUBECONFIG", str(kube_api.kubeconfig))
     return kube_api.kubeconfig

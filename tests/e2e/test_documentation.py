@@ -114,6 +114,50 @@ def test_clean(tmp_path: Path, workers: int) -> None:
     assert "5 passed" in run(tmp_path, *(["-n", str(workers)] if workers else []))
 
 
+CHILD = """
+import os
+import pytest
+from kubetwist.testing.manifests import LoadError
+
+
+def test_powers(kube_api_clean):
+    path = "/api/v1/namespaces/default/configmaps"
+    before = kube_api_clean.snapshot()
+    with kube_api_clean.record_requests() as log, kube_api_clean.inject(429, verb="list", times=1) as fault:
+        assert kube_api_clean.request("GET", path)[0] == 429
+        assert kube_api_clean.request("GET", path)[0] == 200
+        assert fault.hits == 1
+        assert [sent.code for sent in log.matching(resource="configmaps")] == [429, 200]
+        with pytest.raises(AssertionError, match="0 requests"):
+            log.assert_requested(resource="pods")
+    kube_api_clean.freeze_time(5)
+    (made,) = kube_api_clean.load([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}])
+    assert made["metadata"]["creationTimestamp"] == "1970-01-01T00:00:05Z"
+    assert kube_api_clean.now == 5
+    kube_api_clean.restore(before)
+    assert kube_api_clean.request("GET", f"{path}/mine")[0] == 404
+    with pytest.raises(LoadError, match="no Nothing"):
+        kube_api_clean.load("{apiVersion: v1, kind: Nothing}")
+    with pytest.raises((AttributeError, TypeError)):
+        kube_api_clean.inject(500, where=lambda sent: True)
+
+
+def test_clean(kube_api_clean):
+    kube_api_clean.load([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}])
+    kube_api_clean.reset()
+    assert kube_api_clean.request("GET", "/api/v1/namespaces/default/configmaps/mine")[0] == 404
+"""
+
+
+@pytest.mark.parametrize("where", ["child", "thread"])
+def test_child(tmp_path: Path, where: str) -> None:
+    """A server in a process of its own can have all done to it that one in a thread can."""
+    text = CHILD if where == "child" else CHILD.replace("pytest.raises((AttributeError, TypeError))", "NOTHING")
+    (tmp_path / "test_mine.py").write_text(f"import contextlib\nNOTHING = contextlib.nullcontext()\n{text}")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nkubetwist_server = {where}\n")
+    assert "2 passed" in run(tmp_path)
+
+
 ASYNCIO = """
 import asyncio, threading
 import kr8s.asyncio
