@@ -85,12 +85,12 @@ class APIStatusError(Exception):
     @classmethod
     def not_found(cls, resource: GroupResource, name: str) -> APIStatusError:
         """No object of that name."""
-        return cls(404, "NotFound", f'{resource} "{name}" not found', named(resource, name))
+        return cls(404, "NotFound", f"{resource} {quoted(name)} not found", named(resource, name))
 
     @classmethod
     def already_exists(cls, resource: GroupResource, name: str) -> APIStatusError:
         """An object of that name is there already."""
-        return cls(409, "AlreadyExists", f'{resource} "{name}" already exists', named(resource, name))
+        return cls(409, "AlreadyExists", f"{resource} {quoted(name)} already exists", named(resource, name))
 
     @classmethod
     def conflict(cls, resource: GroupResource, name: str, why: str) -> APIStatusError:
@@ -98,7 +98,7 @@ class APIStatusError(Exception):
         return cls(
             409,
             "Conflict",
-            f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+            f"Operation cannot be fulfilled on {resource} {quoted(name)}: {why}",
             named(resource, name),
         )
 
@@ -125,7 +125,7 @@ class APIStatusError(Exception):
             details["kind"] = kind.kind
         if causes:
             details["causes"] = [cause.as_dict() for cause in causes]
-        return cls(422, "Invalid", f'{kind} "{name}" is invalid{aggregate(causes)}', details)
+        return cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(causes)}", details)
 
     @classmethod
     def bad_request(cls, message: str) -> APIStatusError:
@@ -143,7 +143,7 @@ class APIStatusError(Exception):
         if not resource.resource:
             message = f"forbidden: {why}"
         else:
-            message = f'{resource} "{name}" is forbidden: {why}' if name else f"{resource} is forbidden: {why}"
+            message = f"{resource} {quoted(name)} is forbidden: {why}" if name else f"{resource} is forbidden: {why}"
         return cls(403, "Forbidden", message, named(resource, name))
 
     @classmethod

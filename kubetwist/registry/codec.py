@@ -21,8 +21,42 @@ if TYPE_CHECKING:
 #: How the reference names its table of types; it stands in messages that users search for.
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
-#: Kinds that the reference has in its table without serving them.
-STILL_KNOWN = frozenset((GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),))
+_RBAC: Final = "Role RoleBinding ClusterRole ClusterRoleBinding"
+_FLOW_CONTROL: Final = "FlowSchema PriorityLevelConfiguration"
+#: Kinds that the reference has in its table without serving them; C{register.go} of its API packages.
+STILL_KNOWN: Final = frozenset(
+    GroupVersionKind(group, version, kind)
+    for group, version, kinds in (
+        ("admissionregistration.k8s.io", "v1beta1", "ValidatingWebhookConfiguration MutatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
+        ("apps", "v1beta1", "Deployment StatefulSet ControllerRevision"),
+        ("apps", "v1beta2", "Deployment StatefulSet DaemonSet ReplicaSet ControllerRevision"),
+        ("authentication.k8s.io", "v1beta1", "TokenReview"),
+        (
+            "authorization.k8s.io",
+            "v1beta1",
+            "SelfSubjectRulesReview SelfSubjectAccessReview SubjectAccessReview LocalSubjectAccessReview",
+        ),
+        ("batch", "v1beta1", "CronJob"),
+        ("certificates.k8s.io", "v1beta1", "CertificateSigningRequest"),
+        ("coordination.k8s.io", "v1beta1", "Lease"),
+        ("discovery.k8s.io", "v1beta1", "EndpointSlice"),
+        ("events.k8s.io", "v1beta1", "Event"),
+        ("flowcontrol.apiserver.k8s.io", "v1beta1", _FLOW_CONTROL),
+        ("flowcontrol.apiserver.k8s.io", "v1beta2", _FLOW_CONTROL),
+        ("flowcontrol.apiserver.k8s.io", "v1beta3", _FLOW_CONTROL),
+        ("networking.k8s.io", "v1beta1", "Ingress IngressClass"),
+        ("node.k8s.io", "v1alpha1", "RuntimeClass"),
+        ("node.k8s.io", "v1beta1", "RuntimeClass"),
+        ("policy", "v1beta1", "PodDisruptionBudget Eviction"),
+        ("rbac.authorization.k8s.io", "v1alpha1", _RBAC),
+        ("rbac.authorization.k8s.io", "v1beta1", _RBAC),
+        ("scheduling.k8s.io", "v1beta1", "PriorityClass"),
+        ("storage.k8s.io", "v1alpha1", "VolumeAttachment CSIStorageCapacity"),
+        ("storage.k8s.io", "v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity"),
+    )
+    for kind in kinds.split()
+)
 
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 

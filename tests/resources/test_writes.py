@@ -58,6 +58,18 @@ class CreateTests(WriteTestCase):
         obj = {**config_map("b"), "apiVersion": "v2"}
         self.assertEqual(self.client.ask("POST", MAPS, obj)[0], 400)
 
+    def test_version_of_before(self) -> None:
+        """A version that is not served any more, but known, is told from one that never was."""
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        for version, why in (
+            ("v1beta2", "the API version in the data (apps/v1beta2) does not match the expected API version (apps/v1)"),
+            ("v7", 'Deployment in version "v7" cannot be handled as a Deployment: no kind "Deployment" is registered'),
+        ):
+            obj = {"apiVersion": f"apps/{version}", "kind": "Deployment", "metadata": {"name": "a"}}
+            code, message = self.refused(self.client.answer("POST", path, obj))
+            self.assertEqual(code, 400)
+            self.assertTrue(message.startswith(why), message)
+
     def test_bodies_that_are_none(self) -> None:
         """A body that can not be read is a 400 that says why."""
         for body in (b"{", b"[]", b'"x"', b"1", b'{"kind": 1}', b'{"metadata": []}', b"\xff", b"{} {}"):

@@ -357,7 +357,7 @@ def validate_service_status(obj: JSONObject) -> list[Cause]:
     causes: Causes = []
     ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     if ingresses and obj["spec"].get("type") != "LoadBalancer":
-        causes.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is LoadBalancer"))
+        causes.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
         return causes
     for index, ingress in enumerate(ingresses):
         balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", causes, mode=True)

@@ -1,0 +1,40 @@
+"""Tests for L{kubetwist.api.errors}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError, invalid
+from kubetwist.api.resource import GroupKind, GroupResource
+
+DEPLOYMENTS = GroupResource("apps", "deployments")
+
+
+class NameTests(SynchronousTestCase):
+    """How errors show the name of an object."""
+
+    def test_plain(self) -> None:
+        """A name stands between quotation marks."""
+        error = APIStatusError.not_found(DEPLOYMENTS, "web")
+        self.assertEqual(error.message, 'deployments.apps "web" not found')
+
+    def test_odd(self) -> None:
+        """What could be taken for something else is written as Go quotes it; the details have it as it is."""
+        name = 'a"\n\0'
+        shown = r'"a\"\n\x00"'
+        for error, message in (
+            (APIStatusError.not_found(DEPLOYMENTS, name), f"deployments.apps {shown} not found"),
+            (APIStatusError.already_exists(DEPLOYMENTS, name), f"deployments.apps {shown} already exists"),
+            (APIStatusError.forbidden(DEPLOYMENTS, name, "no"), f"deployments.apps {shown} is forbidden: no"),
+            (
+                APIStatusError.conflict(DEPLOYMENTS, name, "no"),
+                f"Operation cannot be fulfilled on deployments.apps {shown}: no",
+            ),
+            (
+                APIStatusError.invalid(GroupKind("apps", "Deployment"), name, [invalid("a", 1, "no")]),
+                f"Deployment.apps {shown} is invalid: a: Invalid value: 1: no",
+            ),
+        ):
+            self.assertEqual(error.message, message)
+            assert error.details is not None, "they name the object"
+            self.assertEqual(error.details["name"], name)
