@@ -147,7 +147,7 @@ class Authority:
             x509.CertificateBuilder()
             .subject_name(request.subject)
             .issuer_name(self._certificate.subject)
-            .public_key(request.public_key())  # type: ignore[arg-type]
+            .public_key(request.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(begin)
             .not_valid_after(min(end, self._certificate.not_valid_after_utc))
