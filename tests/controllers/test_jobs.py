@@ -177,6 +177,18 @@ class JobTests(ControllerTestCase):
         self.settle(1)
         self.assertEqual((list(self.conditions()), self.status["terminating"]), (["FailureTarget", "Failed"], 0))
 
+    def test_many_pods(self) -> None:
+        """The ends of very many pods are counted together, soon."""
+        controller = self.start(JobController)
+        self.job(parallelism=120, completions=120)
+        before = controller.queue.metrics.done
+        for pod in self.pods()[:30]:
+            self.succeed(pod)
+            self.settle()
+        self.assertEqual(controller.queue.metrics.done, before)
+        self.settle(1)
+        self.assertEqual((self.status["succeeded"], self.status["active"]), (30, 90))
+
     # --- changes
 
     def test_suspend(self) -> None:

@@ -87,8 +87,9 @@ class JobController(Controller[str]):
     def follow(self) -> None:
         """Jobs, and pods."""
         self._jobs: Informer = self.watch("batch", "jobs", self._job_changed)
-        self._informer = self.watch("", "pods", self._pod_changed)
+        self._informer = self.context.informer("", "pods")
         self.pods = Dependents(self._informer, self.client, "", "pods")
+        self.watch("", "pods", self._pod_changed)
         self.control = PodControl(self.context, self.client, self.name)
 
     def _begin(self) -> None:
@@ -109,10 +110,10 @@ class JobController(Controller[str]):
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
-        mine = [f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"]
-        for key in mine:
-            self.queue.add(key)
-        if kind != DELETED and TRACKING.encode() in record.item and not any(map(self._jobs.by_key, mine)):
+        mine = {one["uid"]: f"{record.namespace}/{one['name']}" for one in owners if one["kind"] == "Job"}
+        for uid, key in mine.items():
+            self.pods.tell(self.queue, key, kind, uid)
+        if kind != DELETED and TRACKING.encode() in record.item and not any(map(self._jobs.by_key, mine.values())):
             self._left.add(record.key)
         if not owners and record.labels:
             # It may be taken by a job that selects it.

@@ -17,6 +17,7 @@ from ...api.selectors import LabelSelector
 from ...api.times import seconds_since_epoch
 from ...registry.stores import seen
 from ...storage.record import Record
+from ...storage.window import MODIFIED
 from ..events import NORMAL, WARNING
 from ..metadata import controller_of, controller_reference, controller_uid
 
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
     from ..client import Client
     from ..context import Context
     from ..informers import Index, Informer
+    from ..queue import WorkQueue
 
 #: How many pods one round of a controller makes or deletes at most.
 BURST: Final = 500
 #: How many of them are tried first; twice as many each time that all went well.
 _SLOW_START: Final = 1
+#: With more pods than that, changes are gathered for so many seconds.
+_MANY: Final = 100
+_GATHER: Final = 0.1
 _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
@@ -181,6 +186,20 @@ class Dependents:
         self._resource = resource
         self.by_owner: Index = informer.index("controller", controller_uid)
         self._orphans: Index = informer.index("orphans", _orphan)
+
+    def tell(self, queue: WorkQueue[str], key: str, kind: str, uid: str) -> None:
+        """
+        Have an owner worked on because one of these has changed.
+
+        With very many of them that is done for several changes together: each look at an owner costs as much as it has.
+
+        @param key: The owner's.
+        @param kind: What happened.
+        """
+        if kind == MODIFIED and self.by_owner.count(uid) > _MANY:
+            queue.add_after(key, _GATHER)
+        else:
+            queue.add(key)
 
     def owned(self, owner: Owner) -> list[JSONObject]:
         """What is an owner's now; frozen."""

@@ -38,15 +38,15 @@ class ReplicaSetController(Controller[str]):
     def follow(self) -> None:
         """The sets, and pods."""
         self._sets: Informer = self.watch(self.kind.group, self.resource)
-        pods = self.watch("", "pods", self._pod_changed)
-        self._pods = Dependents(pods, self.client, "", "pods")
+        self._pods = Dependents(self.context.informer("", "pods"), self.client, "", "pods")
+        self.watch("", "pods", self._pod_changed)
         self._control = PodControl(self.context, self.client, self.name)
 
     def _pod_changed(self, kind: str, record: Record, old: Record | None) -> None:
         owners = [one for one in (controller_of(record), controller_of(old) if old is not None else None) if one]
         for owner in owners:
             if owner["kind"] == self.kind.kind:
-                self.queue.add(f"{record.namespace}/{owner['name']}")
+                self._pods.tell(self.queue, f"{record.namespace}/{owner['name']}", kind, owner["uid"])
         if not owners:
             # It may be taken by whoever selects it.
             for candidate in self._sets.list(record.namespace):
