@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
 from attrs import frozen
 
 #: Who the token of a test server stands for; F{--token-auth-file} columns after the token.
@@ -41,6 +40,8 @@ class Connection:
     @classmethod
     def from_kubeconfig(cls, kubeconfig: Path, token: str = "") -> Connection:
         """Read the current context of C{kubeconfig}; certificates may stand in it or beside it."""
+        import yaml
+
         document = yaml.safe_load(kubeconfig.read_bytes())
 
         def named(section: str, name: str) -> dict[str, Any]:

@@ -95,7 +95,16 @@ class InProcessServer(Reachable):
         except BaseException:
             await self.stop()
             raise
-        self._connection = Connection.from_kubeconfig(data_dir / "admin.kubeconfig", token)
+        server = self._service.server
+        credentials = server.config.credentials
+        self._connection = Connection(
+            url=server.url,
+            kubeconfig=data_dir / "admin.kubeconfig",
+            token=token,
+            ca=credentials.trust.decode(),
+            client_certificate=credentials.admin.certificate.decode(),
+            client_key=credentials.admin.key.decode(),
+        )
         return self
 
     async def stop(self) -> None:
