@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from ._documents import ENCODER_DEPTH, MAX_DEPTH, BodyError, Decoded, json_type
 from ._jsondecoding import decode_json
-from ._yamldecoding import decode_yaml
 
 __all__ = ["ENCODER_DEPTH", "MAX_DEPTH", "BodyError", "Decoded", "decode_json", "decode_yaml", "json_type"]
+
+
+def decode_yaml(data: bytes) -> Decoded:
+    """
+    Read the first document of a YAML stream.
+
+    @raise BodyError: It is no YAML, nests too deep, or grows too much when its aliases are expanded.
+    """
+    # Most servers are never sent any, and the library takes its time to be imported.
+    from ._yamldecoding import decode_yaml
+
+    return decode_yaml(data)
