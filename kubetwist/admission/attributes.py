@@ -76,6 +76,9 @@ class AdmissionContext(Protocol):
     def view(self, group: str, resource: str, namespace: str, name: str) -> JSONObject | None:
         """As L{lookup}; but the object is shared and frozen, and decoded once for all who ask."""
 
+    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
+        """As L{view}; but if there is none, wait so long for somebody to make it."""
+
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """As L{lookup_all}, with shared and frozen objects."""
 

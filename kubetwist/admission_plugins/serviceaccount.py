@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from attrs import frozen
 
@@ -21,6 +21,8 @@ MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME: Final = "kube-api-access-"
 #: An hour and seven seconds: kubelets renew such tokens after some of that time.
 _SECONDS: Final = 3607
+#: Seconds to wait for an account that is not there: the reference asks ten times, with a pause of 0.1 to 0.2 s.
+_PATIENCE: Final = 1.5
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
 #: What Go's C{strconv.ParseBool} takes for yes.
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
@@ -38,19 +40,33 @@ class ServiceAccount:
         """Creating, and adding ephemeral containers; nothing else that an update may change concerns the account."""
         return operation in ("CREATE", "UPDATE")
 
-    def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> Any:
         """See L{IMutatingAdmission.admit}."""
         if attributes.operation != "CREATE" or attributes.subresource:
-            return
+            return None
         pod = attributes.object
         assert pod is not None
         if MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
             _check_mirror(pod, attributes)
-            return
+            return None
         spec = pod["spec"]
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = "default"
-        account = _account(spec, attributes)
+        name = spec["serviceAccountName"]
+        account = attributes.context.view("", "serviceaccounts", attributes.namespace, name)
+        if account is None:
+            return self._admit_later(spec, attributes)
+        self._give(spec, account, attributes)
+        return None
+
+    async def _admit_later(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
+        """As L{admit}, where the account may be about to be made, because the namespace has just been."""
+        name = spec["serviceAccountName"]
+        account = await attributes.context.appears("", "serviceaccounts", attributes.namespace, name, _PATIENCE)
+        self._give(spec, account or _account(spec, attributes), attributes)
+
+    def _give(self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
+        """Have a pod have what is its account's."""
         if _wants_token(spec, account):
             _mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):

@@ -23,6 +23,7 @@ from ..storage.record import Record
 from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
 from .allocators import NodePortAllocator, ServiceAllocator
+from .appearance import appeared
 from .bootstrap import SERVER
 from .definitionstore import DefinitionStore
 from .fieldmanager import FieldManager, built_in_field_manager
@@ -252,6 +253,14 @@ class Stores:
         if store is None:
             return None
         record = store.cache.get(store.key(namespace, name))
+        return None if record is None else seen(record)
+
+    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
+        """See L{kubetwist.admission.attributes.AdmissionContext.appears}."""
+        store = self._loaded(group, resource)
+        if store is None:
+            return None
+        record = await appeared(store.cache, store.key(namespace, name), seconds, self.reactor)
         return None if record is None else seen(record)
 
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:

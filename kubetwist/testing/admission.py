@@ -51,6 +51,10 @@ class StubServer:
         obj = self.objects.get((group, resource, namespace, name))
         return None if obj is None else frozen(obj)
 
+    async def appears(self, group: str, resource: str, namespace: str, name: str, seconds: float) -> JSONObject | None:
+        """As the server's; nobody makes anything meanwhile."""
+        return self.view(group, resource, namespace, name)
+
     def views(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """As the server's."""
         return [frozen(obj) for obj in self._found(group, resource, namespace)]
