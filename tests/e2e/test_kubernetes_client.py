@@ -146,7 +146,7 @@ def test_chunks(api: client.ApiClient, namespace: str) -> None:
 
 def test_expired(start_server: Callable[..., SubprocessServer]) -> None:
     """A watch from a compacted revision is 410 Expired, and a new list begins again from there."""
-    server = start_server("--etcd-compaction-interval=1s", "--watch-cache=false")
+    server = start_server("--controllers=", "--etcd-compaction-interval=1s", "--watch-cache=false")
     with config.new_client_from_config(str(server.kubeconfig)) as api:
         core = client.CoreV1Api(api)
         first = core.create_namespaced_config_map("default", config_map("first")).metadata.resource_version
