@@ -12,6 +12,7 @@ import time
 import tracemalloc
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from rbac import timed
 
@@ -90,12 +91,14 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
         proceed(filling)
         longest = max(longest, time.thread_time() - at)
 
-    graph._proceed = timed_slice  # type: ignore[method-assign]
-    waiting = graph.ready()
-    if waiting is not None:
-        await waiting
-        await deferLater(reactor, 0, lambda: None)  # What comes next is no part of the last slice.
-    graph._proceed = proceed  # type: ignore[method-assign]
+    async def learn() -> None:
+        with patch.object(graph, "_proceed", timed_slice):
+            waiting = graph.ready()
+            if waiting is not None:
+                await waiting
+                await deferLater(reactor, 0, lambda: None)  # What comes next is no part of the last slice.
+
+    await learn()
     took = time.perf_counter() - began
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -103,12 +106,7 @@ async def measure(reactor: Any, options: argparse.Namespace) -> None:
     print(f"{'memory':34} {size / 1024:8.0f} KiB, {size / options.pods:.0f} bytes a pod")
     graph.stop()
     began, longest = time.perf_counter(), 0.0
-    graph._proceed = timed_slice  # type: ignore[method-assign]
-    waiting = graph.ready()
-    if waiting is not None:
-        await waiting
-        await deferLater(reactor, 0, lambda: None)  # What comes next is no part of the last slice.
-    graph._proceed = proceed  # type: ignore[method-assign]
+    await learn()
     print(
         f"{'learning, all pods':34} {(time.perf_counter() - began) * 1e3:8.1f} ms, longest slice {longest * 1e3:.1f} ms"
     )

@@ -36,4 +36,5 @@ class AdmissionPluginFactory:
         module, _, name = self.place.partition(":")
         made = getattr(import_module(module), name)
         configured = getattr(made, "configured", None)
-        return made() if configured is None else configured(server, configuration)  # type: ignore[no-any-return]
+        plugin: IAdmissionPlugin = made() if configured is None else configured(server, configuration)
+        return plugin

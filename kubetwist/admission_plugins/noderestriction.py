@@ -285,7 +285,8 @@ def _csi_node(attributes: AdmissionAttributes, node: str) -> None:
 
 def _written_name(attributes: AdmissionAttributes) -> str:
     if attributes.operation == CREATE:
-        return _object(attributes)["metadata"].get("name", "")  # type: ignore[no-any-return]
+        name: str = _object(attributes)["metadata"].get("name", "")
+        return name
     return attributes.name
 
 

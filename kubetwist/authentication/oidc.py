@@ -409,9 +409,9 @@ def configured(options: Any, server: Any) -> AuthenticationConfiguration:
 
     @raise BadConfiguration: It can not be used.
     """
-    found = server.authentication_configuration
+    found: AuthenticationConfiguration | None = server.authentication_configuration
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     path = options["authentication-config"]
     issuers = options["service-account-issuer"]
     if not path:
@@ -448,7 +448,7 @@ def configured(options: Any, server: Any) -> AuthenticationConfiguration:
                 " authentication configuration file"
             )
     server.authentication_configuration = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def make(options: Any, server: Any) -> OpenIDConnectTokens | None:

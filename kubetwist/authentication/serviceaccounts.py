@@ -249,7 +249,7 @@ class ServiceAccountTokens:
     # What is there.
 
     def _secret(self, namespace: str, name: str, token: bytes) -> JSONObject:
-        secret = self._find_stores().lookup("", "secrets", namespace, name)
+        secret: JSONObject | None = self._find_stores().lookup("", "secrets", namespace, name)
         if secret is None or "deletionTimestamp" in secret["metadata"]:
             raise AuthenticationFailed(_INVALIDATED)
         try:
@@ -258,7 +258,7 @@ class ServiceAccountTokens:
             stored = b""
         if not compare_digest(stored, token):
             raise AuthenticationFailed("service account token does not match server's copy")
-        return secret  # type: ignore[no-any-return]
+        return secret
 
     def _check_use(self, secret: JSONObject, account: str, request: Any) -> None:
         """Note that a token is used that stands in a secret; some of those are not to be used any more."""

@@ -23,7 +23,7 @@ from ..interfaces import IAuthenticator
 from ..outgoing.client import Answer
 from ..outgoing.refusals import check_answer
 from ..outgoing.remembered import ExpiringCache, SharedCalls
-from ..outgoing.retrying import Backoff, with_backoff
+from ..outgoing.retrying import USUAL_BACKOFF, Backoff, with_backoff
 from ..outgoing.reviews import review_status
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
@@ -74,7 +74,7 @@ class WebhookTokens:
         *,
         version: str = "v1",
         seconds: float = 120.0,
-        backoff: Backoff = Backoff(),  # noqa: B008
+        backoff: Backoff = USUAL_BACKOFF,
     ) -> None:
         """
         @param audiences: Who this server is: tokens are for one of these, unless the webhook says nothing about it.

@@ -21,7 +21,7 @@ from ..interfaces import IAuthorizer, IRuleResolver
 from ..outgoing.client import Answer
 from ..outgoing.refusals import check_answer
 from ..outgoing.remembered import ExpiringCache, SharedCalls
-from ..outgoing.retrying import Backoff, with_backoff
+from ..outgoing.retrying import USUAL_BACKOFF, Backoff, with_backoff
 from ..outgoing.reviews import review_status
 
 #: Decisions of one webhook that are remembered.
@@ -88,7 +88,7 @@ class WebhookAuthorizer:
         reactor: Any,
         client: Posting,
         rules: WebhookRules,
-        backoff: Backoff = Backoff(),  # noqa: B008
+        backoff: Backoff = USUAL_BACKOFF,
     ) -> None:
         self._reactor = reactor
         self._client = client

@@ -40,10 +40,14 @@ class Backoff:
     steps: int = 5
 
 
+#: As the reference's webhooks are tried.
+USUAL_BACKOFF: Final = Backoff()
+
+
 async def with_backoff(
     reactor: Any,
     call: Callable[[], Awaitable[T]],
-    backoff: Backoff = Backoff(),
+    backoff: Backoff = USUAL_BACKOFF,
     retry: Callable[[Exception], bool] | None = None,
 ) -> T:
     """

@@ -101,7 +101,8 @@ def claim_names(pod: JSONObject) -> Iterator[str]:
 def claim_of(pod: JSONObject, volume: JSONObject) -> str:
     """The persistent volume claim behind one volume; C{""} when there is none."""
     if volume.get("persistentVolumeClaim") is not None:
-        return volume["persistentVolumeClaim"].get("claimName", "")  # type: ignore[no-any-return]
+        name: str = volume["persistentVolumeClaim"].get("claimName", "")
+        return name
     if volume.get("ephemeral") is not None:
         return f"{pod['metadata']['name']}-{volume['name']}"
     return ""

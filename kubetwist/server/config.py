@@ -105,7 +105,8 @@ class ServerConfig:
     def constrained_impersonation(self) -> bool:
         """Whether one may be allowed to do only some things as somebody else, as from 1.36 on."""
         minor = int(self.kubernetes_version.partition(".")[2])
-        return self.options["feature-gates"].get("ConstrainedImpersonation", minor >= 36)  # type: ignore[no-any-return]
+        gate: bool = self.options["feature-gates"].get("ConstrainedImpersonation", minor >= 36)
+        return gate
 
     def user_of_token(self, token: str, audiences: Sequence[str] = ()) -> Any:
         """
