@@ -21,11 +21,11 @@ from twisted.protocols.policies import ProtocolWrapper
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from .errors import Unreachable
+from .errors import AddressNotAllowed, NoSuchHost, Unreachable
 
 #: The least number of seconds that one of several addresses is given to answer.
 _ATTEMPT: Final = 2.0
-_CONNECT: Final = 30.0
+PATIENCE: Final = 30.0
 #: Bytes of head that come with an answer at most.
 _HEAD: Final = 65536
 #: Metadata services of clouds that are not on the link.
@@ -43,17 +43,21 @@ _NO_TLS: Final = ("wrong version number", "packet length too long", "http reques
 Diversions = Mapping[tuple[str, int], tuple[str, int]]
 
 
-def is_forbidden(address: str) -> bool:
-    """Whether an address is one that those who only write objects of the API may not have the server call."""
+def is_forbidden(address: str, *, loopback: bool = False) -> bool:
+    """
+    Whether an address is one that those who only write objects of the API may not have the server call.
+
+    @param loopback: Whether those of this machine are allowed.
+    """
     ip: Any = ipaddress.ip_address(address.partition("%")[0])
     if ip.version == 6:
         if ip in _NAT64:
             ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         else:
             ip = ip.ipv4_mapped or ip.sixtofour or ip
-    return (
-        ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA
-    )
+    if ip.is_loopback:
+        return not loopback
+    return ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA
 
 
 @implementer(IStreamClientEndpoint)
@@ -66,15 +70,20 @@ class CheckedEndpoint:
         target: Callable[[], tuple[str, int]],
         *,
         guarded: bool = False,
+        loopback: bool = False,
+        patience: float = PATIENCE,
         diversions: Diversions | None = None,
     ) -> None:
         """
         @param target: The host and the port, asked for each connection.
-        @param guarded: Whether addresses that L{is_forbidden} are refused.
+        @param guarded: Whether addresses that L{is_forbidden} are refused; of this machine's unless C{loopback}.
+        @param patience: Seconds until a connection is made.
         """
         self._reactor = reactor
         self._target = target
         self._guarded = guarded
+        self._loopback = loopback
+        self._patience = patience
         self._diversions = {} if diversions is None else diversions
 
     def connect(self, protocolFactory: Any) -> Deferred[Any]:
@@ -88,12 +97,12 @@ class CheckedEndpoint:
         addresses = await self._addresses(host)
         first: Unreachable | None = None
         for address in addresses:
-            if self._guarded and is_forbidden(address):
-                first = first or Unreachable(f"dial tcp {joined(address, port)}: address not allowed")
+            if self._guarded and is_forbidden(address, loopback=self._loopback):
+                first = first or AddressNotAllowed(f"dial tcp {joined(address, port)}: address not allowed")
                 continue
             where, at = self._diversions.get((address, port), (address, port))
             make = TCP6ClientEndpoint if ":" in where else TCP4ClientEndpoint
-            seconds = _CONNECT if len(addresses) == 1 else max(_ATTEMPT, _CONNECT / len(addresses))
+            seconds = self._patience if len(addresses) == 1 else max(_ATTEMPT, self._patience / len(addresses))
             endpoint: Any = make(self._reactor, where, at, timeout=seconds)
             try:
                 return await endpoint.connect(factory)
@@ -101,7 +110,7 @@ class CheckedEndpoint:
                 raise CancelledError() from None
             except errors.ConnectError as error:
                 first = first or Unreachable(f"dial tcp {joined(address, port)}: {_why_not(error)}")
-        raise first or Unreachable(f"dial tcp: lookup {host}: no such host")
+        raise first or NoSuchHost(f"dial tcp: lookup {host}: no such host")
 
     async def _addresses(self, host: str) -> list[str]:
         try:
@@ -117,7 +126,7 @@ class CheckedEndpoint:
             self._reactor.nameResolver.resolveHostName(receiver, host)
             return await receiver.done
         except UnicodeError:
-            raise Unreachable(f"dial tcp: lookup {host}: no such host") from None
+            raise NoSuchHost(f"dial tcp: lookup {host}: no such host") from None
 
 
 @implementer(IResolutionReceiver)

@@ -33,5 +33,13 @@ class Unreachable(Exception):
         self.retriable = retriable
 
 
+class AddressNotAllowed(Unreachable):
+    """Nobody may have the server call that address."""
+
+
+class NoSuchHost(Unreachable):
+    """A name stands for no address."""
+
+
 class BadSettings(ValueError):
     """Settings of calls that can not be used; the text says why."""

@@ -26,6 +26,8 @@ class CallSettings:
     @ivar dial: Where to connect, asked for each new connection; L{None} for what C{url} says.
     @ivar guarded: Addresses of this machine, of its link and of metadata services are not called. For those whom not
         the administrator of the server has named, but an object of the API.
+    @ivar loopback: Addresses of this machine are called all the same.
+    @ivar patience: Seconds that the other side is given to take a connection.
     """
 
     url: str
@@ -39,3 +41,5 @@ class CallSettings:
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     dial: Dial | None = field(default=None, repr=False)
     guarded: bool = False
+    loopback: bool = False
+    patience: float = 30.0

@@ -6,12 +6,13 @@ from typing import Any
 
 from twisted.internet import reactor
 from twisted.internet.address import IPv4Address
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import TestCase
 
 from kubetwist.outgoing.client import WebhookClient
-from kubetwist.outgoing.dialing import is_forbidden
+from kubetwist.outgoing.dialing import CheckedEndpoint, is_forbidden
 from kubetwist.outgoing.errors import BadSettings, CallError, Unreachable
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.testing.webhooks import HANG_UP, NEVER, Call, Reply, WebhookServer
@@ -358,6 +359,20 @@ class DialingTests(ClientCase):
             self.assertTrue(is_forbidden(address), address)
         for address in ("10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:4860::8888", "::ffff:10.0.0.1"):
             self.assertFalse(is_forbidden(address), address)
+
+    def test_this_machine(self) -> None:
+        """Addresses of this machine can be allowed, without those of the link and of metadata services."""
+        for address in ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"):
+            self.assertFalse(is_forbidden(address, loopback=True), address)
+        for address in ("0.0.0.0", "::", "169.254.169.254", "fe80::1", "100.100.100.200", "224.0.0.1"):
+            self.assertTrue(is_forbidden(address, loopback=True), address)
+
+    def test_patience(self) -> None:
+        """Whoever does not take a connection is given as long to do it as the settings say."""
+        memory = MemoryReactorClock()
+        endpoint = CheckedEndpoint(memory, lambda: ("10.1.2.3", 443), patience=5.0)
+        endpoint.connect(Factory.forProtocol(Protocol)).addErrback(lambda failure: failure.trap(CancelledError))
+        self.assertEqual([(client[:2], client[3]) for client in memory.tcpClients], [(("10.1.2.3", 443), 5.0)])
 
     async def test_names_are_resolved_once(self) -> None:
         """The address that was checked is the one that is dialled."""
