@@ -6,6 +6,7 @@ Without an audit no request is one of these.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -118,6 +119,16 @@ class AuditedRequest(KubeRequest):
                 waiting.addErrback(self.crashed)
                 return
         super().finish()
+
+    def switch_protocols(
+        self, fields: Iterable[tuple[bytes, bytes]], protocol: Any, end: Callable[[], object] | None = None
+    ) -> bool:
+        """As L{KubeRequest.switch_protocols}; the event is completed when the connection ends."""
+        trail = self.audit
+        if trail is not None and not (trail.started or self.finished or self._disconnected or self.held):
+            self._note_user()
+            trail.begun(101)
+        return super().switch_protocols(fields, protocol, end)
 
     def processingFailed(self, reason: Failure) -> Failure:
         """As L{KubeRequest.processingFailed}."""

@@ -14,6 +14,8 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
 
+from .streaming import StreamedBody, SwitchedTransport
+
 if TYPE_CHECKING:
     from .site import KubeRequest, KubeSite
 
@@ -38,9 +40,11 @@ HEAD_TIMEOUT: Final = 32.0
 BODY_TIMEOUT: Final = 60.0
 #: Seconds that a connection which is to be closed is given to read its answer.
 LINGER: Final = 5.0
+#: The same for what another protocol has written.
+PARTING: Final = 20.0
 
 # What a connection waits for.
-_HEAD, _BODY, _ANSWER, _DISCARD = range(4)
+_HEAD, _BODY, _ANSWER, _DISCARD, _STREAM, _SWITCHED = range(6)
 
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TARGET: Final = re.compile(rb"[!-~\x80-\xff]+")
@@ -96,6 +100,9 @@ class KubeChannel(HTTPChannel):
         self._body = bytearray()
         self._missing: int | None = 0
         self._discarded = 0
+        self._streamed: StreamedBody | None = None
+        self._lasting = 0
+        self._switched: Any = None
 
     # What arrives.
 
@@ -119,11 +126,14 @@ class KubeChannel(HTTPChannel):
             self._guarded(self._body_received, data)
             if self._state == _HEAD:
                 self._parse()
+        elif state == _STREAM:
+            self._guarded(self._stream_received, data)
+        elif state == _SWITCHED:
+            self._switched.dataReceived(data)
         elif state == _ANSWER:
             self._buffer += data
-            if len(self._buffer) > MAX_AHEAD and not self._paused:
-                self._paused = True
-                self._networkProducer.pauseProducing()
+            if len(self._buffer) > MAX_AHEAD:
+                self.read_no_further()
         else:
             self._discard(len(data))
 
@@ -202,11 +212,16 @@ class KubeChannel(HTTPChannel):
         if length == 0:
             self._serve(request, b"", rest)
             return
+        expected = b"expect" in fields and fields[b"expect"][0].lower() == b"100-continue" and version == b"HTTP/1.1"
+        for wanted in self.site.streams:
+            if wanted(request):
+                self._stream(request, length, rest, expected)
+                return
         if length is not None and length > MAX_BODY:
             self._too_large(request, len(rest), length)
             return
-        if b"expect" in fields and fields[b"expect"][0].lower() == b"100-continue" and version == b"HTTP/1.1":
-            self._send100Continue()  # type: ignore[no-untyped-call]
+        if expected:
+            self.tell_to_send()
         self._state = _BODY
         self.deadline = self.site.now() + BODY_TIMEOUT
         self._missing = length or 0
@@ -325,6 +340,89 @@ class KubeChannel(HTTPChannel):
             if self._missing <= 0 and self.idle:
                 self.loseConnection()  # type: ignore[no-untyped-call]
 
+    # Bodies that are passed on.
+
+    def _stream(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
+        """Serve a request whose body arrives while it is answered."""
+        body = request.streamed = self._streamed = StreamedBody(self, length, expected)
+        self._state = _STREAM
+        self._handlingRequest = True
+        self.deadline = None
+        self._missing = length
+        if length is None:
+            self._decoder = _ChunkedTransferDecoder(body.received, self._stream_finished)
+        # An answer that begins before the body is through ends the connection, and has to say so.
+        self._lasting, self.persistent = self.persistent, 0
+        if rest:
+            self._stream_received(rest)
+        request.serve(b"")
+        if self._state == _STREAM and not body.taken:
+            self.read_no_further()
+
+    def _stream_received(self, data: bytes) -> None:
+        if self._decoder is not None:
+            self._decoder.dataReceived(data)
+            return
+        missing = self._missing or 0
+        body = self._streamed
+        assert body is not None, "a body is streamed"
+        self._missing = max(missing - len(data), 0)
+        body.received(data if len(data) <= missing else data[:missing])
+        if len(data) >= missing:
+            self._stream_finished(data[missing:])
+
+    def _stream_finished(self, rest: bytes) -> None:
+        body = self._streamed
+        if self._state != _STREAM or body is None:
+            return
+        self._streamed = self._decoder = None
+        self._state = _ANSWER
+        self._buffer = rest
+        if not self.requests[0].startedWriting:
+            self.persistent = self._lasting
+        body.finish()
+        if self._state == _ANSWER:
+            self.read_on()
+
+    def tell_to_send(self) -> None:
+        """The client waits for a word before it sends its body."""
+        if not (self.requests and self.requests[0].startedWriting):
+            self._send100Continue()  # type: ignore[no-untyped-call]
+
+    def read_no_further(self) -> None:
+        """Leave what the client sends in the network."""
+        if not self._paused:
+            self._paused = True
+            self._networkProducer.pauseProducing()
+
+    def read_on(self) -> None:
+        """Read what the client sends."""
+        if self._paused:
+            self._paused = False
+            self._networkProducer.resumeProducing()
+
+    # Other protocols.
+
+    def switch(self, protocol: Any) -> SwitchedTransport:
+        """Let C{protocol} have the connection; C{101} is written already."""
+        ahead, self._buffer = self._buffer, b""
+        self._state = _SWITCHED
+        self._switched = protocol
+        self.deadline = None
+        self.persistent = 0
+        self._networkProducer.unregisterProducer()
+        self.read_on()
+        transport = SwitchedTransport(self)
+        protocol.makeConnection(transport)
+        if ahead:
+            protocol.dataReceived(ahead)
+        return transport
+
+    def part(self) -> None:
+        """Another protocol is done: end the connection when the client has what was written, or does not take it."""
+        self.deadline = self.site.now() + PARTING
+        self.transport.loseConnection()
+
     # Answers.
 
     def _serve(self, request: KubeRequest, body: bytes, rest: bytes) -> None:
@@ -337,6 +435,8 @@ class KubeChannel(HTTPChannel):
     def requestDone(self, request: Any) -> None:
         """The request is answered: go on with the next, or close."""
         del self.requests[0]
+        if self._state == _STREAM:
+            self._stop_streaming()
         if not self.persistent:
             if self._state == _DISCARD and (self._missing is None or self._missing > 0):
                 # The client still sends; closed now, the connection would be reset before it has read the answer.
@@ -353,8 +453,32 @@ class KubeChannel(HTTPChannel):
         if self._buffer and not self._parsing:
             self._parse()
 
+    def _stop_streaming(self) -> None:
+        """The request is answered before its body was through."""
+        if self._decoder is not None:
+            self._missing = None
+        self._streamed = self._decoder = None
+        self._state = _DISCARD
+        self._discarded = 0
+        self.read_on()
+
+    def cut(self) -> None:
+        """End the connection in the middle of an answer, when what was written is sent."""
+        if self._state == _STREAM:
+            self._stop_streaming()
+        self._state = _DISCARD
+        self._missing = None
+        self.persistent = 0
+        self.deadline = self.site.now() + LINGER
+        self.read_on()
+        self.loseConnection()  # type: ignore[no-untyped-call]
+
     def refuse(self, code: int, why: str = "") -> None:
         """End the connection over something that is no request, in plain text as the reference does."""
+        if self.requests and self.requests[0].startedWriting:
+            # The end of a body is malformed whose request is being answered already.
+            self.abort()
+            return
         reason = b"%d %b" % (code, _REASONS[code])
         text = reason + (b": " + why.encode() if why else b"")
         retry = b"Retry-After: 1\r\n" if code == 429 else b""
@@ -390,6 +514,8 @@ class KubeChannel(HTTPChannel):
             self.close()
         elif self._state in (_HEAD, _BODY):
             self.refuse(408)
+        elif self._state == _SWITCHED:
+            self.abort()
 
     def close(self) -> None:
         """End a connection that has no request open; abruptly if the client does not go along."""
@@ -409,8 +535,15 @@ class KubeChannel(HTTPChannel):
         self.site.disconnected(self)
         self.deadline = None
         self._drop_body()
+        switched, self._switched = self._switched, None
+        if switched is not None:
+            switched.connectionLost(reason)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
         self.requests = []
+
+    def finish_with_this(self) -> None:
+        """Take no more requests than the one that is open, if there is one."""
+        self.persistent = self._lasting = 0
 
     @property
     def unflushed(self) -> bool:

@@ -42,6 +42,7 @@ class ServerConfig:
     @ivar apis: L{kubetwist.resources.apis.APIs}, once the servers are built.
     @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
+    @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.server.site.KubeSite.streams}.
     @ivar files: Looks again at the files that were read at the start.
     @ivar address: Where clients are told to find this server, once it listens: C{"127.0.0.1:6443"}.
     """
@@ -67,6 +68,7 @@ class ServerConfig:
     authentication_configuration: Any = None
     authentication_followers: list[Callable[[Any], object]] = field(factory=list)
     closers: list[Callable[[], object]] = field(factory=list)
+    streams: list[Callable[[Any], bool]] = field(factory=list)
     outgoing: Outgoing = field(init=False)
     files: WatchedFiles = field(init=False)
 

@@ -138,6 +138,7 @@ class APIServer:
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
+        self._site.streams = config.streams
         if auditor is not None:
             auditor.start()
             self._auditor = auditor

@@ -8,13 +8,14 @@ API takes thousands of times a second.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.error import UnsupportedMethod
@@ -26,6 +27,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
 from .channel import MAX_BODY, KubeChannel
+from .streaming import StreamedBody
 
 if TYPE_CHECKING:
     from ..api.resource import UserInfo
@@ -58,6 +60,8 @@ class KubeRequest(Request):
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
     @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
     @ivar body_too_large: The body went over the limit; there is none to read.
+    @ivar streamed: The body, when it arrives while the request is answered.
+    @ivar switched: The connection is another protocol's.
     """
 
     defaultContentType = None
@@ -71,6 +75,8 @@ class KubeRequest(Request):
     deadline: float | None = None
     cache_control = b""
     body_too_large = False
+    streamed: StreamedBody | None = None
+    switched = False
     method: bytes
     uri: bytes
     site: KubeSite
@@ -170,7 +176,33 @@ class KubeRequest(Request):
         """
         if self.body_too_large:
             raise APIStatusError.too_large(f"Request entity too large: limit is {MAX_BODY}")
+        if self.streamed is not None:
+            body = self.streamed.collected()
+            if body is None:
+                # Who answers at this path has changed since the head arrived.
+                raise APIStatusError.service_unavailable("the server is currently unable to handle the request")
+            return body
         return self._body
+
+    def deliver_body(self, consumer: Any) -> Deferred[None]:
+        """
+        Write the body to C{consumer} as it arrives, as fast as that takes it; once.
+
+        @param consumer: L{IConsumer}; a push producer is registered with it until the end.
+        @return: Fires when the whole body was written; fails when no more will come: the client has gone, or the
+            request was answered. Cancelled, or when the producer is told to stop, the rest is not read.
+        """
+        body = self.streamed
+        if body is None:
+            body = StreamedBody(self.channel, len(self._body), False)
+            body.received(self._body)
+            body.finish()
+        return body.deliver(consumer)
+
+    @property
+    def body_length(self) -> int | None:
+        """How long the body is; L{None} when that is not known before its end."""
+        return len(self._body) if self.streamed is None else self.streamed.length
 
     @property
     def content(self) -> BytesIO:  # type: ignore[override]
@@ -368,7 +400,9 @@ class KubeRequest(Request):
             path=self.path.decode("latin-1"),
             audit_id=self.audit_id,
         )
-        if self.startedWriting and not self.finished:
+        if self.switched:
+            self.abort()
+        elif self.startedWriting and not self.finished:
             self.loseConnection()
         else:
             self.fail(APIStatusError.internal("the server met an unexpected condition"))
@@ -388,6 +422,60 @@ class KubeRequest(Request):
         """
         self.site.long_running[self] = end
 
+    def switch_protocols(
+        self, fields: Iterable[tuple[bytes, bytes]], protocol: Any, end: Callable[[], object] | None = None
+    ) -> bool:
+        """
+        Answer C{101}; from then on the connection is C{protocol}'s, until one of both sides ends it.
+
+        What the client has sent ahead is its first data. Its transport can abort, and takes and is a push producer.
+        When the connection ends so does the request: C{notifyFinish} fails, then, and before that C{protocol} is told.
+
+        @param fields: The header; C{Connection} and the audit id are added.
+        @param protocol: L{IProtocol}.
+        @param end: Called when the server stops; the connection is closed without it.
+        @return: Whether it was done: not when the client has gone, or something was answered.
+        """
+        if self.finished or self._disconnected or self.startedWriting or self.held:
+            return False
+        self.code = 101
+        # Whatever else might be answered comes too late.
+        self.startedWriting = self.finished = 1
+        self.switched = True
+        headers = Headers()
+        for name, value in fields:
+            headers.addRawHeader(name, value)
+        headers.setRawHeaders(b"Connection", [b"Upgrade"])
+        if self.audit_id:
+            headers.setRawHeaders(b"Audit-Id", [self.audit_id.encode("latin-1", "replace")])
+        lines = [_STATUS_LINES[101]]
+        for name, values in headers.getAllRawHeaders():
+            for value in values:
+                lines += (name, b": ", value, b"\r\n")
+        lines.append(b"\r\n")
+        channel = self.channel
+        channel.transport.write(b"".join(lines))
+        transport = channel.switch(protocol)
+        if not self._disconnected:
+            self.long_running(end or transport.loseConnection)
+        return True
+
+    def cut(self) -> None:
+        """
+        Break off an answer that has begun, such that its client sees that it is not whole.
+
+        What was written is sent before that, where the end of the answer can not be taken for the end of it all.
+        """
+        channel = self.channel
+        if channel is None:
+            return
+        if self.producer:
+            self.unregisterProducer()
+        if self.chunked or self.responseHeaders.hasHeader(b"Content-Length"):
+            channel.cut()
+        else:
+            channel.abort()
+
     def _cleanup(self) -> None:
         if self.producer:
             warnings.warn(f"a producer was not unregistered for {self.path!r}", stacklevel=2)
@@ -396,6 +484,8 @@ class KubeRequest(Request):
         channel = self.channel
         self.channel = None
         self._body = b""
+        if self.streamed is not None:
+            self.streamed.lost(Failure(ConnectionDone()))
         for notified in self.notifications:
             notified.callback(None)
         self.notifications = []
@@ -407,6 +497,8 @@ class KubeRequest(Request):
         self.site.request_ended(self)
         self.channel = None
         self._body = b""
+        if self.streamed is not None:
+            self.streamed.lost(reason)
         for notified in self.notifications:
             notified.errback(reason)
         self.notifications = []
@@ -420,6 +512,8 @@ class KubeSite(Site):
     @ivar open_requests: Those that are not answered yet.
     @ivar long_running: What ends each of those that would not end by themselves.
     @ivar channels: All connections.
+    @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
+        as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
     @ivar date: For C{Date} headers.
     """
 
@@ -436,6 +530,7 @@ class KubeSite(Site):
         self.now: Callable[[], float] = reactor.seconds
         self.date: bytes = datetimeToString()
         self.channels: set[KubeChannel] = set()
+        self.streams: list[Callable[[KubeRequest], bool]] = []
         self._bodies = 0
         self._tick: Any = None
         self._drained: list[Deferred[None]] = []
@@ -514,7 +609,7 @@ class KubeSite(Site):
     def close_idle(self) -> None:
         """Close the connections that have no request open, and the others as soon as theirs are answered."""
         for channel in list(self.channels):
-            channel.persistent = 0
+            channel.finish_with_this()
             if channel.idle:
                 channel.close()
 
