@@ -11,9 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
+
+from .goquote import quoted
+from .resource import UserInfo
 
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+#: What names of fields may have besides letters and digits, and is no escape.
+_IN_NAMES: Final = "!#$&'*+-.^_`|~"
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 Fields = Mapping[bytes, Sequence[bytes]]
@@ -85,3 +90,28 @@ def check_names(fields: Iterable[bytes], exact: Collection[bytes], prefixes: Seq
         dashed = name.replace(b"_", b"-")
         if dashed in exact or any(dashed.startswith(ours) and not name.startswith(ours) for ours in prefixes):
             raise OddHeader(f"the header {shown(name)} can be taken for {shown(dashed)}")
+
+
+def identity_fields(user: UserInfo) -> list[tuple[bytes, bytes]]:
+    """
+    The fields that tell another server for whom it is asked, in their usual names.
+
+    Keys of extra values are percent-encoded where names of fields can not have their characters.
+
+    @raise OddHeader: Something about the user can not stand in a field.
+    """
+    found = [(b"X-Remote-User", user.name)]
+    if user.uid:
+        found.append((b"X-Remote-Uid", user.uid))
+    found += [(b"X-Remote-Group", group) for group in user.groups]
+    for key, values in user.extra.items():
+        name = b"X-Remote-Extra-" + quote(key, safe=_IN_NAMES).encode()
+        found += [(name, value) for value in values]
+    return [(name, _value(name, value)) for name, value in found]
+
+
+def _value(name: bytes, value: str) -> bytes:
+    encoded = value.encode("utf-8", "surrogateescape")
+    if _CONTROL.search(encoded):
+        raise OddHeader(f"net/http: invalid header field value for {quoted(shown(name))}")
+    return encoded

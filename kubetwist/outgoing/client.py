@@ -8,7 +8,7 @@ not kept, and answers not unpacked.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -152,12 +152,41 @@ class WebhookClient:
         url = f"{self._url}?{query}" if query else self._url
         return await self._call("GET", url, {**self._fields, b"Accept": [_field(accept)]}, b"", timeout)
 
+    async def fetch(
+        self,
+        path: str,
+        *,
+        timeout: float,
+        origin: str = "",
+        query: str = "",
+        headers: Mapping[str, Sequence[str]] | None = None,
+    ) -> Answer:
+        """
+        A GET of another path than the settings have; any code is an answer, be it that of a redirect.
+
+        @param path: Escaped already, as is C{query}.
+        @param origin: What the other is told that it is called, C{"https://10.0.0.7:443"}; that of the settings
+            without it.
+        """
+        parts = urlsplit(origin or self._url)
+        url = urlunsplit((parts.scheme, parts.netloc, path, query, ""))
+        own = {_field(name): [_field(value) for value in values] for name, values in (headers or {}).items()}
+        fields = {**self._fields, b"Host": [_field(parts.netloc.rpartition("@")[2])], **own}
+        return await self._call("GET", url, fields, b"", timeout, redirects=True)
+
     async def _call(
-        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float
+        self,
+        method: str,
+        url: str,
+        fields: dict[bytes, list[bytes]],
+        body: bytes,
+        timeout: float,
+        *,
+        redirects: bool = False,
     ) -> Answer:
         if self._closed:
             raise CallError(method, url, "context canceled")
-        waiting: Deferred[Answer] = Deferred.fromCoroutine(self._answer(method, url, fields, body))
+        waiting: Deferred[Answer] = Deferred.fromCoroutine(self._answer(method, url, fields, body, redirects))
         late = False
 
         def give_up() -> None:
@@ -187,7 +216,9 @@ class WebhookClient:
             if timer.active():
                 timer.cancel()
 
-    async def _answer(self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes) -> Answer:
+    async def _answer(
+        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, redirects: bool
+    ) -> Answer:
         from twisted.web.http_headers import Headers
 
         agent = self._agent or self._make_agent()
@@ -196,7 +227,7 @@ class WebhookClient:
         collected = _Collected(self._limit)
         response.deliverBody(collected)
         content = await collected.done
-        if 300 <= response.code < 400:
+        if 300 <= response.code < 400 and not redirects:
             raise CallError(method, url, f"the answer is a redirect ({response.code}), which is not followed")
         headers = {
             name.decode("latin-1").lower(): values[-1].decode("latin-1")
@@ -227,6 +258,8 @@ class WebhookClient:
             self._reactor,
             self.settings.dial or (lambda: (self._host, self._port)),
             guarded=self.settings.guarded,
+            loopback=self.settings.loopback,
+            patience=self.settings.patience,
             diversions=self._diversions,
         )
         if self._tls is not None:

@@ -150,6 +150,14 @@ def version_priority(group: str, version: str) -> int:
     return VERSION_PRIORITIES.get((group, version), by_stability)
 
 
+@frozen
+class Priority:
+    """Where a group stands among groups, and a version within its group: greater comes first."""
+
+    group: int
+    version: int
+
+
 def version_preference(version: str) -> tuple[int, int, int, str]:
     """A sort key that puts the best version first: v2, v1, v1beta2, v1beta1, v1alpha1, and then other names."""
     match = _KUBE_VERSION.fullmatch(version)

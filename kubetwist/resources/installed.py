@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from ..api.resource import GroupVersion, GroupVersionKind
+from ..registry.kinds import Priority as Priority
 from ..registry.kinds import group_priority, version_preference, version_priority
 from ..registry.kindtable import GROUP_PRIORITIES
 
@@ -67,14 +68,6 @@ class InstalledResource:
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
-@frozen
-class Priority:
-    """Where a group stands among groups, and a version within its group: greater comes first."""
-
-    group: int
-    version: int
-
-
 def built_in_priority(group_version: GroupVersion) -> Priority:
     """The place of a group and version that the server brings along; others come last."""
     group, version = group_version
@@ -89,6 +82,10 @@ class IInstalled(Protocol):
     @property
     def generation(self) -> int:
         """Another number after every change."""
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """Where those stand whose place is not built in."""
 
     def group_versions(self) -> Sequence[GroupVersion]:
         """Everything served, preferred ones first: groups by their priority, versions by theirs in their group."""
@@ -168,12 +165,17 @@ class MergedGroups:
         """@see: L{IInstalled}."""
         return sum(layer.generation for layer in self.layers)
 
-    def group_versions(self) -> Sequence[GroupVersion]:
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
         """@see: L{IInstalled}."""
         priorities: dict[GroupVersion, Priority] = {}
         for layer in reversed(self.layers):
             priorities.update(layer.priorities)
-        return preferred({one for layer in self.layers for one in layer.group_versions()}, priorities)
+        return priorities
+
+    def group_versions(self) -> Sequence[GroupVersion]:
+        """@see: L{IInstalled}."""
+        return preferred({one for layer in self.layers for one in layer.group_versions()}, self.priorities)
 
     def versions(self, group: str) -> Sequence[str]:
         """@see: L{IInstalled}."""
