@@ -15,7 +15,14 @@ from twisted.web.server import Request
 
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersion
-from .discovery_documents import aggregated_discovery, api_group, api_group_list, api_resource_list, api_versions
+from .discovery_documents import (
+    IRemoteVersions,
+    aggregated_discovery,
+    api_group,
+    api_group_list,
+    api_resource_list,
+    api_versions,
+)
 from .discovery_http import Document, Kept, Leaf, answer, answer_bare, answer_document, answer_error, header, indented
 from .installed import IInstalled
 from .negotiation import (
@@ -96,10 +103,14 @@ def index_paths(installed: IInstalled) -> list[str]:
 class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
 
-    def __init__(self, installed: IInstalled, core: bool, beta: bool) -> None:
+    def __init__(self, installed: IInstalled, core: bool, beta: bool, remote: IRemoteVersions | None = None) -> None:
         self._negotiate: Negotiator = negotiate_aggregated_with_beta if beta else negotiate_aggregated
+
+        def generation() -> int:
+            return installed.generation + (0 if remote is None else remote.generation)
+
         self._documents = {
-            version: Kept(lambda: installed.generation, partial(aggregated_discovery, installed, core, version))
+            version: Kept(generation, partial(aggregated_discovery, installed, core, version, remote))
             for version in ("v2", "v2beta1")
         }
 
@@ -147,9 +158,12 @@ class CoreVersions(_Routed):
 class Groups(Leaf):
     """C{/apis}, by any method."""
 
-    def __init__(self, installed: IInstalled, beta: bool = False) -> None:
-        """@param beta: Aggregated discovery is served in its beta version, too."""
-        self._aggregated = _Aggregated(installed, core=False, beta=beta)
+    def __init__(self, installed: IInstalled, beta: bool = False, remote: IRemoteVersions | None = None) -> None:
+        """
+        @param beta: Aggregated discovery is served in its beta version, too.
+        @param remote: What is served by others.
+        """
+        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote)
         self._kept = Kept(lambda: installed.generation, lambda: api_group_list(installed))
 
     def render(self, request: Request) -> bytes | int:

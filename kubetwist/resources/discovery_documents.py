@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from ..api.resource import GroupVersion, JSONObject
-from .installed import IInstalled, InstalledResource
+from ..registry.kinds import Priority
+from .installed import IInstalled, InstalledResource, preferred
 
 
 def api_versions(installed: IInstalled, address: str) -> JSONObject:
@@ -30,7 +31,9 @@ def api_group(installed: IInstalled, group: str) -> JSONObject | None:
 
 def api_group_list(installed: IInstalled) -> JSONObject:
     """C{/apis}: the groups besides the core group."""
-    groups = [_group_entry(group, versions) for group, versions in _grouped(installed).items() if group]
+    groups = [
+        _group_entry(group, versions) for group, versions in _grouped(installed.group_versions()).items() if group
+    ]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
@@ -49,13 +52,41 @@ def api_resource_list(installed: IInstalled, group_version: GroupVersion) -> JSO
     }
 
 
-def aggregated_discovery(installed: IInstalled, core: bool, version: str) -> JSONObject:
+class IRemoteVersions(Protocol):
+    """What other servers serve: L{kubetwist.resources.remotediscovery.RemoteDiscovery}."""
+
+    @property
+    def generation(self) -> int:
+        """Another number after every change."""
+
+    @property
+    def entries(self) -> Mapping[GroupVersion, JSONObject]:
+        """What aggregated documents say of each version."""
+
+    @property
+    def priorities(self) -> Mapping[GroupVersion, Priority]:
+        """Where each of these stands."""
+
+
+def aggregated_discovery(
+    installed: IInstalled, core: bool, version: str, remote: IRemoteVersions | None = None
+) -> JSONObject:
     """
     Everything in one document.
 
     @param core: That for C{/api} with the core group alone, or that for C{/apis} with all others.
     @param version: Of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
+    @param remote: What others serve goes before what is served here under the same name.
     """
+    served: Sequence[GroupVersion] = installed.group_versions()
+    entries: Mapping[GroupVersion, JSONObject] = {}
+    if remote is not None and remote.entries and not core:
+        entries = remote.entries
+        served = preferred({*served, *entries}, {**installed.priorities, **remote.priorities})
+
+    def told(group: str, one: str) -> JSONObject:
+        return entries.get(GroupVersion(group, one)) or _entry(installed, group, one)
+
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
@@ -64,24 +95,27 @@ def aggregated_discovery(installed: IInstalled, core: bool, version: str) -> JSO
             {
                 "metadata": {"name": group} if group else {},
                 "versions": [
-                    {
-                        "version": one,
-                        "resources": _discovered(installed.resources(GroupVersion(group, one))),
-                        "freshness": "Current",
-                    }
-                    for one in versions
+                    entries.get(GroupVersion(group, one)) or _entry(installed, group, one) for one in versions
                 ],
             }
-            for group, versions in _grouped(installed).items()
+            for group, versions in _grouped(served).items()
             if core == (not group)
         ],
     }
 
 
-def _grouped(installed: IInstalled) -> dict[str, list[str]]:
+def _entry(installed: IInstalled, group: str, version: str) -> JSONObject:
+    return {
+        "version": version,
+        "resources": _discovered(installed.resources(GroupVersion(group, version))),
+        "freshness": "Current",
+    }
+
+
+def _grouped(served: Iterable[GroupVersion]) -> dict[str, list[str]]:
     """The versions of each group, both in the order of preference."""
     groups: dict[str, list[str]] = {}
-    for group, version in installed.group_versions():
+    for group, version in served:
         groups.setdefault(group, []).append(version)
     return groups
 

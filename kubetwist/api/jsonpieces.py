@@ -1,0 +1,126 @@
+"""
+Large JSON taken apart before it is decoded, for documents of other servers.
+
+Decoding many megabytes at once keeps every other thread from running, and makes a tree that is long to clear away. Here
+a text is cut into the members of its objects, with short steps, and each of them is decoded by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+#: How deeply containers may be nested.
+DEPTH: Final = 100
+#: Values of up to this many bytes are decoded at once.
+SMALL: Final = 128 * 1024
+
+_SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+#: Where containers begin and end; strings are told apart, as they may have brackets in them.
+_MARKS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_SCALAR: Final = re.compile(rb"[-+.0-9A-Za-z]+")
+
+
+class BadJSON(ValueError):
+    """It is no JSON, or nested too deeply."""
+
+
+def members(text: bytes, start: int = 0) -> Iterator[tuple[str, int, int]]:
+    """
+    The members of an object: each with its name, and where its value begins and ends. Values are not looked into.
+
+    @param start: Where the object begins, or the space before it.
+    @raise BadJSON: There is no object.
+    """
+    at = _after_space(text, start)
+    if text[at : at + 1] != b"{":
+        raise BadJSON("no object")
+    at = _after_space(text, at + 1)
+    if text[at : at + 1] == b"}":
+        return
+    while True:
+        key = _STRING.match(text, at)
+        if key is None:
+            raise BadJSON("no name of a member")
+        at = _after_space(text, key.end())
+        if text[at : at + 1] != b":":
+            raise BadJSON("no value of a member")
+        begin = _after_space(text, at + 1)
+        end = end_of_value(text, begin)
+        yield decoded(key[0]), begin, end
+        at = _after_space(text, end)
+        mark = text[at : at + 1]
+        if mark == b"}":
+            return
+        if mark != b",":
+            raise BadJSON("an object without an end")
+        at = _after_space(text, at + 1)
+
+
+def end_of_value(text: bytes, start: int) -> int:
+    """
+    Where the value that begins at C{start} ends; of its insides, only brackets are looked at.
+
+    @raise BadJSON: There is none.
+    """
+    first = text[start : start + 1]
+    if first not in (b"{", b"["):
+        found = (_STRING if first == b'"' else _SCALAR).match(text, start)
+        if found is None:
+            raise BadJSON("no value")
+        return found.end()
+    depth = 0
+    for mark in _MARKS.finditer(text, start):
+        byte = text[mark.start()]
+        if byte in b"{[":
+            depth += 1
+            if depth > DEPTH:
+                raise BadJSON("nested too deeply")
+        elif byte in b"}]":
+            depth -= 1
+            if not depth:
+                return mark.end()
+    raise BadJSON("a value without an end")
+
+
+def decoded(text: bytes) -> Any:
+    """
+    A small text, decoded.
+
+    @raise BadJSON: It is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise BadJSON(str(error)) from None
+
+
+def check_object(text: bytes) -> None:
+    """
+    Look through an object of any size, in short steps.
+
+    @raise BadJSON: It is none, there is more than that, or it is nested too deeply.
+    """
+    start = _after_space(text, 0)
+    end = end_of_value(text, start)
+    if text[start : start + 1] != b"{" or _after_space(text, end) != len(text):
+        raise BadJSON("no object")
+    _check(text, start, end)
+
+
+def _check(text: bytes, start: int, end: int) -> None:
+    if end - start > SMALL and text[start : start + 1] == b"{":
+        for _, begin, stop in members(text, start):
+            _check(text, begin, stop)
+    else:
+        decoded(text[start:end])
+
+
+def _after_space(text: bytes, start: int) -> int:
+    found = _SPACE.match(text, start)
+    assert found is not None, "matches nothing as well"
+    return found.end()

@@ -1,0 +1,121 @@
+"""Other servers, for the tests of what is fetched from them; nothing is sent anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from attrs import define, field
+
+from twisted.internet.defer import Deferred
+
+from kubetwist.api.resource import GroupVersion
+from kubetwist.outgoing.client import Answer
+from kubetwist.outgoing.errors import CallError
+from kubetwist.registry.kinds import Priority
+
+_USUAL = Priority(1000, 15)
+AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def answer(content: Any, code: int = 200, **headers: str) -> Answer:
+    """What a server answers; the names of headers have no dashes here."""
+    body = content if isinstance(content, bytes) else orjson.dumps(content)
+    fields = {"content-type": "application/json"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(code, fields, body)
+
+
+@define(eq=False)
+class FakeServer:
+    """
+    A server.
+
+    @ivar answers: By path: an L{Answer}, an error that is raised, a Deferred of one of them, or what makes one of these
+        from the C{If-None-Match} of a call. What it does not know is 404.
+    @ivar calls: What it was asked for: path, C{If-None-Match}, user.
+    """
+
+    name: str
+    answers: dict[str, Any] = field(factory=dict)
+    calls: list[tuple[str, str, str]] = field(factory=list)
+
+    async def fetch(self, path: str, *, accept: str = "", etag: str = "", timeout: float = 5.0, user: str = "") -> Any:
+        """What it answers."""
+        self.calls.append((path, etag, user))
+        found = self.answers.get(path, answer({}, 404))
+        if callable(found):
+            found = found(etag)
+        if isinstance(found, Deferred):
+            found = await found
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def paths(self) -> list[str]:
+        """What it was asked for, from now on anew."""
+        paths = [path for path, _, _ in self.calls]
+        self.calls.clear()
+        return paths
+
+
+@define(eq=False)
+class FakeRemote:
+    """A group-version of a server."""
+
+    server: FakeServer
+    group_version: GroupVersion
+    priority: Priority = _USUAL
+    available: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of the APIService."""
+        return f"{self.group_version.version}.{self.group_version.group}"
+
+    @property
+    def service(self) -> str:
+        """Who serves it."""
+        return self.server.name
+
+    @property
+    def fetch(self) -> Any:
+        """Asks the server."""
+        return self.server.fetch
+
+
+class FakeRemotes:
+    """All of them."""
+
+    def __init__(self) -> None:
+        self.remotes: dict[GroupVersion, FakeRemote] = {}
+        self._listeners: list[Callable[[GroupVersion, Any], None]] = []
+
+    def subscribe(self, listener: Callable[[GroupVersion, Any], None]) -> Callable[[], None]:
+        """Have somebody told of changes."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def add(
+        self, server: FakeServer, group: str, version: str, priority: Priority = _USUAL, up: bool = True
+    ) -> FakeRemote:
+        """Have a server serve one more."""
+        group_version = GroupVersion(group, version)
+        remote = self.remotes[group_version] = FakeRemote(server, group_version, priority, up)
+        self.tell(group_version)
+        return remote
+
+    def remove(self, group: str, version: str) -> None:
+        """Have a server serve one less."""
+        del self.remotes[GroupVersion(group, version)]
+        self.tell(GroupVersion(group, version))
+
+    def tell(self, group_version: GroupVersion) -> None:
+        """Something about it has changed."""
+        for listener in list(self._listeners):
+            listener(group_version, self.remotes.get(group_version))
+
+
+def refused() -> CallError:
+    """Nobody listens."""
+    return CallError("GET", "https://far.ns.svc:443/apis", "dial tcp 10.0.0.7:443: connect: connection refused")
