@@ -229,7 +229,7 @@ class _Watched(ProtocolWrapper):
 
     def makeConnection(self, transport: Any) -> None:
         # When the connection is lost, its socket is gone.
-        self._ends = "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
+        self._ends = ends_of(transport)
         super().makeConnection(transport)  # type: ignore[no-untyped-call]
 
     def write(self, data: bytes) -> None:
@@ -259,14 +259,30 @@ class _Watched(ProtocolWrapper):
         super().connectionLost(self._told(reason))  # type: ignore[no-untyped-call]
 
     def _told(self, reason: Failure) -> Failure:
-        error = reason.value
         if self._flooded:
             return Failure(Unreachable("the answer is too long"))
-        if isinstance(error, SSL.Error):
-            return Failure(Unreachable(tls_error(error)))
-        if isinstance(error, errors.ConnectionLost) and not isinstance(error, errors.ConnectionAborted):
-            return Failure(Unreachable(f"read tcp {self._ends}: read: connection reset by peer", retriable=True))
-        return reason
+        broken = broken_off(reason.value, self._ends)
+        return reason if broken is None else Failure(broken)
+
+
+def broken_off(error: BaseException | None, ends: str) -> Unreachable | None:
+    """
+    Why a connection was lost; L{None} when it was closed in good order, or by us.
+
+    @param ends: As L{ends_of} tells them.
+    """
+    if isinstance(error, Unreachable):
+        return error
+    if isinstance(error, SSL.Error):
+        return Unreachable(tls_error(error))
+    if isinstance(error, errors.ConnectionLost) and not isinstance(error, errors.ConnectionAborted):
+        return Unreachable(f"read tcp {ends}: read: connection reset by peer", retriable=True)
+    return None
+
+
+def ends_of(transport: Any) -> str:
+    """Both ends of a connection; to be asked while there is one."""
+    return "->".join(_shown(end) for end in (transport.getHost(), transport.getPeer()))
 
 
 def joined(address: str, port: int) -> str:

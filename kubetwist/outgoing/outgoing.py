@@ -10,6 +10,7 @@ from .settings import CallSettings
 
 if TYPE_CHECKING:
     from .client import WebhookClient
+    from .streaming import StreamingClient
 
 
 class Outgoing:
@@ -22,9 +23,9 @@ class Outgoing:
 
     def __init__(self, reactor: Any, find_service: FindService) -> None:
         self._reactor = reactor
-        self._clients: WeakSet[WebhookClient] = WeakSet()
+        self._clients: WeakSet[WebhookClient | StreamingClient] = WeakSet()
         # Who has connections is not forgotten, even if those who called do not call any more.
-        self._connected: set[WebhookClient] = set()
+        self._connected: set[Any] = set()
         self.services = Services(find_service)
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
 
@@ -42,6 +43,18 @@ class Outgoing:
         client = WebhookClient(
             self._reactor, settings, limit=limit, diversions=self.diversions, connected=self._connected
         )
+        self._clients.add(client)
+        return client
+
+    def stream_client(self, settings: CallSettings) -> StreamingClient:
+        """
+        A client whose bodies are passed on while they arrive; whoever asks for it retires it as with L{client}.
+
+        @raise BadSettings: They can not be used.
+        """
+        from .streaming import StreamingClient
+
+        client = StreamingClient(self._reactor, settings, diversions=self.diversions, connected=self._connected)
         self._clients.add(client)
         return client
 

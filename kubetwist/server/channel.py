@@ -14,7 +14,8 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
 
-from .streaming import StreamedBody, SwitchedTransport
+from ..outgoing.flow import RawTransport
+from .streaming import StreamedBody
 
 if TYPE_CHECKING:
     from .site import KubeRequest, KubeSite
@@ -403,16 +404,16 @@ class KubeChannel(HTTPChannel):
 
     # Other protocols.
 
-    def switch(self, protocol: Any) -> SwitchedTransport:
+    def switch(self, protocol: Any) -> RawTransport:
         """Let C{protocol} have the connection; C{101} is written already."""
         ahead, self._buffer = self._buffer, b""
         self._state = _SWITCHED
         self._switched = protocol
         self.deadline = None
         self.persistent = 0
-        self._networkProducer.unregisterProducer()
+        self.transport.unregisterProducer()
         self.read_on()
-        transport = SwitchedTransport(self)
+        transport = RawTransport(self)
         protocol.makeConnection(transport)
         if ahead:
             protocol.dataReceived(ahead)

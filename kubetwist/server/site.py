@@ -27,7 +27,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
 from .channel import MAX_BODY, KubeChannel
-from .streaming import StreamedBody
+from .streaming import StreamedBody, collected_body
 
 if TYPE_CHECKING:
     from ..api.resource import UserInfo
@@ -192,11 +192,7 @@ class KubeRequest(Request):
         @return: Fires when the whole body was written; fails when no more will come: the client has gone, or the
             request was answered. Cancelled, or when the producer is told to stop, the rest is not read.
         """
-        body = self.streamed
-        if body is None:
-            body = StreamedBody(self.channel, len(self._body), False)
-            body.received(self._body)
-            body.finish()
+        body = self.streamed or collected_body(self._body)
         return body.deliver(consumer)
 
     @property

@@ -1,0 +1,507 @@
+"""One HTTP/1.1 connection to another server: one exchange after the other, both ways as fast as they are taken."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IConsumer, IHandshakeListener
+from twisted.internet.protocol import Protocol
+from twisted.python.failure import Failure
+from twisted.web.http import _ChunkedTransferDecoder, _MalformedChunkedDataError
+from zope.interface import implementer
+
+from .dialing import broken_off, ends_of
+from .errors import Unreachable
+from .flow import Flow, RawTransport
+from .heads import MAX_HEAD, BadHead, Fields, Head, body_length, parse_head
+
+if TYPE_CHECKING:
+    from .streaming import StreamingClient
+
+#: Seconds for a TLS handshake.
+HANDSHAKE_TIMEOUT: Final = 10.0
+#: Interim answers that are read over, as in Go.
+MAX_INTERIM: Final = 5
+#: Seconds that the other side is given to take what another protocol has written before its connection is closed.
+PARTING: Final = 20.0
+
+# What is waited for.
+_NOTHING, _HEAD, _BODY, _SWITCHED = range(4)
+
+_WITH_BODY: Final = (b"POST", b"PUT", b"PATCH")
+_BROKEN: Final = "net/http: HTTP/1.x transport connection broken: "
+
+
+class Stale(Unreachable):
+    """A connection that was kept for the next request was closed before anything of an answer came."""
+
+
+@frozen
+class Upload:
+    """
+    A body that is sent while it arrives.
+
+    @ivar length: L{None} when it is not known.
+    @ivar deliver: Writes it to a consumer.
+    """
+
+    length: int | None
+    deliver: Callable[[Any], Deferred[None]]
+
+
+class StreamedAnswer(Flow):
+    """
+    An answer whose head is there. Somebody must take its body (L{deliver}, L{collect}), or the connection
+    (L{take_over}), or say that he wants neither (L{abort}).
+
+    @ivar fields: With names in lower case, in their order.
+    @ivar switched: The connection is no longer one of HTTP.
+    @ivar length: Of the body; C{-1} for one in chunks, L{None} for one that ends with the connection.
+    """
+
+    def __init__(self, connection: BackendConnection, head: Head, length: int | None) -> None:
+        super().__init__(connection)
+        self._connection = connection
+        self.code = head.code
+        self.fields: Fields = head.fields
+        self.length = length
+        self.switched = head.code == 101
+
+    def field(self, name: bytes) -> bytes | None:
+        """The first value of a field."""
+        for one, value in self.fields:
+            if one == name:
+                return value
+        return None
+
+    def stopProducing(self) -> None:
+        """The body is not wanted."""
+        super().stopProducing()
+        self.abort()
+
+    def abort(self) -> None:
+        """End the connection, unless all of the answer has come already."""
+        if not self.finished or self.switched:
+            self._connection.abort()
+
+    async def collect(self, limit: int) -> bytes:
+        """
+        The whole body.
+
+        @param limit: The most bytes that it may have.
+        @raise Unreachable: It is longer, or not whole.
+        """
+        collected = _Collected(limit)
+        try:
+            await self.deliver(collected)
+        except Unreachable:
+            raise
+        except Exception:
+            # The consumer has had enough.
+            raise Unreachable(f"the answer is longer than {limit} bytes") from None
+        if collected.size > limit:
+            raise Unreachable(f"the answer is longer than {limit} bytes")
+        return b"".join(collected.pieces)
+
+    def take_over(self, protocol: Any) -> None:
+        """Let C{protocol} have the connection, and what has come of its data already."""
+        self.taken = True
+        self._connection.switch(protocol, self._waiting)
+
+
+@implementer(IConsumer)
+class _Collected:
+    """Keeps what is written to it."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._producer: Any = None
+        self.size = 0
+        self.pieces: list[bytes] = []
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        self._producer = producer
+
+    def unregisterProducer(self) -> None:
+        self._producer = None
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size <= self._limit:
+            self.pieces.append(data)
+        elif self._producer is not None:
+            self._producer.stopProducing()
+
+
+@implementer(IConsumer)
+class _Uploading:
+    """Frames what it is given of a body."""
+
+    def __init__(self, transport: Any, length: int | None) -> None:
+        self._transport = transport
+        self._chunked = length is None
+        self.missing = length or 0
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        self._transport.registerProducer(producer, streaming)
+
+    def unregisterProducer(self) -> None:
+        self._transport.unregisterProducer()
+
+    def write(self, data: bytes) -> None:
+        if not data:
+            return
+        if self._chunked:
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        else:
+            self.missing -= len(data)
+            self._transport.write(data)
+
+    def finish(self) -> bool:
+        """Whether what was written is what was announced."""
+        if self._chunked:
+            self._transport.write(b"0\r\n\r\n")
+        return self.missing == 0
+
+
+@implementer(IHandshakeListener)
+class BackendConnection(Protocol):
+    """
+    One connection.
+
+    @ivar where: The host and port that it was made for.
+    @ivar secured: Fires when the handshake is through; L{None} when there is none to wait for.
+    @ivar idle_since: When its last exchange was over.
+    """
+
+    transport: Any
+    idle_since = 0.0
+
+    def __init__(self, client: StreamingClient, reactor: Any, where: tuple[str, int], secure: bool) -> None:
+        self.where = where
+        self.secured: Deferred[None] | None = Deferred(lambda _: self.abort()) if secure else None
+        self._client = client
+        self._reactor = reactor
+        self._state = _NOTHING
+        self._buffer = b""
+        self._ends = ""
+        self._answered: Deferred[StreamedAnswer] | None = None
+        self._answer: StreamedAnswer | None = None
+        self._decoder: Any = None
+        self._missing: int | None = 0
+        self._method = b""
+        self._upgrade = False
+        self._interim = 0
+        self._used = False
+        self._lasting = True
+        self._sent = True
+        self._sending: Deferred[None] | None = None
+        self._timer: Any = None
+        self._switched: Any = None
+        self._paused = False
+        self._lost = False
+        self._why: Unreachable | None = None
+
+    # The connection.
+
+    def connectionMade(self) -> None:
+        """It is there, but for the handshake."""
+        self._ends = ends_of(self.transport)
+        keep_alive(self.transport)
+        self._client.made(self)
+
+    def handshakeCompleted(self) -> None:
+        """@see: L{IHandshakeListener}."""
+        if self.secured is not None and not self.secured.called:
+            self.secured.callback(None)
+
+    def abort(self) -> None:
+        """End it now."""
+        if not self._lost and self.transport is not None:
+            self.transport.abortConnection()
+
+    def part(self) -> None:
+        """End it when the other side has what was written, or does not take it."""
+        if not self._lost:
+            self._set_timer(PARTING, self.abort)
+            self.transport.loseConnection()
+
+    def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
+        """It is gone."""
+        self._lost = True
+        self._stop_timer()
+        self._client.lost(self)
+        self._stop_sending()
+        why = self._why or broken_off(reason.value, self._ends)
+        if self.secured is not None and not self.secured.called:
+            self.secured.errback(why or Unreachable("EOF"))
+        switched, self._switched = self._switched, None
+        if switched is not None:
+            switched.connectionLost(reason)
+            return
+        answered, self._answered = self._answered, None
+        if answered is not None and not answered.called:
+            if self._used and not (self._buffer or self._interim or self._why):
+                answered.errback(Stale(str(why or "EOF")))
+            else:
+                answered.errback(why or Unreachable("EOF"))
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        to_the_end = self._state == _BODY and self._missing is None
+        if to_the_end and why is None and reason.check(ConnectionDone):
+            answer.finish()
+        else:
+            answer.lost(Failure(why or Unreachable("unexpected EOF")))
+
+    def _fail(self, why: str) -> None:
+        """The other side can not be understood."""
+        self._why = Unreachable(why)
+        self.abort()
+        answered, self._answered = self._answered, None
+        if answered is not None and not answered.called:
+            answered.errback(self._why)
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.lost(Failure(self._why))
+
+    # Requests.
+
+    def exchange(
+        self,
+        method: bytes,
+        target: bytes,
+        fields: Sequence[tuple[bytes, bytes]],
+        body: bytes | Upload | None,
+        timeout: float | None,
+        upgrade: bool,
+    ) -> Deferred[StreamedAnswer]:
+        """
+        Send a request; only when the one before it is through.
+
+        @return: Fires with the answer when its head is there; cancelled, the connection ends.
+        """
+        head = [b"%b %b HTTP/1.1" % (method, target)]
+        head += [b"%b: %b" % field for field in fields]
+        length = body.length if isinstance(body, Upload) else len(body or b"")
+        if length is None:
+            head.append(b"transfer-encoding: chunked")
+        elif length or method in _WITH_BODY:
+            head.append(b"content-length: %d" % length)
+        head += (b"", b"")
+        data = b"\r\n".join(head)
+        answered = self._answered = Deferred(self._cancelled)
+        self._state = _HEAD
+        self._method, self._upgrade, self._interim = method, upgrade, 0
+        breaks = len(head) - 1
+        if data.count(b"\n") != breaks or data.count(b"\r") != breaks or b"\0" in data:
+            self._fail("net/http: invalid header field value")
+            return answered
+        if timeout is not None:
+            self._set_timer(timeout, self._fail, "net/http: timeout awaiting response headers")
+        if isinstance(body, Upload):
+            self.transport.write(data)
+            self._send(body)
+        else:
+            self._sent = True
+            self.transport.write(data + body if body else data)
+        return answered
+
+    def _cancelled(self, answered: Any) -> None:
+        self._answered = None
+        self.abort()
+        answered.errback(CancelledError())
+
+    def _send(self, body: Upload) -> None:
+        self._sent = False
+        uploading = _Uploading(self.transport, body.length)
+        sending = self._sending = body.deliver(uploading)
+
+        def through(_: None) -> None:
+            self._sending = None
+            if not uploading.finish():
+                self._fail("http: ContentLength does not match the length of the body")
+                return
+            self._sent = True
+
+        def failed(_: Failure) -> None:
+            # Its sender has gone, or we have.
+            self._sending = None
+            self.abort()
+
+        sending.addCallbacks(through, failed)
+
+    def _stop_sending(self) -> None:
+        sending, self._sending = self._sending, None
+        if sending is not None:
+            sending.cancel()
+
+    # Answers.
+
+    def dataReceived(self, data: bytes) -> None:
+        """Something comes."""
+        state = self._state
+        if state == _BODY:
+            try:
+                self._body_received(data)
+            except _MalformedChunkedDataError:
+                self._fail("malformed chunked encoding")
+        elif state == _HEAD:
+            self._buffer = self._buffer + data if self._buffer else data
+            self._head_received()
+        elif state == _SWITCHED:
+            if self._switched is not None:
+                self._switched.dataReceived(data)
+            elif self._answer is not None:
+                self._answer.received(data)
+        else:
+            # Nobody has asked for that.
+            self.abort()
+
+    def _head_received(self) -> None:
+        while self._state == _HEAD and self._answered is not None:
+            buffer = self._buffer
+            end = buffer.find(b"\r\n\r\n", 0, MAX_HEAD)
+            if end < 0:
+                if len(buffer) >= MAX_HEAD:
+                    self._fail(f"net/http: server response headers exceeded {MAX_HEAD} bytes; aborted")
+                elif buffer[: len(b"HTTP/1.")] != b"HTTP/1."[: len(buffer)]:
+                    self._fail(f"{_BROKEN}malformed HTTP response")
+                return
+            try:
+                head = parse_head(buffer[:end])
+                length = body_length(head, self._method)
+            except BadHead as error:
+                self._fail(f"{_BROKEN}{error}")
+                return
+            self._buffer = buffer[end + 4 :]
+            if 100 <= head.code < 200 and head.code != 101:
+                self._interim += 1
+                if self._interim > MAX_INTERIM:
+                    self._fail(f"{_BROKEN}too many 1xx informational responses")
+                continue
+            if head.code == 101 and not self._upgrade:
+                self._fail(f"{_BROKEN}the protocol was switched without being asked")
+                return
+            self._begin_answer(head, length)
+
+    def _begin_answer(self, head: Head, length: int | None) -> None:
+        answered, self._answered = self._answered, None
+        assert answered is not None, "an answer is waited for"
+        rest, self._buffer = self._buffer, b""
+        self._stop_timer()
+        answer = self._answer = StreamedAnswer(self, head, length)
+        self._lasting = head.lasting and length is not None
+        self._missing = length
+        if answer.switched:
+            self._state = _SWITCHED
+            if rest:
+                answer.received(rest)
+        else:
+            self._state = _BODY
+            if length == -1:
+                self._decoder = _ChunkedTransferDecoder(answer.received, self._finished)
+            try:
+                if rest or length == 0:
+                    self._body_received(rest)
+            except _MalformedChunkedDataError:
+                self._fail("malformed chunked encoding")
+        if not (answer.finished or self._lost):
+            self.read_no_further()
+        answered.callback(answer)
+
+    def _body_received(self, data: bytes) -> None:
+        if self._decoder is not None:
+            self._decoder.dataReceived(data)
+            return
+        answer, missing = self._answer, self._missing
+        if answer is None:
+            return
+        if missing is None:
+            answer.received(data)
+            return
+        self._missing = max(missing - len(data), 0)
+        if data and missing:
+            answer.received(data if len(data) <= missing else data[:missing])
+        if len(data) >= missing and self._answer is answer:
+            self._finished(data[missing:])
+
+    def _finished(self, rest: bytes) -> None:
+        answer, self._answer = self._answer, None
+        self._decoder = None
+        if answer is None:
+            return
+        self._state = _NOTHING
+        if rest or not self._sent:
+            # Nobody has asked for more; or the other side does not want the rest of the body that it is sent.
+            self._lasting = False
+        self._through()
+        answer.finish()
+
+    def _through(self) -> None:
+        """An exchange is over."""
+        if self._lasting and not self._lost:
+            self._used = True
+            self.read_on()
+            self._client.released(self)
+        else:
+            self._stop_sending()
+            self.abort()
+
+    # What its answers say.
+
+    def read_on(self) -> None:
+        """@see: L{kubetwist.outgoing.flow.Source}."""
+        if self._paused and not self._lost:
+            self._paused = False
+            self.transport.resumeProducing()
+
+    def read_no_further(self) -> None:
+        """@see: L{kubetwist.outgoing.flow.Source}."""
+        if not (self._paused or self._lost):
+            self._paused = True
+            self.transport.pauseProducing()
+
+    def switch(self, protocol: Any, early: Sequence[bytes]) -> None:
+        """Let C{protocol} have the connection."""
+        self._answer = None
+        if self._lost:
+            protocol.makeConnection(RawTransport(self))
+            protocol.connectionLost(Failure(self._why or ConnectionDone()))
+            return
+        self._switched = protocol
+        self.read_on()
+        protocol.makeConnection(RawTransport(self))
+        for piece in early:
+            protocol.dataReceived(piece)
+
+    # Patience.
+
+    def _set_timer(self, seconds: float, call: Any, *arguments: Any) -> None:
+        self._stop_timer()
+        self._timer = self._reactor.callLater(seconds, call, *arguments)
+
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
+
+
+def keep_alive(transport: Any) -> None:
+    """Have the system notice within minutes that the machine at the other end is gone."""
+    try:
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)
+        handle = transport.socket
+    except AttributeError:
+        # Not a socket: in tests.
+        return
+    for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
+        if hasattr(socket, option):
+            handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

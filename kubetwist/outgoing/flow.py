@@ -1,0 +1,194 @@
+"""What passes through: bytes that somebody takes as they arrive, and connections that belong to another protocol."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IConsumer, IPushProducer, ITransport
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+
+class Source(Protocol):
+    """Where the bytes of a flow are read from."""
+
+    def read_on(self) -> None:
+        """Read."""
+
+    def read_no_further(self) -> None:
+        """Leave in the network what comes."""
+
+
+@implementer(IPushProducer)
+class Flow:
+    """
+    A body that nobody collects: it is read from its connection as fast as somebody takes it.
+
+    @ivar finished: The last byte has arrived.
+    @ivar taken: Somebody has begun to take it.
+    """
+
+    finished = False
+    taken = False
+    _consumer: Any = None
+    _done: Deferred[None] | None = None
+    _failure: Failure | None = None
+    _held = False
+
+    def __init__(self, source: Source) -> None:
+        self._source: Any = source
+        self._waiting: list[bytes] = []
+
+    def deliver(self, consumer: Any) -> Deferred[None]:
+        """
+        Write it to C{consumer}; once.
+
+        @param consumer: L{IConsumer}; a push producer is registered with it until the end, if there is one to wait for.
+        @return: Fires when all was written; fails when no more will come.
+        """
+        if self.taken:
+            raise RuntimeError("the body is taken already")
+        self.taken = True
+        done = self._done = Deferred(lambda _: self.stopProducing())
+        if self.finished or self._failure is not None:
+            waiting, self._waiting = self._waiting, []
+            for piece in waiting:
+                consumer.write(piece)
+            self._end(self._failure)
+            return done
+        self._begin()
+        self._consumer = consumer
+        consumer.registerProducer(self, True)
+        if not self._held:
+            # Before what waits is written: the consumer may have enough with it.
+            self.resumeProducing()
+        waiting, self._waiting = self._waiting, []
+        for piece in waiting:
+            self.received(piece)
+        return done
+
+    def _begin(self) -> None:
+        """Somebody takes it now."""
+
+    def collected(self) -> bytes | None:
+        """All of it, when it is there and nobody has taken it."""
+        if not self.finished or self.taken:
+            return None
+        return b"".join(self._waiting)
+
+    # The source tells.
+
+    def received(self, piece: bytes) -> None:
+        """A piece has arrived."""
+        if self._consumer is not None:
+            self._consumer.write(piece)
+        elif not self.taken:
+            self._waiting.append(piece)
+
+    def finish(self) -> None:
+        """All of it has arrived."""
+        self.finished = True
+        self._source = None
+        if self.taken:
+            self._end(None)
+
+    def lost(self, reason: Failure) -> None:
+        """No more of it will come."""
+        self._source = None
+        if not self.finished:
+            self._failure = reason
+            self._end(reason)
+
+    def _end(self, reason: Failure | None) -> None:
+        consumer, self._consumer = self._consumer, None
+        done, self._done = self._done, None
+        if consumer is not None:
+            consumer.unregisterProducer()
+        if done is not None and not done.called:
+            if reason is None:
+                done.callback(None)
+            else:
+                done.errback(reason)
+
+    # IPushProducer
+
+    def pauseProducing(self) -> None:
+        """The consumer has enough for now."""
+        self._held = True
+        if self._source is not None:
+            self._source.read_no_further()
+
+    def resumeProducing(self) -> None:
+        """The consumer takes more."""
+        self._held = False
+        if self._source is not None and self._consumer is not None:
+            self._source.read_on()
+
+    def stopProducing(self) -> None:
+        """The consumer wants no more."""
+        self._consumer = None
+        self.pauseProducing()
+        self._end(Failure(ConnectionDone()))
+
+
+@implementer(ITransport, IConsumer, IPushProducer)
+class RawTransport:
+    """What a connection is to the protocol that it was switched to."""
+
+    disconnecting = False
+
+    def __init__(self, connection: Any) -> None:
+        """
+        @param connection: Has a C{transport}, and can C{abort} and C{part}: be closed when the other side has what was
+            written, or does not take it.
+        """
+        self._connection = connection
+        self._transport: Any = connection.transport
+
+    def write(self, data: bytes) -> None:
+        """@see: L{ITransport.write}."""
+        self._transport.write(data)
+
+    def writeSequence(self, data: Any) -> None:
+        """@see: L{ITransport.writeSequence}."""
+        self._transport.write(b"".join(data))
+
+    def loseConnection(self) -> None:
+        """@see: L{ITransport.loseConnection}; who does not take what was written is cut off after a while."""
+        if not self.disconnecting:
+            self.disconnecting = True
+            self._connection.part()
+
+    def abortConnection(self) -> None:
+        """End it now."""
+        self._connection.abort()
+
+    def getPeer(self) -> Any:
+        """@see: L{ITransport.getPeer}."""
+        return self._transport.getPeer()
+
+    def getHost(self) -> Any:
+        """@see: L{ITransport.getHost}."""
+        return self._transport.getHost()
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """@see: L{IConsumer.registerProducer}."""
+        self._transport.registerProducer(producer, streaming)
+
+    def unregisterProducer(self) -> None:
+        """@see: L{IConsumer.unregisterProducer}."""
+        self._transport.unregisterProducer()
+
+    def pauseProducing(self) -> None:
+        """@see: L{IPushProducer.pauseProducing}."""
+        self._transport.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        """@see: L{IPushProducer.resumeProducing}."""
+        self._transport.resumeProducing()
+
+    def stopProducing(self) -> None:
+        """@see: L{IPushProducer.stopProducing}."""
+        self.loseConnection()

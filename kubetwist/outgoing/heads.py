@@ -1,0 +1,94 @@
+"""
+Heads of HTTP/1.1 answers, read strictly.
+
+Whatever two readers could understand differently is an error here: bare line feeds, folded lines, spaces before colons,
+lengths beside codings. What is passed on was understood, and is written anew.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from attrs import frozen
+
+#: The largest head; the most fields in it.
+MAX_HEAD: Final = 128 * 1024
+MAX_FIELDS: Final = 500
+
+_TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\x00-\x08\x0a-\x1f\x7f]*)?")
+_VALUE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+Fields = list[tuple[bytes, bytes]]
+
+
+class BadHead(ValueError):
+    """What arrived is no head of an answer; nothing of it stands in the text."""
+
+
+@frozen
+class Head:
+    """
+    The head of an answer.
+
+    @ivar minor: The minor version of HTTP: 0 or 1.
+    @ivar fields: With names in lower case, in their order.
+    """
+
+    minor: int
+    code: int
+    fields: Fields
+
+    def values(self, name: bytes) -> list[bytes]:
+        """All values of a field."""
+        return [value for one, value in self.fields if one == name]
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the connection may be used again."""
+        if self.minor == 0:
+            return False
+        return not any(b"close" in value.lower() for value in self.values(b"connection"))
+
+
+def parse_head(data: bytes) -> Head:
+    """
+    Take a head apart.
+
+    @param data: Without the empty line at its end.
+    @raise BadHead: It is malformed.
+    """
+    first, *lines = data.split(b"\r\n")
+    if len(lines) > MAX_FIELDS:
+        raise BadHead("too many header fields")
+    status = _STATUS.fullmatch(first)
+    if status is None:
+        raise BadHead("malformed HTTP status")
+    fields: Fields = []
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise BadHead("malformed MIME header line")
+        fields.append((name.lower(), value.strip(b" \t")))
+    return Head(int(status[1]), int(status[2]), fields)
+
+
+def body_length(head: Head, method: bytes) -> int | None:
+    """
+    How long the body of an answer is: C{-1} for one in chunks, L{None} for one that ends with the connection.
+
+    @param method: Of the request.
+    @raise BadHead: That can be understood in more than one way.
+    """
+    lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
+    if codings:
+        if lengths or head.minor == 0 or len(codings) != 1 or codings[0].lower() != b"chunked":
+            raise BadHead("unsupported transfer encoding")
+    elif lengths and (len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 18):
+        raise BadHead("bad Content-Length")
+    if method == b"HEAD" or head.code in (204, 304) or head.code < 200:
+        return 0
+    if codings:
+        return -1
+    return int(lengths[0]) if lengths else None

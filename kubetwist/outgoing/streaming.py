@@ -1,0 +1,291 @@
+"""
+A client of one other server whose answers, and the bodies of its requests, are passed on while they arrive.
+
+Connections are kept for the next request. Nothing is followed, kept or unpacked; who calls decides what to make of an
+answer.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.protocol import Factory
+
+from .connection import HANDSHAKE_TIMEOUT, BackendConnection, Stale, StreamedAnswer, Upload
+from .dialing import CheckedEndpoint, Diversions
+from .errors import BadSettings, Unreachable
+from .settings import CallSettings
+
+__all__ = ["StreamedAnswer", "StreamingClient", "Upload"]
+
+#: Connections that are kept for the next request, and for how many seconds.
+KEPT: Final = 64
+IDLE: Final = 60.0
+#: Requests that may be sent a second time when the connection that was kept for them turns out to be closed.
+_REPEATABLE: Final = (b"GET", b"HEAD", b"OPTIONS")
+
+
+class StreamingClient:
+    """
+    Calls what its settings name, but for the path: requests say themselves what they ask for.
+
+    @ivar settings: As they were given.
+    @ivar host: What the other is told that it is called, unless a request says something else.
+    """
+
+    def __init__(
+        self,
+        reactor: Any,
+        settings: CallSettings,
+        *,
+        diversions: Diversions | None = None,
+        connected: set[Any] | None = None,
+    ) -> None:
+        """
+        @param connected: Has this client in it as long as there are connections.
+        @raise BadSettings: They can not be used.
+        """
+        parts = urlsplit(settings.url)
+        try:
+            port = parts.port
+        except ValueError:
+            raise BadSettings(f"invalid port in {settings.url}") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or not parts.netloc.isascii():
+            raise BadSettings(f"no URL of a server: {settings.url}")
+        self.settings = settings
+        self.host = parts.netloc.rpartition("@")[2].encode()
+        self._reactor = reactor
+        self._diversions = diversions
+        self._place = parts.hostname, port or (443 if parts.scheme == "https" else 80)
+        self._connected = set() if connected is None else connected
+        self._fields = _own_fields(settings)
+        self._names = frozenset(name.lower() for name, _ in self._fields)
+        self._tls: Any = None
+        if parts.scheme == "https":
+            from .tls import ClientTLS
+
+            self._tls = ClientTLS(settings, parts.hostname)
+        self._open: set[BackendConnection] = set()
+        self._kept: list[BackendConnection] = []
+        self._connecting: set[Deferred[Any]] = set()
+        self._sweep: Any = None
+        self._closed = self._retired = False
+        self._all_lost: list[Deferred[None]] = []
+
+    @property
+    def idle(self) -> int:
+        """How many connections are kept for the next request."""
+        return len(self._kept)
+
+    @property
+    def busy(self) -> int:
+        """How many connections are made, or in use."""
+        return len(self._open) - len(self._kept) + len(self._connecting)
+
+    async def request(
+        self,
+        method: bytes,
+        target: bytes,
+        fields: Sequence[tuple[bytes, bytes]],
+        body: bytes | Upload | None = None,
+        *,
+        head_timeout: float | None = None,
+    ) -> StreamedAnswer:
+        """
+        Send a request.
+
+        @param target: The path and the query, escaped.
+        @param fields: The header, without what frames the body. C{Host} and what the settings say is added.
+        @param head_timeout: Seconds that the head of the answer is waited for.
+        @return: When the head of the answer is there.
+        @raise Unreachable: There is none.
+        """
+        fields = self._complete(fields)
+        where = self._where()
+        for connection in reversed(self._kept):
+            if connection.where == where:
+                self._take(connection)
+                try:
+                    return await connection.exchange(method, target, fields, body, head_timeout, False)
+                except Stale:
+                    if method not in _REPEATABLE or isinstance(body, Upload):
+                        raise
+                break
+        connection = await self._connect(where)
+        return await connection.exchange(method, target, fields, body, head_timeout, False)
+
+    async def upgrade(
+        self,
+        method: bytes,
+        target: bytes,
+        fields: Sequence[tuple[bytes, bytes]],
+        *,
+        head_timeout: float | None = None,
+    ) -> StreamedAnswer:
+        """
+        Ask for another protocol, on a connection of its own.
+
+        @param fields: With C{Connection} and C{Upgrade}.
+        @return: The answer; if it is C{101} it is C{switched}, and can be taken over.
+        @raise Unreachable: There is none.
+        """
+        connection = await self._connect(self._where())
+        return await connection.exchange(method, target, self._complete(fields), None, head_timeout, True)
+
+    def _complete(self, fields: Sequence[tuple[bytes, bytes]]) -> Sequence[tuple[bytes, bytes]]:
+        own = list(self._fields)
+        if not any(name.lower() == b"host" for name, _ in fields):
+            own.insert(0, (b"host", self.host))
+        if not own:
+            return fields
+        if self._names:
+            fields = [field for field in fields if field[0].lower() not in self._names]
+        return [*own, *fields]
+
+    def _where(self) -> tuple[str, int]:
+        if self._closed:
+            raise Unreachable("context canceled")
+        return self.settings.dial() if self.settings.dial is not None else self._place
+
+    # Connections.
+
+    async def _connect(self, where: tuple[str, int]) -> BackendConnection:
+        endpoint: Any = CheckedEndpoint(
+            self._reactor, lambda: where, guarded=self.settings.guarded, diversions=self._diversions
+        )
+        if self._tls is not None:
+            from twisted.internet.endpoints import wrapClientTLS
+
+            endpoint = wrapClientTLS(self._tls, endpoint)
+        secure = self._tls is not None
+        factory: Any = Factory.forProtocol(lambda: BackendConnection(self, self._reactor, where, secure))
+        factory.noisy = False
+        connecting = Deferred.fromCoroutine(self._connected_and_secured(endpoint.connect(factory)))
+        self._connecting.add(connecting)
+        try:
+            return await connecting
+        except CancelledError:
+            if self._closed:
+                raise Unreachable("context canceled") from None
+            raise
+        finally:
+            self._connecting.discard(connecting)
+            self._check_retired()
+
+    async def _connected_and_secured(self, connecting: Deferred[Any]) -> BackendConnection:
+        connection: BackendConnection = await connecting
+        secured, late = connection.secured, False
+        if secured is None:
+            return connection
+
+        def give_up() -> None:
+            nonlocal late
+            late = True
+            secured.cancel()
+
+        timer = self._reactor.callLater(HANDSHAKE_TIMEOUT, give_up)
+        try:
+            await secured
+        except CancelledError:
+            if late:
+                raise Unreachable("net/http: TLS handshake timeout") from None
+            raise
+        finally:
+            if timer.active():
+                timer.cancel()
+        return connection
+
+    def made(self, connection: BackendConnection) -> None:
+        """A connection is there."""
+        self._open.add(connection)
+        self._connected.add(self)
+        if self._closed:
+            connection.abort()
+
+    def lost(self, connection: BackendConnection) -> None:
+        """A connection is gone."""
+        self._open.discard(connection)
+        if connection in self._kept:
+            self._take(connection)
+        if not self._open:
+            self._connected.discard(self)
+            waiting, self._all_lost = self._all_lost, []
+            for lost in waiting:
+                lost.callback(None)
+        self._check_retired()
+
+    def released(self, connection: BackendConnection) -> None:
+        """A connection can be used again."""
+        if self._closed or self._retired:
+            connection.abort()
+            return
+        if len(self._kept) >= KEPT:
+            self._kept[0].abort()
+            del self._kept[0]
+        connection.idle_since = self._reactor.seconds()
+        self._kept.append(connection)
+        if self._sweep is None:
+            self._sweep = self._reactor.callLater(IDLE, self._close_idle)
+
+    def _take(self, connection: BackendConnection) -> None:
+        self._kept.remove(connection)
+        if not self._kept and self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+
+    def _close_idle(self) -> None:
+        """Close what was not used for long; the oldest stand in front."""
+        self._sweep = None
+        kept, now = self._kept, self._reactor.seconds()
+        while kept and now - kept[0].idle_since >= IDLE:
+            kept.pop(0).abort()
+        if kept:
+            self._sweep = self._reactor.callLater(IDLE - (now - kept[0].idle_since), self._close_idle)
+
+    # The end.
+
+    def retire(self) -> None:
+        """Close when the last exchange that is under way is over: others have come to be called instead."""
+        self._retired = True
+        self._drop_idle()
+        self._check_retired()
+
+    def _check_retired(self) -> None:
+        if self._retired and not (self._open or self._connecting):
+            self._closed = True
+
+    def close(self) -> Deferred[None]:
+        """End all exchanges and connections; fires when they are gone. Idempotent."""
+        self._closed = True
+        self._drop_idle()
+        for connecting in list(self._connecting):
+            connecting.cancel()
+        if not self._open:
+            return succeed(None)
+        lost: Deferred[None] = Deferred()
+        self._all_lost.append(lost)
+        for connection in list(self._open):
+            connection.abort()
+        return lost
+
+    def _drop_idle(self) -> None:
+        kept, self._kept = self._kept, []
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        for connection in kept:
+            connection.abort()
+
+
+def _own_fields(settings: CallSettings) -> list[tuple[bytes, bytes]]:
+    """What the settings have to say in each request."""
+    fields = [(name.encode(), value.encode()) for name, value in settings.headers.items()]
+    if settings.token:
+        fields.append((b"authorization", b"Bearer " + settings.token.encode()))
+    elif settings.basic is not None:
+        fields.append((b"authorization", b"Basic " + b64encode(":".join(settings.basic).encode())))
+    return fields
