@@ -9,7 +9,7 @@ from typing import Any
 from twisted.application.service import IService
 from twisted.python import usage
 
-from .server.flags import FlagError, describe_flags, parse_flags
+from .server.flags import Flag, FlagError, describe_flags, parse_flags
 from .server.flagtable import FLAGS
 
 _USAGE_EXIT = 64
@@ -21,6 +21,8 @@ class Options(usage.Options):
 
     @ivar parent: The options of C{twist}, when that runs us.
     @ivar given: The names of the flags that stand on the command line.
+    @cvar command: What C{twist} knows it by.
+    @cvar flags: What can stand on the command line; all others of an API server have their default.
     """
 
     synopsis = "[flags]"
@@ -30,10 +32,12 @@ class Options(usage.Options):
     )
     parent: Any = None
     given: frozenset[str] = frozenset()
+    command = "kubeapi"
+    flags: Sequence[Flag] = FLAGS
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.update({flag.name: flag.default for flag in FLAGS})
+        self.update({flag.name: flag.default for flag in (*FLAGS, *self.flags)})
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
         """
@@ -48,14 +52,14 @@ class Options(usage.Options):
         if "--version" in arguments or "--version=true" in arguments:
             self.opt_version()
         try:
-            given = parse_flags(FLAGS, arguments)
+            given = parse_flags(self.flags, arguments)
             self.given = frozenset(given)
             self.update(given)
             self.postOptions()
         except FlagError as error:
             if self.parent is None:
                 raise usage.UsageError(str(error)) from error
-            print(f"twist kubeapi: {error}; see twist kubeapi --help", file=sys.stderr)
+            print(f"twist {self.command}: {error}; see twist {self.command} --help", file=sys.stderr)
             raise SystemExit(_USAGE_EXIT) from error
 
     def postOptions(self) -> None:
@@ -95,11 +99,11 @@ class Options(usage.Options):
 
     def getSynopsis(self) -> str:
         """How it is called."""
-        return "Usage: twist kubeapi [flags]"
+        return f"Usage: twist {self.command} [flags]"
 
     def getUsage(self, width: int | None = None) -> str:
         """The flags, by sections."""
-        return f"{self.longdesc}\n{describe_flags(FLAGS)}"
+        return f"{self.longdesc}\n{describe_flags(self.flags)}"
 
     def __str__(self) -> str:
         return f"{self.getSynopsis()}\n\n{self.getUsage()}"

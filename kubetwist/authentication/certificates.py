@@ -34,9 +34,10 @@ class Pool:
     @ivar certificates: Theirs, as pyOpenSSL has them.
     """
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, *, needed: bool = True) -> None:
         """
         @param content: Their certificates, PEM.
+        @param needed: Whether there must be any.
         @raise BadAuthorities: There is none, or it is damaged.
         """
         self.store = crypto.X509Store()
@@ -50,7 +51,7 @@ class Pool:
                 self.store.add_cert(certificate)
         except (crypto.Error, ValueError) as error:
             raise BadAuthorities("it is damaged") from error
-        if not parts:
+        if needed and not parts:
             raise BadAuthorities("there is no certificate in it")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 from attrs import frozen
@@ -16,6 +16,7 @@ from ..storage.record import Record
 from ..storage.watchcache import Listing
 
 if TYPE_CHECKING:
+    from .kinds import ResourceInfo
     from .scope import RequestScope
     from .store import Store
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 FRESH_ENOUGH = 3.0
 
 RecordMatcher = Callable[[Record], bool]
+
+
+class HasInfo(Protocol):
+    """What holds objects of one resource: a L{Store}, for one."""
+
+    @property
+    def info(self) -> ResourceInfo:
+        """The resource."""
 
 
 @frozen
@@ -42,7 +51,7 @@ class Selection:
     nothing: bool = False
 
 
-def select(store: Store, scope: RequestScope, options: ListOptions) -> Selection:
+def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selection:
     """Split the selectors into what keys tell and what has to be asked of each record."""
     namespace, name, tests, nothing = scope.namespace, "", [], False
     for field, wanted, equal in options.fields:

@@ -79,11 +79,16 @@ class CustomVersionResource:
         """What answers a verb; L{None} where nothing does. The objects must be there."""
         if not self._handlers:
             for name in self.subresources():
-                for known, handler in self._made(name).items():
+                for known, handler in self.handlers(name).items():
                     self._handlers[name, known] = handler
         return self._handlers.get((subresource, verb))
 
-    def _made(self, subresource: str) -> dict[str, Callable[..., Any]]:
+    def verbs(self) -> tuple[str, ...]:
+        """What can be done with its objects, in the order of discovery."""
+        return FINAL_VERBS if self.served.terminating else VERBS
+
+    def handlers(self, subresource: str) -> dict[str, Callable[..., Any]]:
+        """What answers each verb of one of its L{subresources}."""
         endpoint = self._endpoint(subresource)
         reads = Reads(endpoint, self._server.reactor, self._server.flusher)
         writes = Writes(endpoint, reads)
@@ -156,7 +161,7 @@ class CustomVersionResource:
                 custom=self._schemas,
             )
 
-        lines = [line("", version.gvk, FINAL_VERBS if self.served.terminating else VERBS)]
+        lines = [line("", version.gvk, self.verbs())]
         if version.has_status:
             lines.append(line("status", version.gvk, PART_VERBS))
         if version.scale is not None:
@@ -315,11 +320,15 @@ class CustomResources:
             if group_version in self._reserved:
                 self._log.warn("{crd} is not served: {version} is built in", crd=definition.name, version=group_version)
                 continue
-            self._leaf(group_version).resources[definition.plural] = CustomVersionResource(served, version, self)
+            self._leaf(group_version).resources[definition.plural] = self.answering(served, version)
         changed = {one.definition.group for one in (served, before) if one is not None}
         for group in changed:
             self._settle(group)
         return served
+
+    def answering(self, served: ServedResource, version: CustomVersion) -> CustomVersionResource:
+        """What answers for a version."""
+        return CustomVersionResource(served, version, self)
 
     def remove(self, name: str) -> None:
         """Serve nothing any more for the definition of a name."""

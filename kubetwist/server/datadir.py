@@ -196,10 +196,11 @@ class Credentials:
     @ivar trust: What clients verify it by.
     """
 
-    def __init__(self, data: DataDirectory, options: Any) -> None:
+    def __init__(self, data: DataDirectory, options: Any, names: Sequence[str] = ()) -> None:
         """
         Read, and make what is missing.
 
+        @param names: What the server is called; as a Kubernetes API server is, without any.
         @raise StartError: Something can not be read, used or written.
         """
         self._data = data
@@ -209,7 +210,7 @@ class Credentials:
             self.take(_given(options["tls-cert-file"], options["tls-private-key-file"]))
         else:
             folder = Path(options["cert-dir"]) if options["cert-dir"] else data.pki
-            names = serving_names(
+            names = tuple(names) or serving_names(
                 socket.gethostname(),
                 options["service-cluster-ip-range"],
                 (options["bind-address"], options["advertise-address"]),

@@ -6,7 +6,7 @@ The one in front speaks for all: hooks and checks of its delegates are its own, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from inspect import isawaitable
 from typing import Any
 
@@ -71,11 +71,13 @@ class GenericServer:
 
     _log = Logger()
 
-    def __init__(self, name: str, delegate: GenericServer | IResource) -> None:
+    def __init__(self, name: str, delegate: GenericServer | IResource, hook_order: Sequence[str] = ORDER) -> None:
         """
         @param delegate: The next server, or what answers when there is none left.
+        @param hook_order: The hooks that health paths tell of whether or not somebody has registered them, in order.
         """
         self.name = name
+        self._hook_order = hook_order
         self.delegate = delegate if isinstance(delegate, GenericServer) else None
         behind: IResource = delegate.layer if isinstance(delegate, GenericServer) else delegate
         self.layer: Layer = Layer(name, behind)
@@ -128,7 +130,7 @@ class GenericServer:
     def post_start_hooks(self) -> list[PostStartHook]:
         """All of them, in the reference's order, with those that it has and nobody registered."""
         known = {hook.name: hook for hook in self._all_hooks()}
-        ordered = [known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in ORDER]
+        ordered = [known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in self._hook_order]
         return [*ordered, *known.values()]
 
     def _all_hooks(self) -> list[PostStartHook]:

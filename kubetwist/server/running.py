@@ -110,23 +110,20 @@ class APIServer:
             options["data-dir"] = f"{self._temporary.name}/data"
             self._data = DataDirectory(Path(options["data-dir"]), durable=False)
         self._data.open()
-        credentials = Credentials(self._data, options)
+        credentials = self.make_credentials(self._data)
         backend = make_backend(options, reactor)
         config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
         self._config = config
         config.credentials = credentials
-        config.controllers = choose_controllers(options)
-        config.token_issuer = make_token_issuer(options, self._data)
-        config.token_keys = read_token_keys(config)
-        config.authorizer = make_authorizer(options, config)
-        authenticator = config.authenticator = make_authenticator(options, config)
-        server = self._server = create_server_chain(config, self._install)
+        await self.decide_access(config)
+        assert config.authorizer is not None
+        server = self._server = self.make_chain(config)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
         handler = with_filters(
             traverse(server.layer),
             reactor=reactor,
-            authenticator=authenticator,
+            authenticator=config.authenticator,
             authorizer=config.authorizer,
             request_timeout=options["request-timeout"],
             proxy_headers=config.proxy_headers,
@@ -144,20 +141,52 @@ class APIServer:
             self._auditor = auditor
             self._site.requestFactory = audited_request(auditor)
         self._listen(credentials)
-        path = credentials.write_kubeconfig(self.url)
-        self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
+        self.announce(credentials)
         await server.run_post_start_hooks()
         config.files.start()
         self._started = True
         self._log.info("ready")
         await server.run_when_ready()
 
+    # What servers of another purpose do in their own way.
+
+    def make_credentials(self, data: DataDirectory) -> Credentials:
+        """
+        What it shows to clients.
+
+        @raise StartError: Something can not be read, used or written.
+        """
+        return Credentials(data, self._options)
+
+    async def decide_access(self, config: ServerConfig) -> None:
+        """
+        Say in C{config} whom it knows, and what they may do.
+
+        @raise StartError: The options make no sense.
+        """
+        options = self._options
+        config.controllers = choose_controllers(options)
+        config.token_issuer = make_token_issuer(options, self._data)
+        config.token_keys = read_token_keys(config)
+        config.authorizer = make_authorizer(options, config)
+        config.authenticator = make_authenticator(options, config)
+
+    def make_chain(self, config: ServerConfig) -> GenericServer:
+        """The server in front, of which the others are delegates."""
+        return create_server_chain(config, self._install)
+
+    def announce(self, credentials: Credentials) -> None:
+        """It listens: tell."""
+        path = credentials.write_kubeconfig(self.url)
+        self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
+
     def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
         """What every chain has, whatever APIs are on it."""
         server.layer.claim_below("/version", VersionResource(config.kubernetes_version))
         server.layer.claim_below(WHY, lambda: _why(config))
-        forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
-        config.token_key_followers.append(lambda keys: forget())
+        if config.token_keys:
+            forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
+            config.token_key_followers.append(lambda keys: forget())
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)
         before = {

@@ -49,15 +49,19 @@ class KubeAPIService(Service):
     async def _start(self) -> None:
         try:
             self._begin_key()
-            from .running import APIServer
-
-            self.server = APIServer(self._options, self._reactor, self._install)
+            self.server = self.make_server()
             await self.server.start()
         except BaseException:
             self.server = None
             self.ready.errback(Failure())
         else:
             self.ready.callback(None)
+
+    def make_server(self) -> Any:
+        """What is started: an L{kubetwist.server.running.APIServer}."""
+        from .running import APIServer
+
+        return APIServer(self._options, self._reactor, self._install)
 
     def _begin_key(self) -> None:
         """Where the start will need a new key, have it made while the rest of the server is imported."""
@@ -149,7 +153,7 @@ class UnderTwist:
             self._log.failure("the server can not start", failure)
             line = f"can not start: {failure.value!r}"
         # sys.stderr itself is the log's once the reactor runs.
-        print(f"twist kubeapi: {line}", file=sys.__stderr__, flush=True)
+        print(f"twist {self._options.command}: {line}", file=sys.__stderr__, flush=True)
         self._told = True
         # The reactor swallows SystemExit, and twist knows no other exit code than 0.
         self._reactor.addSystemEventTrigger("after", "shutdown", _exit_failed)

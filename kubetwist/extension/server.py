@@ -1,0 +1,198 @@
+"""An extension server from its first file to its last request: an API server with other APIs and other rules."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twisted.application.service import IService
+
+from ..admission.chain import AdmissionChain
+from ..outgoing.errors import BadSettings
+from ..registry.stores import Stores
+from ..resources.customresources import CustomResources, CustomVersionResource
+from ..resources.documents import install_documents
+from ..resources.installed import InstalledGroups
+from ..resources.watching import Flusher
+from ..schema.definitions import Definitions
+from ..server.chain import NotFound
+from ..server.config import ServerConfig
+from ..server.datadir import Credentials, DataDirectory
+from ..server.errors import StartError
+from ..server.generic import GenericServer
+from ..server.running import APIServer
+from ..server.service import KubeAPIService, UnderTwist
+from ..storage.compaction import Compactor
+from .cluster import Cluster
+from .computed import ComputedVersionResource
+from .delegation import DelegatedAuthentication, LookupFailed, delegated_authorizer
+from .options import ExtensionOptions
+from .resources import BadResource, Resource, checked
+
+if TYPE_CHECKING:
+    from ..registry.customresources.definition import CustomVersion
+    from ..registry.customresources.served import ServedResource
+
+
+class ExtensionAPIs:
+    """
+    The resources of an extension server.
+
+    @ivar stores: Where the objects are that are stored.
+    @ivar custom: What serves them.
+    """
+
+    def __init__(self, config: ServerConfig, server: GenericServer, resources: Iterable[Resource]) -> None:
+        """
+        @raise BadResource: One makes no sense.
+        """
+        options, reactor = config.options, config.reactor
+        definitions = Definitions.load(config.kubernetes_version)
+        self.stores = Stores(
+            config.backend,
+            reactor,
+            prefix=f"{options['etcd-prefix'].rstrip('/')}/",
+            delete_workers=options["delete-collection-workers"],
+            cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
+            default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
+        )
+        self.stores.definitions = definitions
+        installed = InstalledGroups()
+        self.custom = _Resources(
+            server.layer,
+            installed,
+            installed,
+            self.stores,
+            definitions,
+            reactor,
+            Flusher(reactor),
+            min_request_timeout=options["min-request-timeout"],
+        )
+        self.stores.find_custom = self.custom.served
+        for resource in resources:
+            self.custom.computing[resource.name] = resource.compute
+            self.custom.install(resource.definition(definitions), terminating=False)
+
+        def other_paths() -> list[str]:
+            return [path for path in server.layer.paths() if not path.startswith("/api")]
+
+        install_documents(server.layer, installed, definitions, reactor, lambda: config.address, other_paths)
+        # There is no group without a name here.
+        server.layer.release("/api")
+
+
+class _Resources(CustomResources):
+    def __init__(self, *arguments: Any, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self.computing: dict[str, Callable[..., Any] | None] = {}
+
+    def answering(self, served: ServedResource, version: CustomVersion) -> CustomVersionResource:
+        compute = self.computing.get(served.definition.name)
+        if compute is None:
+            return super().answering(served, version)
+        return ComputedVersionResource(served, version, self, compute)
+
+
+class ExtensionServer(APIServer):
+    """
+    One extension server; it can be started once.
+
+    @ivar delegated: How it knows users, once it begins to start.
+    """
+
+    delegated: DelegatedAuthentication
+
+    def __init__(
+        self, options: ExtensionOptions, reactor: Any, resources: Iterable[Resource], admission: Sequence[Any] = ()
+    ) -> None:
+        """
+        @param admission: L{kubetwist.interfaces.IAdmissionPlugin}s, which are asked about every write in this order.
+        """
+        super().__init__(options, reactor)
+        self._names = options.serving_names
+        self._resources = resources
+        self._plugins = admission
+
+    def make_credentials(self, data: DataDirectory) -> Credentials:
+        """@see: L{APIServer.make_credentials}."""
+        options = self._options
+        own = ("localhost", socket.gethostname().lower(), options["external-hostname"])
+        addresses = ("127.0.0.1", "::1", options["bind-address"])
+        numbers = [one for one in addresses if one and not ipaddress.ip_address(one).is_unspecified]
+        names = [name for name in (*self._names, *own, *numbers) if name and name.isascii() and len(name) < 254]
+        return Credentials(data, options, list(dict.fromkeys(names)))
+
+    async def decide_access(self, config: ServerConfig) -> None:
+        """@see: L{APIServer.decide_access}; the Kubernetes API server decides."""
+        options = self._options
+        try:
+            cluster = Cluster(config.outgoing, config.files, options["kubeconfig"])
+            authentication = DelegatedAuthentication(
+                cluster, config.reactor, options["authentication-token-webhook-cache-ttl"]
+            )
+            self.delegated = authentication
+            config.closers.append(authentication.stop)
+            await authentication.start(options["authentication-tolerate-lookup-failure"])
+        except (BadSettings, LookupFailed) as error:
+            raise StartError(str(error)) from error
+        config.authenticator = authentication.authenticator
+        config.client_authorities = authentication.authorities
+        config.authorizer = delegated_authorizer(
+            cluster,
+            config.reactor,
+            options["authorization-webhook-cache-authorized-ttl"],
+            options["authorization-webhook-cache-unauthorized-ttl"],
+        )
+
+    def make_chain(self, config: ServerConfig) -> GenericServer:
+        """@see: L{APIServer.make_chain}; one server is all there is."""
+        server = GenericServer("extension-apiserver", NotFound(), ())  # type: ignore[no-untyped-call]
+        try:
+            apis = ExtensionAPIs(config, server, checked(self._resources))
+        except BadResource as error:
+            raise StartError(str(error)) from error
+        config.apis, config.stores = apis, apis.stores
+        apis.stores.authorizer = config.authorizer
+        apis.stores.outgoing = config.outgoing
+        apis.stores.use(AdmissionChain(self._plugins, config.reactor))
+        compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
+        server.add_before_listening("compaction", compactor.start)
+        server.add_at_end("compaction", compactor.stop)
+        server.add_at_end("watch caches", apis.custom.stop)
+        return server
+
+    def announce(self, credentials: Credentials) -> None:
+        """@see: L{APIServer.announce}."""
+        self._log.info("serving on {url}", url=self.url)
+
+
+class ExtensionService(KubeAPIService):
+    """Starts and stops an L{ExtensionServer}."""
+
+    def __init__(
+        self, options: ExtensionOptions, reactor: Any, resources: Iterable[Resource], admission: Sequence[Any] = ()
+    ) -> None:
+        super().__init__(options, reactor)
+        self._resources = resources
+        self._plugins = admission
+
+    def make_server(self) -> ExtensionServer:
+        """@see: L{KubeAPIService.make_server}."""
+        return ExtensionServer(self._options, self._reactor, self._resources, self._plugins)
+
+
+def make_service(options: ExtensionOptions, resources: Iterable[Resource], admission: Sequence[Any] = ()) -> IService:
+    """
+    What C{twist} starts: for the C{makeService} of a drop-in's module.
+
+    @param admission: L{kubetwist.interfaces.IAdmissionPlugin}s, which are asked about every write in this order.
+    @return: A service whose C{ready}, a Deferred, fires when the server is, or fails when it can not be.
+    """
+    from twisted.internet import reactor
+
+    service = ExtensionService(options, reactor, resources, admission)
+    if options.parent is not None:
+        UnderTwist(service, reactor, options).arrange()
+    return service

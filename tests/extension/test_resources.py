@@ -1,0 +1,62 @@
+"""What can be served, and what is said of what can not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.extension.resources import BadResource, Resource, checked
+from kubetwist.schema.definitions import Definitions
+
+FORTUNE = Resource(
+    group="fun.example.com",
+    version="v1",
+    kind="Fortune",
+    plural="fortunes",
+    schema={"spec": {"type": "object", "properties": {"text": {"type": "string"}}}},
+)
+
+
+class ResourceTests(SynchronousTestCase):
+    """Descriptions of resources."""
+
+    def setUp(self) -> None:
+        """The types of the newest release."""
+        self.definitions = Definitions.load("1.36")
+
+    def refused(self, **wrong: Any) -> str:
+        """What is wrong with a resource that differs from a good one."""
+        with self.assertRaises(BadResource) as caught:
+            evolve(FORTUNE, **wrong).definition(self.definitions)
+        return str(caught.exception)
+
+    def test_definition(self) -> None:
+        """A resource is what a definition with the same names and schema would define."""
+        definition = evolve(FORTUNE, required=["spec"], short_names=["fo"]).definition(self.definitions)
+        self.assertEqual(definition["metadata"]["name"], "fortunes.fun.example.com")
+        self.assertEqual(definition["status"]["acceptedNames"]["listKind"], "FortuneList")
+        self.assertEqual(definition["status"]["acceptedNames"]["singular"], "fortune")
+        schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        self.assertEqual(schema["required"], ["spec"])
+        self.assertEqual(set(schema["properties"]), {"apiVersion", "kind", "metadata", "spec"})
+
+    def test_schema(self) -> None:
+        """A schema must be structural, and its rules must compile."""
+        self.assertIn("properties[spec].type: Required value", self.refused(schema={"spec": {"properties": {}}}))
+        rules = {"type": "object", "x-kubernetes-validations": [{"rule": "self.nothing > 1"}]}
+        self.assertIn("undefined field 'nothing'", self.refused(schema={"spec": rules}))
+
+    def test_names(self) -> None:
+        """Names must be those of resources."""
+        self.assertIn("spec.names.plural", self.refused(plural="For tunes"))
+        self.assertIn("spec.versions[0].name", self.refused(version="V1"))
+
+    def test_together(self) -> None:
+        """There must be something to serve, and nothing twice."""
+        self.assertEqual(checked(iter([FORTUNE])), [FORTUNE])
+        for resources in ([], [FORTUNE, evolve(FORTUNE, version="v2")]):
+            with self.assertRaises(BadResource):
+                checked(resources)
