@@ -1,0 +1,1 @@
+"""An extension API server: a group C{fun.example.com}, in memory."""

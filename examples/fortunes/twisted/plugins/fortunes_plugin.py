@@ -1,0 +1,3 @@
+from twisted.application.service import ServiceMaker
+
+fortunes = ServiceMaker("fortunes", "fortunes.server", "An extension API server that tells fortunes.", "fortunes")
