@@ -31,9 +31,8 @@ def api_group(installed: IInstalled, group: str) -> JSONObject | None:
 
 def api_group_list(installed: IInstalled) -> JSONObject:
     """C{/apis}: the groups besides the core group."""
-    groups = [
-        _group_entry(group, versions) for group, versions in _grouped(installed.group_versions()).items() if group
-    ]
+    grouped = _grouped(installed.group_versions())
+    groups = [_group_entry(group, versions) for group, versions in grouped.items() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
@@ -94,9 +93,7 @@ def aggregated_discovery(
         "items": [
             {
                 "metadata": {"name": group} if group else {},
-                "versions": [
-                    entries.get(GroupVersion(group, one)) or _entry(installed, group, one) for one in versions
-                ],
+                "versions": [told(group, one) for one in versions],
             }
             for group, versions in _grouped(served).items()
             if core == (not group)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
@@ -327,5 +327,5 @@ class RemoteDocumentsTests(SynchronousTestCase):
         """Whatever the document is, it is read, or a bad one."""
         body = json.dumps(document).encode()
         for read in (read_aggregated, read_resource_list):
-            with suppress(BadDocument):
+            with contextlib.suppress(BadDocument):
                 read(body)
