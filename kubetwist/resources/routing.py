@@ -22,6 +22,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
+from ..storage.errors import StorageUnavailable
 from .respond import respond_error, respond_status
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class HandlerResource(Resource):
     Has handlers answer.
 
     What they return is L{None} when they have answered, or a Deferred of that; an L{APIStatusError} becomes its Status,
-    any other exception is a bug: logged, and answered with a 500 that does not tell.
+    and storage that can not be used a 500 that says so, as in the reference. Any other exception is a bug: logged, and
+    answered with a 500 that does not tell.
     """
 
     isLeaf = True
@@ -55,7 +57,7 @@ class HandlerResource(Resource):
             respond_error(request, error)
             return NOT_DONE_YET
         except Exception:
-            self._bug(Failure(), request)
+            self._failed(Failure(), request)
             return NOT_DONE_YET
         if isinstance(result, Deferred):
             self._later(result, request)
@@ -77,6 +79,8 @@ class HandlerResource(Resource):
         error = failure.value
         if isinstance(error, APIStatusError):
             respond_error(request, error)
+        elif isinstance(error, StorageUnavailable):
+            respond_error(request, APIStatusError.unknown(error.told))
         else:
             self._bug(failure, request)
 

@@ -28,6 +28,7 @@ from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
 from .errors import StartError
+from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
@@ -118,6 +119,7 @@ class APIServer:
         await self.decide_access(config)
         assert config.authorizer is not None
         server = self._server = self.make_chain(config)
+        show_front_proxy(config)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
         handler = with_filters(
@@ -196,7 +198,7 @@ class APIServer:
                 PING,
                 LOG,
                 storage,
-                HealthCheck("etcd-readiness", self._check_storage),
+                HealthCheck("etcd-readiness", self._check_writing),
                 HealthCheck("informer-sync", self._check_prepared),
             ],
         }
@@ -281,6 +283,16 @@ class APIServer:
             pass
         except StorageError as error:
             raise Unhealthy(str(error)) from error
+
+    async def _check_writing(self) -> None:
+        """Ready is who can do all that is asked for; who only reads is still alive."""
+        await self._check_storage()
+        probe = getattr(self.config.backend, "probe_writing", None)
+        if probe is not None:
+            try:
+                await probe()
+            except StorageError as error:
+                raise Unhealthy(str(error)) from error
 
     def _check_prepared(self) -> None:
         if not self._prepared:

@@ -27,6 +27,7 @@ from .errors import (
     RevisionConflict,
     StorageError,
     StorageUnavailable,
+    StorageUnwritable,
 )
 from .expiry import Expiry, Timer
 from .observers import Observers
@@ -134,8 +135,14 @@ class EmbeddedStorage:
             for answer, refusal in transaction.refused or ():
                 answer.errback(refusal)
 
-    def _abandon(self, why: str) -> None:
+    def _abandon(self, why: Exception) -> None:
         """Nothing of what is pending is written: all of it may depend on the oldest, which failed."""
+
+        def failure() -> StorageUnavailable:
+            if isinstance(why, StorageUnwritable):
+                return StorageUnwritable(why.where, why.why)
+            return StorageUnavailable(str(why))
+
         failed, self._pending = self._pending, deque()
         for transaction in reversed(failed):
             for event in transaction.events:
@@ -145,9 +152,9 @@ class EmbeddedStorage:
                     self._heads.pop(event.key, None)
         self._sorted = None
         for transaction in failed:
-            transaction.answer.errback(StorageUnavailable(why))
+            transaction.answer.errback(failure())
             for answer, _ in transaction.refused or ():
-                answer.errback(StorageUnavailable(why))
+                answer.errback(failure())
 
     # --- writing
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..api.goquote import quoted
+
 
 class StorageError(Exception):
     """Any failure below."""
@@ -59,6 +61,56 @@ class InvalidToken(StorageError):
 class StorageUnavailable(StorageError):
     """The store can not write at present (disk full, connection lost); nothing was written."""
 
+    @property
+    def told(self) -> str:
+        """What clients are told."""
+        return str(self)
+
+
+class StorageUnwritable(StorageUnavailable):
+    """
+    Nothing can be written at present, though what is there can be read: the disk is full, or read-only.
+
+    @ivar where: The file, for the log.
+    @ivar why: What is wrong, for anybody.
+    """
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where} can not be written: {why}")
+        self.where = where
+        self.why = why
+
+    @property
+    def told(self) -> str:
+        """Without the name of the file."""
+        return f"storage can not be written at present: {self.why}"
+
+
+class OutcomeUnknown(StorageError):
+    """The store did not answer a write in time: it may be done, may still be, or may never be."""
+
 
 class StorageCorrupt(StorageError):
     """The store's file is damaged, foreign, or of a newer format."""
+
+
+class DecryptionUnavailable(StorageUnavailable):
+    """What is stored can not be decrypted at present: whoever has the key does not answer."""
+
+
+class UnreadableValue(StorageError):
+    """What is stored at C{key} is there, but no object can be made of it: C{why}, in the words of who tried."""
+
+    def __init__(self, key: str, why: str, revision: int = 0) -> None:
+        super().__init__(f"unable to transform key {quoted(key)}: {why}")
+        self.key = key
+        self.why = why
+        self.revision = revision
+
+
+class UnwritableValue(StorageError):
+    """A value can not be made what is to be stored at C{key}; nothing was written."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(why)
+        self.key = key

@@ -20,7 +20,9 @@ from zope.interface import implementer
 from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
 from .embedded import EmbeddedStorage, State, Transaction
 from .errors import KeyNotFound, RevisionCompacted, StorageError, StorageUnavailable
-from .sqlitefile import PLACE_BITS, PLACES, ROWS_AT_ONCE, Connect, FileLock, LogFile, Row
+from .filelock import FileLock
+from .sqlitefile import ROWS_AT_ONCE, Connect, LogFile, Row
+from .sqliteformat import PLACE_BITS, PLACES
 from .values import Page, StoredValue
 from .worker import ThreadedReactor, Worker
 
@@ -54,6 +56,7 @@ class Writer(Worker):
         self._file = file
         self._store = store
         self._resume = Event()
+        self._failing = False
 
     def submit(self, transaction: Transaction) -> None:
         """Write a transaction, after all that was submitted before."""
@@ -97,10 +100,14 @@ class Writer(Worker):
         except Exception as error:
             self._failed(batch, error)
             return None if type(following) is Transaction else following
+        if self._failing:
+            self._failing = False
+            self._reactor.callFromThread(self._store._writes_again)
         self._reactor.callFromThread(self._store._finish, batch)
         return following
 
     def _failed(self, batch: list[Transaction], error: Exception) -> None:
+        self._failing = True
         with suppress(StorageError):  # Writing may be just what does not work.
             self._file.advance_clock(batch[-1].revision)
         # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
@@ -126,6 +133,9 @@ class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
 
+    A disk that can not be written makes writes fail, each for itself, and nothing else: reads and watches go on, and
+    writes do when the disk can be written again.
+
     @ivar path: Of the file.
     """
 
@@ -141,6 +151,9 @@ class SQLiteStorage(EmbeddedStorage):
         self._reading = LogFile(self.path, connect)
         self._writer = Writer(self._file, self, reactor)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
+        #: Why the last write failed; L{None} when it did not.
+        self._unwritable: StorageError | None = None
+        self._lost = 0
 
     # --- life
 
@@ -154,6 +167,9 @@ class SQLiteStorage(EmbeddedStorage):
         self._reader.start()
         try:
             await self._writer.run(self._file.open)
+            if self._file.interrupted:
+                self._log.info("{path} was not closed by who used it last: checking it", path=self.path)
+                await self._writer.run(self._file.check)
             contents = await self._writer.run(self._file.load)
             await self._reader.run(self._reading.open_again)
         except BaseException:
@@ -185,8 +201,33 @@ class SQLiteStorage(EmbeddedStorage):
         self._writer.submit(transaction)
 
     def _write_failed(self, error: Exception) -> None:
-        self._log.error("a write failed and was given up: {error}", error=error)
-        self._abandon(str(error))
+        if self._unwritable is None:
+            self._log.error("writes fail, and are refused until they work again: {error}", error=error)
+        self._unwritable = error if isinstance(error, StorageError) else StorageUnavailable(str(error))
+        self._lost += len(self._pending)
+        self._abandon(error)
+
+    def _writes_again(self) -> None:
+        if self._unwritable is not None:
+            self._log.info("writes work again; {lost} were refused meanwhile", lost=self._lost)
+            self._unwritable, self._lost = None, 0
+
+    async def probe_writing(self) -> None:
+        """
+        Find out whether writes work. Costs nothing while they do.
+
+        @raise StorageUnavailable: They do not.
+        """
+        if self._unwritable is not None:
+            await self._writer.run(self._file.probe)
+            self._writes_again()
+
+    async def forward(self, revision: int) -> None:
+        """See L{kubetwist.interfaces.IForwardable}."""
+        if self._pending or revision <= self.revision:
+            raise ValueError(f"{self.name} is at {self.revision} and can not be made {revision}")
+        await self._writer.run(lambda: self._file.forward(revision))
+        self.revision = self._submitted = self.compacted = revision
 
     async def compact(self, revision: int) -> None:
         """See L{IStorageBackend.compact}."""

@@ -1,5 +1,5 @@
 """
-The SQLite file: its format, its lock, and all the SQL there is. Knows nothing of threads and reactors.
+The SQLite file, and all the SQL of its use. Knows nothing of threads and reactors.
 
 Everything is in one table, C{log}, which is only appended to (and cleaned from behind): a row is one write of one key.
 Its C{id} is the revision, shifted, plus the place in the transaction, so appending touches one page and there is no
@@ -8,46 +8,29 @@ index to keep. What a key holds now is its newest row; the store remembers which
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import frozen
 
-from .embedded import FIRST_REVISION, prefix_end
-from .errors import RevisionCompacted, StorageCorrupt, StorageUnavailable
+from .embedded import prefix_end
+from .errors import RevisionCompacted, StorageCorrupt, StorageUnavailable, StorageUnwritable
+from .sqliteformat import PLACE_BITS, PLACES, bring_up_to_date, read_format
 from .values import StorageEvent, StoredValue
-
-#: In the file's header; says that the file is ours.
-APPLICATION_ID: Final = 0x6B747773
-FORMAT: Final = 1
 
 #: How every SQLite database begins.
 _MAGIC: Final = b"SQLite format 3\0"
-
-#: The bits of an id that number the rows of a transaction.
-PLACE_BITS: Final = 16
-PLACES: Final = 1 << PLACE_BITS
 
 #: The most rows that one statement inserts.
 ROWS_AT_ONCE: Final = 256
 
 #: Pages in the write-ahead log after which SQLite copies them to the database.
 CHECKPOINT_PAGES: Final = 4000
-
-_SCHEMA: Final = (
-    f"CREATE TABLE log (id INTEGER PRIMARY KEY /* revision << {PLACE_BITS} | place in the transaction */, "
-    "key TEXT NOT NULL, previous INTEGER NOT NULL /* revision */, expires REAL /* seconds since 1970 */, "
-    "value BLOB /* NULL: deleted */)",
-    "CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
-    f"INSERT INTO state VALUES ('clock', {FIRST_REVISION}), ('compacted', 0), ('cleaned', 0)",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
-)
 
 #: A row of C{log}: id, key, previous, expires, value.
 Row = tuple[int, str, int, float | None, bytes | None]
@@ -86,49 +69,25 @@ class Contents:
     compacted: int
 
 
-@define
-class FileLock:
-    """Keeps other processes, and other stores in this one, from the file at C{path}."""
-
-    path: str
-    _descriptor: int = field(default=-1, init=False)
-
-    def acquire(self) -> None:
-        """
-        Take the lock.
-
-        @raise StorageUnavailable: Someone has it, or it can not be made.
-        """
-        try:
-            descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            if isinstance(error, BlockingIOError):
-                raise StorageUnavailable(f"{self.path} is in use by another process") from error
-            raise StorageUnavailable(f"{self.path} can not be locked: {error.strerror}") from error
-        self._descriptor = descriptor
-
-    def release(self) -> None:
-        """Give it back. The lock's file stays: to remove it would let two processes lock two files of that name."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-
 @contextmanager
-def _telling(path: str) -> Iterator[None]:
+def telling(path: str, *, writing: bool = False) -> Iterator[None]:
     """Raise what SQLite complains of in the words of storage."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise StorageCorrupt(f"{path} is damaged or no kubetwist store: {error}") from error
+            raise damaged(path, str(error)) from error
+        if writing:
+            raise StorageUnwritable(path, str(error)) from error
         raise StorageUnavailable(f"{path} can not be used: {error}") from error
+
+
+def damaged(path: str, why: str) -> StorageCorrupt:
+    """What to say of a file that can not be trusted any more."""
+    return StorageCorrupt(
+        f"{path} is damaged or no kubetwist store: {why}; twist kubeapi-restore puts a backup in its place"
+    )
 
 
 class LogFile:
@@ -136,10 +95,12 @@ class LogFile:
     A connection to the file, to be used by one thread only.
 
     @ivar path: Of the file.
+    @ivar interrupted: Whether the file was found with a write-ahead log: whoever had it open before was cut off.
     """
 
     def __init__(self, path: str, connect: Connect = sqlite3.connect) -> None:
         self.path = path
+        self.interrupted = False
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
 
@@ -149,7 +110,7 @@ class LogFile:
         """
         Connect to the file; make it when it is not there.
 
-        @raise StorageCorrupt: It is not what L{_SCHEMA} makes.
+        @raise StorageCorrupt: It is damaged, not ours, or newer than we are.
         @raise StorageUnavailable: It can not be read or written.
         """
         empty = self._look()
@@ -168,7 +129,7 @@ class LogFile:
         Nothing but SQLite may open it then: to close any descriptor of a file gives up all locks that the process has
         on it, and another program that takes SQLite's for given up could remove the write-ahead log.
         """
-        with _telling(self.path):
+        with telling(self.path):
             self._connection = connection = self._connect(self.path, isolation_level=None)
             try:
                 self._begin(connection)
@@ -185,7 +146,8 @@ class LogFile:
             finally:
                 os.close(descriptor)
             log = f"{self.path}-wal"
-            if not start and os.path.exists(log) and os.path.getsize(log):
+            self.interrupted = os.path.exists(log) and os.path.getsize(log) > 0
+            if not start and self.interrupted:
                 raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not")
         except OSError as error:
             raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
@@ -194,23 +156,27 @@ class LogFile:
         return not start
 
     def _begin(self, connection: sqlite3.Connection) -> None:
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if tables and application != APPLICATION_ID:
-            raise StorageCorrupt(f"{self.path} is another program's SQLite database, no kubetwist store")
-        if tables and version > FORMAT:
-            raise StorageCorrupt(f"{self.path} has format {version}; this kubetwist reads formats up to {FORMAT}")
+        version = read_format(connection, self.path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {4 * CHECKPOINT_PAGES * 4096}")
         # What is deleted is overwritten where that costs no extra writing.
         connection.execute("PRAGMA secure_delete = FAST")
-        if not tables:
-            with self._transaction() as connection:
-                for statement in _SCHEMA:
-                    connection.execute(statement)
+        # What is sorted on the way must not need room on another disk, which may be full, too.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        bring_up_to_date(connection, version)
+
+    def check(self) -> None:
+        """
+        Look through the whole file for damage.
+
+        @raise StorageCorrupt: There is some.
+        """
+        with telling(self.path):
+            (found,) = self.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.path, " ".join(found.split()))
 
     def close(self) -> None:
         """Disconnect."""
@@ -243,7 +209,7 @@ class LogFile:
 
     def load(self) -> Contents:
         """All keys."""
-        with _telling(self.path):
+        with telling(self.path):
             heads: dict[str, int] = {}
             due: dict[str, tuple[float, int]] = {}
             number = 0
@@ -266,7 +232,7 @@ class LogFile:
 
     def append(self, rows: list[Row]) -> None:
         """Write rows: all of them or none, and on disk when this returns."""
-        with _telling(self.path):
+        with telling(self.path, writing=True):
             if len(rows) <= ROWS_AT_ONCE:
                 self._insert(rows)
                 return
@@ -290,12 +256,28 @@ class LogFile:
         After a write that failed this also takes its place in the write-ahead log: were that write's pages left
         there, whole but refused, a crash could bring it back.
         """
-        with _telling(self.path):
+        with telling(self.path, writing=True):
             self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'clock'", (revision,))
+
+    def probe(self) -> None:
+        """
+        Write something that nobody reads.
+
+        @raise StorageUnwritable: That does not work.
+        """
+        with telling(self.path, writing=True):
+            # SQLite writes nothing where nothing changes.
+            self.connection.execute("INSERT OR REPLACE INTO state VALUES ('probed', ?)", (time.time_ns(),))
+
+    def forward(self, revision: int) -> None:
+        """Make C{revision} the newest, if it is not passed yet, and forget all before it."""
+        with telling(self.path, writing=True), self._transaction():
+            self.advance_clock(revision)
+            self.begin_compaction(revision)
 
     def begin_compaction(self, revision: int) -> None:
         """Record that states before C{revision} can not be read any more."""
-        with _telling(self.path):
+        with telling(self.path, writing=True):
             self.connection.execute("UPDATE state SET value = max(value, ?) WHERE name = 'compacted'", (revision,))
 
     def clean(self, rows: int) -> bool:
@@ -304,7 +286,7 @@ class LogFile:
 
         @return: Whether more is left.
         """
-        with _telling(self.path), self._transaction() as connection:
+        with telling(self.path, writing=True), self._transaction() as connection:
             cleaned = self._state("cleaned")
             end = (self._state("compacted") + 1) << PLACE_BITS
             slice_end, count = connection.execute(
@@ -335,7 +317,7 @@ class LogFile:
 
         @raise RevisionCompacted: C{at} was forgotten meanwhile.
         """
-        with _telling(self.path), self._transaction("BEGIN"):
+        with telling(self.path), self._transaction("BEGIN"):
             self._check(at)
             return self._values(wanted)
 
@@ -347,7 +329,7 @@ class LogFile:
 
         @param heads: All keys below C{prefix}, with their revisions as of C{newest}.
         """
-        with _telling(self.path), self._transaction("BEGIN"):
+        with telling(self.path), self._transaction("BEGIN"):
             self._check(at)
             undone: dict[str, int] = {}
             rows = self.connection.execute(
@@ -369,7 +351,7 @@ class LogFile:
 
         @raise RevisionCompacted: Changes after C{after} are forgotten.
         """
-        with _telling(self.path), self._transaction("BEGIN"):
+        with telling(self.path), self._transaction("BEGIN"):
             self._check(after)
             rows = self.connection.execute(
                 "SELECT key, value, id, previous FROM log "

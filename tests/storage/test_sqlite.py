@@ -17,9 +17,16 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.storage import sqlite as sqlite_module
-from kubetwist.storage.errors import KeyExists, KeyNotFound, RevisionCompacted, StorageCorrupt, StorageUnavailable
+from kubetwist.storage.errors import (
+    KeyExists,
+    KeyNotFound,
+    RevisionCompacted,
+    StorageCorrupt,
+    StorageUnavailable,
+    StorageUnwritable,
+)
 from kubetwist.storage.sqlite import SQLiteStorage
-from kubetwist.storage.sqlitefile import FORMAT
+from kubetwist.storage.sqliteformat import FORMAT
 from kubetwist.storage.values import Write
 from kubetwist.storage.worker import Worker
 from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
@@ -213,7 +220,7 @@ class RefusalTests(FileCase):
         storage = self.open()
         with self.assertRaises(StorageUnavailable) as caught:
             self.open()
-        self.assertEqual(str(caught.exception), f"{self.path} is in use by another process")
+        self.assertEqual(str(caught.exception), f"{self.path} is in use by another process ({os.getpid()})")
         self.reopen(storage)
 
     def test_no_directory(self) -> None:
@@ -362,7 +369,7 @@ class FailureTests(FileCase):
             self.storage.commit([Write("/r/new", b"4", 0)]),
             self.storage.commit([Write("/r/kept", b"5", kept)]),
         ]
-        self.assertEqual([self.outcome(answer) for answer in answers], [StorageUnavailable] * 5)
+        self.assertEqual([self.outcome(answer) for answer in answers], [StorageUnwritable] * 5)
         FailingConnection.failing = False
         self.assertEqual((self.page(self.storage), observer.events), ([("/r/kept", b"1", kept)], []))
         self.assertEqual(self.storage.revision, kept)
@@ -377,7 +384,7 @@ class FailureTests(FileCase):
     def test_failure_is_clear(self) -> None:
         """The error names the file and what is wrong with it."""
         FailingConnection.failing = True
-        with self.assertRaises(StorageUnavailable) as caught:
+        with self.assertRaises(StorageUnwritable) as caught:
             self.write(self.storage, "/r/a", b"1")
         self.assertIn(self.path, str(caught.exception))
         self.assertIn("disk I/O error", str(caught.exception))
@@ -390,7 +397,7 @@ class FailureTests(FileCase):
         FailingConnection.failing = False
         second = self.storage.commit([Write("/r/a", b"2", 2)])
         self.reactor.callFromThread(report[0], *report[1], **report[2])
-        self.assertEqual([self.outcome(first), self.outcome(second)], [StorageUnavailable] * 2)
+        self.assertEqual([self.outcome(first), self.outcome(second)], [StorageUnwritable] * 2)
         self.assertEqual(self.write(self.storage, "/r/a", b"3", expected=0), 4)
         self.assertEqual(self.page(self.reopen(self.storage)), [("/r/a", b"3", 4)])
         self.assertEqual(self.rows(), 1)
@@ -398,7 +405,7 @@ class FailureTests(FileCase):
     def test_revisions_are_not_used_again(self) -> None:
         """The revision of a write that failed goes to no other one, after a restart neither."""
         FailingConnection.failures = 1
-        self.assertEqual(self.outcome(self.storage.commit([Write("/r/a", b"1", 0)])), StorageUnavailable)
+        self.assertEqual(self.outcome(self.storage.commit([Write("/r/a", b"1", 0)])), StorageUnwritable)
         storage = self.reopen(self.storage)
         self.assertEqual(self.write(storage, "/r/a", b"2", expected=0), 3)
 
@@ -407,7 +414,7 @@ class FailureTests(FileCase):
         FailingConnection.failures = 1
         with held(self.storage._writer):
             answers = [self.storage.commit([Write(f"/r/{number}", b"", 0)]) for number in range(1000)]
-        self.assertEqual({self.outcome(answer) for answer in answers}, {StorageUnavailable})
+        self.assertEqual({self.outcome(answer) for answer in answers}, {StorageUnwritable})
         self.assertEqual(self.write(self.storage, "/r/0", b"", expected=0), 1002)
         self.close(self.storage)
         self.assertEqual(self.rows(), 1)
@@ -418,7 +425,7 @@ class FailureTests(FileCase):
         FailingConnection.failures = 1
         answer = self.storage.commit([Write("/r/b", b"1", 0)])
         beside = Deferred.fromCoroutine(self.storage.read_page("/"))
-        self.assertEqual(self.outcome(answer), StorageUnavailable)
+        self.assertEqual(self.outcome(answer), StorageUnwritable)
         self.assertEqual(len(self.reactor.run(beside).items), 1)
         self.assertEqual(self.page(self.storage), [("/r/a", b"1", 2)])
 
@@ -428,13 +435,13 @@ class FailureTests(FileCase):
         (pages,) = writing.execute("PRAGMA page_count").fetchone()
         writing.execute(f"PRAGMA max_page_count = {pages + 40}")
         written = 0
-        with self.assertRaises(StorageUnavailable) as caught:
+        with self.assertRaises(StorageUnwritable) as caught:
             for number in range(200):
                 self.write(self.storage, f"/r/{number:03}", b"x" * 2000, expected=0)
                 written += 1
         self.assertIn("full", str(caught.exception))
         self.assertEqual(len(self.page(self.storage)), written)
-        with self.assertRaises(StorageUnavailable):
+        with self.assertRaises(StorageUnwritable):
             self.write(self.storage, "/r/more", b"x" * 9000)
         writing.execute("PRAGMA max_page_count = 1000000")
         self.write(self.storage, "/r/more", b"x" * 9000)
@@ -445,7 +452,7 @@ class FailureTests(FileCase):
         revision = self.write(self.storage, "/r/a", b"1")
         self.write(self.storage, "/r/a", b"2")
         FailingConnection.failing = True
-        with self.assertRaises(StorageUnavailable):
+        with self.assertRaises(StorageUnwritable):
             self.reactor.run(self.storage.compact(revision + 1))
         FailingConnection.failing = False
         self.assertEqual(self.storage.compacted, 0)
