@@ -1,0 +1,156 @@
+"""The channels of a WebSocket: several streams in one connection, told apart by the first byte of each message."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from typing import Final
+
+from attrs import frozen
+
+# The channels of a command.
+STDIN: Final = 0
+STDOUT: Final = 1
+STDERR: Final = 2
+ERROR: Final = 3
+RESIZE: Final = 4
+#: Not a channel: the next byte names one that its sender writes to no more.
+CLOSE: Final = 255
+
+#: The largest message in base64, which is decoded when it is whole.
+MAX_BASE64: Final = 1 << 20
+
+V1: Final = "channel.k8s.io"
+V2: Final = "v2.channel.k8s.io"
+V3: Final = "v3.channel.k8s.io"
+V4: Final = "v4.channel.k8s.io"
+V5: Final = "v5.channel.k8s.io"
+BASE64_V1: Final = "base64.channel.k8s.io"
+BASE64_V4: Final = "v4.base64.channel.k8s.io"
+
+
+class BadMessage(Exception):
+    """A message after which there can be none."""
+
+
+@frozen
+class ChannelData:
+    """Bytes for a channel."""
+
+    channel: int
+    data: bytes
+
+
+@frozen
+class ChannelClosed:
+    """No more bytes for a channel."""
+
+    channel: int
+
+
+@frozen
+class ChannelProtocol:
+    """
+    One of the subprotocols.
+
+    @ivar base64: Messages are text: the channel's digit, and its bytes in base64.
+    @ivar closes: Single channels can be closed.
+    @ivar versioned: Errors are told as a Status; before, as a text.
+    @ivar channels: How many channels there are.
+    """
+
+    base64: bool
+    closes: bool
+    versioned: bool
+    channels: int
+
+    def message(self, channel: int, data: bytes) -> bytes:
+        """Bytes of a channel as a message."""
+        if self.base64:
+            return b"%d%b" % (channel, b64encode(data))
+        return bytes((channel,)) + data
+
+
+#: What kubelets offer for commands. The old ones had neither a channel for errors nor one for sizes of a terminal;
+#: kubelets open them all the same.
+PROTOCOLS: Final = {
+    "": ChannelProtocol(False, False, False, 5),
+    V1: ChannelProtocol(False, False, False, 5),
+    BASE64_V1: ChannelProtocol(True, False, False, 5),
+    V4: ChannelProtocol(False, False, True, 5),
+    BASE64_V4: ChannelProtocol(True, False, True, 5),
+    V5: ChannelProtocol(False, True, True, 5),
+}
+
+
+def choose(asked: Sequence[str], offered: Sequence[str]) -> str | None:
+    """
+    The subprotocol that both speak: the client's favourite among what is offered.
+
+    @param asked: Nothing asked for is C{""}, which may be offered.
+    @return: L{None} if there is none.
+    """
+    return next((one for one in asked or [""] if one in offered), None)
+
+
+class ChannelReader:
+    """Tells what messages mean, a piece at a time; keeps nothing of them but base64."""
+
+    def __init__(self, protocol: ChannelProtocol) -> None:
+        self._protocol = protocol
+        self._channel: int | None = None
+        self._kept = bytearray()
+
+    def feed(self, data: bytes, finished: bool) -> ChannelData | ChannelClosed | None:
+        """
+        Take a piece of a message.
+
+        @return: What it brings; L{None} for nothing. Channels that do not exist bring nothing.
+        @raise BadMessage: The connection is of no more use.
+        """
+        if self._protocol.base64:
+            return self._feed_base64(data, finished)
+        if self._channel is None:
+            if not data:
+                return None
+            self._channel, data = data[0], data[1:]
+        channel = self._channel
+        if finished:
+            self._channel = None
+        if channel == CLOSE and self._protocol.closes:
+            return self._feed_close(data, finished)
+        return ChannelData(channel, data) if channel < self._protocol.channels and data else None
+
+    def _feed_close(self, data: bytes, finished: bool) -> ChannelClosed | None:
+        self._kept += data
+        if len(self._kept) > 1 or (finished and not self._kept):
+            raise BadMessage("Single channel byte should follow stream close signal")
+        if not finished:
+            return None
+        closed = self._kept[0]
+        self._kept.clear()
+        if closed >= self._protocol.channels:
+            raise BadMessage(f"Close is targeted for a channel {closed} that is not valid, possible protocol error")
+        return ChannelClosed(closed)
+
+    def _feed_base64(self, data: bytes, finished: bool) -> ChannelData | None:
+        self._kept += data
+        if len(self._kept) > MAX_BASE64:
+            raise BadMessage(f"a message has more than {MAX_BASE64} bytes")
+        if not finished or not self._kept:
+            return None
+        channel, text = self._kept[0] - ord("0"), bytes(self._kept[1:])
+        self._kept.clear()
+        if not 0 <= channel < self._protocol.channels:
+            return None
+        try:
+            decoded = b64decode(text, validate=True)
+        except Base64Error:
+            return None
+        return ChannelData(channel, decoded) if decoded else None
+
+
+def first_written(stdout: bool, stderr: bool) -> int:
+    """The channel whose empty message tells a client that its command is about to run."""
+    return STDOUT if stdout else STDERR if stderr else ERROR

@@ -1,0 +1,366 @@
+"""
+Frames of SPDY/3.1, read and written; no I/O.
+
+What a kubelet, kubectl and the libraries under them speak: the frames of SPDY/3 with its compression of headers. They
+neither keep nor grant windows, so the bytes of a stream are held back by the connection alone.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import frozen
+
+VERSION: Final = 3
+#: The largest payload that the 24 bits of a frame's length can tell.
+MAX_PAYLOAD: Final = (1 << 24) - 1
+#: The largest payload of any frame but DATA, which alone is not kept until it is whole.
+MAX_CONTROL: Final = 32 * 1024
+#: The largest block of headers, unpacked.
+MAX_BLOCK: Final = 32 * 1024
+#: The most headers of one block.
+MAX_HEADERS: Final = 100
+#: The most settings of one frame; the protocol knows eight.
+MAX_SETTINGS: Final = 64
+#: The largest number of a stream.
+MAX_STREAM: Final = (1 << 31) - 1
+
+FLAG_FIN: Final = 1
+FLAG_UNIDIRECTIONAL: Final = 2
+
+# Why a stream is reset.
+PROTOCOL_ERROR: Final = 1
+INVALID_STREAM: Final = 2
+REFUSED_STREAM: Final = 3
+CANCEL: Final = 5
+INTERNAL_ERROR: Final = 6
+
+# Why a connection ends.
+GOAWAY_OK: Final = 0
+GOAWAY_PROTOCOL_ERROR: Final = 1
+
+_SYN_STREAM, _SYN_REPLY, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _HEADERS, _WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
+
+_FIXED: Final = {_RST_STREAM: 8, _PING: 4, _GOAWAY: 8, _WINDOW_UPDATE: 8}
+_LEAST: Final = {_SYN_STREAM: 10, _SYN_REPLY: 4, _HEADERS: 4, _SETTINGS: 4}
+
+_HEAD: Final = struct.Struct(">II")
+_WORD: Final = struct.Struct(">I")
+_CONTROL: Final = 0x80000000
+
+#: Headers that mean a connection, which a stream is none.
+_CONNECTION_HEADERS: Final = frozenset(("connection", "keep-alive", "proxy-connection", "transfer-encoding"))
+
+# What compression begins with, as the protocol has it: these words, each with its length in front, ...
+_WORDS: Final = """
+options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
+authorization cache-control connection content-base content-encoding content-language content-length content-location
+content-md5 content-range content-type date etag expect expires from host if-match if-modified-since if-none-match
+if-range if-unmodified-since last-modified location max-forwards pragma proxy-authenticate proxy-authorization range
+referer retry-after server te trailer transfer-encoding upgrade user-agent vary via warning www-authenticate method get
+status 200_OK version HTTP/1.1 url public set-cookie keep-alive origin
+"""
+# ... and this text.
+_TEXT: Final = (
+    b"100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+    b"203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized"
+    b"403 Forbidden404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+    b"Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+    b"chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,"
+    b"text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+DICTIONARY: Final = b"".join(_WORD.pack(len(word)) + word.replace("_", " ").encode() for word in _WORDS.split()) + _TEXT
+
+#: By names in lower case; several values of a name stand in one text, with C{"\\0"} between them.
+Headers = Mapping[str, str]
+
+
+class SPDYError(Exception):
+    """What arrives is no SPDY that we take; the connection is of no more use."""
+
+
+@frozen
+class SynStream:
+    """A stream begins."""
+
+    stream: int
+    headers: Headers
+    fin: bool = False
+    unidirectional: bool = False
+    associated: int = 0
+    priority: int = 0
+
+
+@frozen
+class SynReply:
+    """A stream is accepted."""
+
+    stream: int
+    headers: Headers
+    fin: bool = False
+
+
+@frozen
+class RstStream:
+    """A stream ends at once, in both directions."""
+
+    stream: int
+    status: int
+
+
+@frozen
+class Settings:
+    """What the sender would like: flags and value by number."""
+
+    values: Mapping[int, tuple[int, int]]
+    clear: bool = False
+
+
+@frozen
+class Ping:
+    """Comes back as it is, unless its number is one of ours."""
+
+    number: int
+
+
+@frozen
+class GoAway:
+    """The sender takes no more streams."""
+
+    last_good: int
+    status: int = GOAWAY_OK
+
+
+@frozen
+class MoreHeaders:
+    """A HEADERS frame: further headers of a stream."""
+
+    stream: int
+    headers: Headers
+    fin: bool = False
+
+
+@frozen
+class WindowUpdate:
+    """So much more may be sent."""
+
+    stream: int
+    delta: int
+
+
+@frozen
+class Data:
+    """
+    Bytes of a stream: of a frame, or a piece of one.
+
+    @ivar fin: They are the last that the sender has for this stream.
+    """
+
+    stream: int
+    data: bytes
+    fin: bool = False
+
+
+Frame = SynStream | SynReply | RstStream | Settings | Ping | GoAway | MoreHeaders | WindowUpdate | Data
+
+
+class FrameReader:
+    """Makes frames of bytes, however they are cut; holds no more of them than one control frame has."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._at = 0
+        self._inflate = zlib.decompressobj(zdict=DICTIONARY)
+        # Of the DATA frame that is being read.
+        self._stream = 0
+        self._missing = 0
+        self._fin = False
+
+    def feed(self, data: bytes) -> None:
+        """Take what arrived."""
+        self._buffer = self._buffer[self._at :] + data if self._at < len(self._buffer) else data
+        self._at = 0
+
+    def next(self) -> Frame | None:
+        """
+        The next frame, or piece of one; L{None} until more arrives.
+
+        @raise SPDYError: What arrived is no frame.
+        """
+        if self._missing:
+            return self._piece()
+        available = len(self._buffer) - self._at
+        if available < 8:
+            return None
+        first, second = _HEAD.unpack_from(self._buffer, self._at)
+        flags, length = second >> 24, second & MAX_PAYLOAD
+        if not first & _CONTROL:
+            if not first:
+                raise SPDYError("stream id zero is disallowed")
+            self._at += 8
+            if not length:
+                return Data(first, b"", bool(flags & FLAG_FIN))
+            self._stream, self._missing, self._fin = first, length, bool(flags & FLAG_FIN)
+            return self._piece()
+        kind = first & 0xFFFF
+        if (first >> 16) & 0x7FFF != VERSION:
+            raise SPDYError("invalid control frame: it is of another version")
+        _check_length(kind, length)
+        if available < 8 + length:
+            return None
+        start = self._at + 8
+        self._at = start + length
+        return self._control(kind, flags, self._buffer[start : self._at])
+
+    def _piece(self) -> Data | None:
+        piece = self._buffer[self._at : self._at + self._missing]
+        if not piece:
+            return None
+        self._at += len(piece)
+        self._missing -= len(piece)
+        return Data(self._stream, piece, self._fin and not self._missing)
+
+    def _control(self, kind: int, flags: int, payload: bytes) -> Frame:
+        if kind == _SETTINGS:
+            return _settings(flags, payload)
+        number = _WORD.unpack_from(payload)[0]
+        if kind == _GOAWAY:
+            return GoAway(number & MAX_STREAM, _WORD.unpack_from(payload, 4)[0])
+        if kind == _WINDOW_UPDATE:
+            return WindowUpdate(number & MAX_STREAM, _WORD.unpack_from(payload, 4)[0] & MAX_STREAM)
+        if not number:
+            raise SPDYError("stream id zero is disallowed")
+        if kind == _PING:
+            return Ping(number)
+        number &= MAX_STREAM
+        if not number:
+            raise SPDYError("stream id zero is disallowed")
+        fin = bool(flags & FLAG_FIN)
+        if kind == _RST_STREAM:
+            status = _WORD.unpack_from(payload, 4)[0]
+            if not status:
+                raise SPDYError("invalid control frame: a reset without a reason")
+            return RstStream(number, status)
+        if kind == _SYN_STREAM:
+            headers = self._headers(payload[10:])
+            if "host" in headers:
+                raise SPDYError("frame contained invalid header")
+            associated = _WORD.unpack_from(payload, 4)[0] & MAX_STREAM
+            return SynStream(number, headers, fin, bool(flags & FLAG_UNIDIRECTIONAL), associated, payload[8] >> 5)
+        headers = self._headers(payload[4:])
+        return SynReply(number, headers, fin) if kind == _SYN_REPLY else MoreHeaders(number, headers, fin)
+
+    def _headers(self, packed: bytes) -> dict[str, str]:
+        inflate = self._inflate
+        try:
+            block = inflate.decompress(packed, MAX_BLOCK + 1)
+        except zlib.error as error:
+            raise SPDYError("the headers can not be unpacked") from error
+        if len(block) > MAX_BLOCK or inflate.unconsumed_tail:
+            raise SPDYError(f"the headers have more than {MAX_BLOCK} bytes")
+        if inflate.unused_data:
+            raise SPDYError("compressed payload size was incorrect")
+        return _read_block(block)
+
+
+def _check_length(kind: int, length: int) -> None:
+    """See early that a control frame can not be one."""
+    if kind in _FIXED:
+        possible = length == _FIXED[kind]
+    elif kind in _LEAST:
+        possible = _LEAST[kind] <= length <= MAX_CONTROL
+    else:
+        raise SPDYError("invalid control frame: nobody knows its type")
+    if not possible:
+        raise SPDYError("invalid control frame: a length that its type can not have")
+
+
+def _settings(flags: int, payload: bytes) -> Settings:
+    count = _WORD.unpack_from(payload)[0]
+    if count > MAX_SETTINGS or len(payload) != 4 + 8 * count:
+        raise SPDYError("invalid control frame: a length that its type can not have")
+    values = {}
+    for at in range(4, len(payload), 8):
+        number, value = _HEAD.unpack_from(payload, at)
+        values[number & MAX_PAYLOAD] = (number >> 24, value)
+    return Settings(values, bool(flags & FLAG_FIN))
+
+
+def _read_block(block: bytes) -> dict[str, str]:
+    """The names and values of an unpacked block."""
+    texts: list[str] = []
+    try:
+        count = _WORD.unpack_from(block)[0]
+        if count > MAX_HEADERS:
+            raise SPDYError(f"more than {MAX_HEADERS} headers")
+        at = 4
+        for _ in range(2 * count):
+            start = at + 4
+            at = start + _WORD.unpack_from(block, at)[0]
+            texts.append(block[start:at].decode("utf-8", "surrogateescape"))
+    except struct.error:
+        raise SPDYError("compressed payload size was incorrect") from None
+    if at != len(block):
+        raise SPDYError("compressed payload size was incorrect")
+    headers = dict(zip(texts[::2], texts[1::2], strict=True))
+    if len(headers) != count:
+        raise SPDYError("multiple headers with same name")
+    for name in headers:
+        if name != name.lower():
+            raise SPDYError("header was not lowercased")
+        if name in _CONNECTION_HEADERS:
+            raise SPDYError("frame contained invalid header")
+    return headers
+
+
+class FrameWriter:
+    """Makes bytes of frames. What it writes must be sent in this order, for the sake of its compression."""
+
+    def __init__(self) -> None:
+        # A small window: there are few headers, and many connections.
+        self._deflate = zlib.compressobj(6, zlib.DEFLATED, 11, 4, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
+
+    def write(self, frame: Frame) -> bytes:
+        """The bytes of any frame."""
+        match frame:
+            case Data(stream, data, fin):
+                return data_head(stream, len(data), fin) + data
+            case SynStream(stream, headers, fin, unidirectional, associated, priority):
+                flags = fin * FLAG_FIN | unidirectional * FLAG_UNIDIRECTIONAL
+                fixed = _HEAD.pack(stream, associated) + bytes((priority << 5, 0))
+                return _control_frame(_SYN_STREAM, flags, fixed + self._block(headers))
+            case SynReply(stream, headers, fin):
+                return _control_frame(_SYN_REPLY, fin * FLAG_FIN, _WORD.pack(stream) + self._block(headers))
+            case MoreHeaders(stream, headers, fin):
+                return _control_frame(_HEADERS, fin * FLAG_FIN, _WORD.pack(stream) + self._block(headers))
+            case RstStream(stream, status):
+                return _control_frame(_RST_STREAM, 0, _HEAD.pack(stream, status))
+            case Ping(number):
+                return _control_frame(_PING, 0, _WORD.pack(number))
+            case GoAway(last_good, status):
+                return _control_frame(_GOAWAY, 0, _HEAD.pack(last_good, status))
+            case WindowUpdate(stream, delta):
+                return _control_frame(_WINDOW_UPDATE, 0, _HEAD.pack(stream, delta))
+            case Settings(values, clear):
+                entries = [_HEAD.pack(flags << 24 | number, value) for number, (flags, value) in values.items()]
+                return _control_frame(_SETTINGS, clear * FLAG_FIN, _WORD.pack(len(entries)) + b"".join(entries))
+
+    def _block(self, headers: Headers) -> bytes:
+        parts = [_WORD.pack(len(headers))]
+        for name, value in headers.items():
+            for text in (name.lower(), value):
+                encoded = text.encode("utf-8", "surrogateescape")
+                parts += (_WORD.pack(len(encoded)), encoded)
+        return self._deflate.compress(b"".join(parts)) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+
+
+def data_head(stream: int, length: int, fin: bool = False) -> bytes:
+    """What stands before the bytes of a DATA frame; there are at most L{MAX_PAYLOAD}."""
+    return _HEAD.pack(stream, fin << 24 | length)
+
+
+def _control_frame(kind: int, flags: int, payload: bytes) -> bytes:
+    return _HEAD.pack(_CONTROL | VERSION << 16 | kind, flags << 24 | len(payload)) + payload

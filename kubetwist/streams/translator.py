@@ -1,0 +1,326 @@
+"""
+A command whose client speaks WebSocket, and whose kubelet speaks SPDY.
+
+What the client sends goes to the kubelet as it comes and the other way round; nothing is kept, and whoever does not
+take what is sent to him stops the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+
+from . import channels
+from .channels import BadMessage, ChannelClosed, ChannelReader, first_written
+from .commands import (
+    MAX_STATUS,
+    STREAM_TYPE,
+    SUCCESS,
+    VERSIONS,
+    Command,
+    Sizes,
+    encode_size,
+    final_status,
+    internal,
+)
+from .spdy import ConnectionGone, SPDYConnection, SPDYStream, StreamEnded
+from .upgrades import PROTOCOL_VERSION, NoUpgrade, connect
+from .websocket import WebSocketConnection
+
+if TYPE_CHECKING:
+    from ..outgoing.streaming import StreamingClient
+
+#: Seconds between signs of life that the kubelet is asked for.
+PING_PERIOD: Final = 5.0
+#: Seconds after which a connection on which nothing moves is ended.
+IDLE_TIMEOUT: Final = 4 * 3600.0
+
+_GOING_AWAY: Final = 1001
+_OPENING: Final = "the streams are not open"
+_PRESSURE: Final = "the other side does not take more"
+
+
+class Translator:
+    """
+    One command.
+
+    @ivar websocket: The client's connection.
+    """
+
+    _log = Logger()
+
+    def __init__(self, reactor: Any, command: Command) -> None:
+        self._reactor = reactor
+        self._command = command
+        self._messages = ChannelReader(channels.PROTOCOLS[channels.V5])
+        self._sizes = Sizes()
+        self._streams: dict[str, SPDYStream] = {}
+        self._running: Deferred[bytes] | None = None
+        self._over = False
+        self._client_gone = False
+        self._spdy = SPDYConnection(reactor)
+        self._connected = False
+        self._moved = reactor.seconds()
+        self._idle: Any = reactor.callLater(IDLE_TIMEOUT, self._check_idle)
+        self.websocket = WebSocketConnection(reactor, self)
+        # What the client sends is for streams that must be there first.
+        self.websocket.hold(_OPENING, watch=True)
+        self.websocket.on_pressure = self._client_pressure
+        self._spdy.on_pressure = self._kubelet_pressure
+
+    async def run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> None:
+        """
+        Run the command; the client's connection is there.
+
+        @param client: Of the kubelet.
+        @param target: Path and query of the command.
+        @param fields: What else is said to the kubelet.
+        """
+        if self._client_gone:
+            self._finish(None)
+            return
+        self._send(first_written(self._command.stdout, self._command.stderr), b"")
+        running = self._running = Deferred.fromCoroutine(self._run(client, target, fields))
+        try:
+            status = await running
+        except CancelledError:
+            # The client has gone.
+            self._finish(None)
+        except Exception:
+            self._log.failure("a command could not be run")
+            self._finish(internal("the command could not be run"))
+            raise
+        else:
+            self._finish(status)
+
+    async def _run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
+        try:
+            answer = await connect(client, target, fields, VERSIONS)
+        except NoUpgrade as error:
+            return error.status
+        version = (answer.field(PROTOCOL_VERSION.lower()) or channels.V1.encode()).decode("latin-1")
+        ending = _Ending(version, self._command)
+        spdy = self._spdy
+        answer.take_over(spdy)
+        self._connected = True
+        spdy.ping_every(PING_PERIOD)
+        for kind in self._command.stream_types(version):
+            try:
+                self._streams[kind] = await spdy.open({STREAM_TYPE: kind}, self._listener(kind, ending))
+            except StreamEnded as error:
+                return internal(str(error))
+        self.websocket.release(_OPENING)
+        return await ending.status
+
+    def _listener(self, kind: str, ending: _Ending) -> Any:
+        if kind == "error":
+            return _Errors(ending)
+        if kind in ("stdout", "stderr"):
+            channel = channels.STDOUT if kind == "stdout" else channels.STDERR
+            return _Output(self, channel, ending)
+        return _Input(self, kind)
+
+    def stop(self) -> None:
+        """The server stops."""
+        self.websocket.close(_GOING_AWAY, wait=False)
+        self.closed(False)
+
+    # From the client.
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+        self._moved = self._reactor.seconds()
+        try:
+            brought = self._messages.feed(data, finished)
+        except BadMessage:
+            # As for the reference it is the same as if the client had gone.
+            self.websocket.close()
+            self.closed(False)
+            return
+        if brought is None:
+            return
+        if isinstance(brought, ChannelClosed):
+            if brought.channel == channels.STDIN:
+                self._finish_stream("stdin")
+        elif brought.channel == channels.STDIN:
+            stdin = self._streams.get("stdin")
+            if stdin is not None:
+                stdin.write(brought.data)
+        elif brought.channel == channels.RESIZE:
+            resize = self._streams.get("resize")
+            if resize is not None:
+                for width, height in self._sizes.feed(brought.data):
+                    resize.write(encode_size(width, height))
+
+    def closed(self, clean: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}: what the client has sent still goes to the kubelet."""
+        self._client_gone = True
+        if self._running is not None and not self._over:
+            self._running.cancel()
+
+    def _finish_stream(self, kind: str) -> None:
+        stream = self._streams.get(kind)
+        if stream is not None:
+            stream.finish()
+
+    # From the kubelet.
+
+    def output(self, channel: int, data: bytes) -> None:
+        """A command has written something."""
+        self._moved = self._reactor.seconds()
+        self._send(channel, data)
+
+    def input_taken(self, kind: str) -> None:
+        """The kubelet takes no more of a stream."""
+        self._finish_stream(kind)
+
+    def _send(self, channel: int, data: bytes) -> None:
+        self.websocket.send(bytes((channel,)) + data)
+
+    # Both.
+
+    def _client_pressure(self, full: bool) -> None:
+        if full and not self._over:
+            self._spdy.hold(_PRESSURE)
+        else:
+            self._spdy.release(_PRESSURE)
+
+    def _kubelet_pressure(self, full: bool) -> None:
+        if full and not self._over:
+            self.websocket.hold(_PRESSURE)
+        else:
+            self.websocket.release(_PRESSURE)
+
+    def _check_idle(self) -> None:
+        left = self._moved + IDLE_TIMEOUT - self._reactor.seconds()
+        if left > 0:
+            self._idle = self._reactor.callLater(left, self._check_idle)
+            return
+        self.websocket.close(wait=False)
+        self.closed(False)
+
+    def _finish(self, status: bytes | None) -> None:
+        if self._idle.active():
+            self._idle.cancel()
+        if self._over:
+            return
+        self._over = True
+        if status is not None:
+            self._send(channels.ERROR, status)
+        self.websocket.close()
+        self._end_kubelet()
+
+    def _end_kubelet(self) -> None:
+        if self._connected:
+            self._finish_stream("stdin")
+            self._spdy.close()
+
+
+class _Ending:
+    """
+    Waits for a command to end: when its output has, and what its error stream says is there.
+
+    @ivar status: Fires with a Status for the client.
+    """
+
+    def __init__(self, version: str, command: Command) -> None:
+        self._version = version
+        self._open = {kind for kind in command.stream_types(version) if kind in ("stdout", "stderr")}
+        self._outputs = bool(self._open)
+        self._told: bytes | None = None
+        self._broken = False
+        self.status: Deferred[bytes] = Deferred()
+
+    def output_ended(self, channel: int) -> None:
+        """No more comes of one of the outputs."""
+        self._open.discard("stdout" if channel == channels.STDOUT else "stderr")
+        self._check()
+
+    def errors_ended(self, told: bytes, whole: bool) -> None:
+        """
+        No more comes of the error stream.
+
+        @param told: What came.
+        @param whole: The kubelet has ended it.
+        """
+        self._told = told
+        self._broken = not (whole or told)
+        self._check()
+
+    def _check(self) -> None:
+        if self.status.called:
+            return
+        if self._version not in VERSIONS or self._version == channels.V1:
+            # It neither waits for the error stream, nor for the output when there was an error.
+            if self._told:
+                self.status.callback(final_status(self._told, self._version))
+            elif not self._open and (self._outputs or self._told is not None):
+                self.status.callback(SUCCESS)
+        elif not self._open and self._told is not None:
+            if self._broken:
+                # Where the reference takes this for success, nobody knows how the command has ended.
+                self.status.callback(internal("error reading from error stream: unexpected EOF"))
+            else:
+                self.status.callback(final_status(self._told, self._version))
+
+
+class _Output:
+    """Listens to an output of the command."""
+
+    def __init__(self, translator: Translator, channel: int, ending: _Ending) -> None:
+        self._translator = translator
+        self._channel = channel
+        self._ending = ending
+
+    def data_received(self, data: bytes) -> None:
+        self._translator.output(self._channel, data)
+
+    def remote_finished(self) -> None:
+        self._ending.output_ended(self._channel)
+
+    def lost(self, reason: StreamEnded) -> None:
+        self._ending.output_ended(self._channel)
+
+
+class _Errors:
+    """Listens to the error stream, and keeps what it says."""
+
+    def __init__(self, ending: _Ending) -> None:
+        self._ending = ending
+        self._told = bytearray()
+        self._ended = False
+
+    def data_received(self, data: bytes) -> None:
+        if len(self._told) <= MAX_STATUS:
+            self._told += data[: MAX_STATUS + 1 - len(self._told)]
+
+    def remote_finished(self) -> None:
+        self._end(True)
+
+    def lost(self, reason: StreamEnded) -> None:
+        self._end(not isinstance(reason, ConnectionGone))
+
+    def _end(self, whole: bool) -> None:
+        if not self._ended:
+            self._ended = True
+            self._ending.errors_ended(bytes(self._told), whole)
+
+
+class _Input:
+    """Listens to a stream to the command, on which nothing should come."""
+
+    def __init__(self, translator: Translator, kind: str) -> None:
+        self._translator = translator
+        self._kind = kind
+
+    def data_received(self, data: bytes) -> None:
+        pass
+
+    def remote_finished(self) -> None:
+        self._translator.input_taken(self._kind)
+
+    def lost(self, reason: StreamEnded) -> None:
+        pass

@@ -1,0 +1,91 @@
+"""How a kubelet is asked for SPDY/3.1, and what its answer means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from ..api.decoding import BodyError, decode_json
+from ..api.goquote import quoted
+from ..outgoing.errors import Unreachable
+from .commands import encode_status, internal
+
+if TYPE_CHECKING:
+    from ..outgoing.streaming import StreamedAnswer, StreamingClient
+
+Fields = Sequence[tuple[bytes, bytes]]
+
+SPDY: Final = b"SPDY/3.1"
+#: The header that names what is spoken on the streams: all that one can, or what was chosen.
+PROTOCOL_VERSION: Final = b"X-Stream-Protocol-Version"
+#: How much of an answer is read that tells why there is no upgrade.
+_MAX_REFUSAL: Final = 64 * 1024
+
+
+def spdy_fields(protocols: Sequence[str]) -> list[tuple[bytes, bytes]]:
+    """The header that asks for SPDY, and for one of these protocols on its streams; the favourite stands first."""
+    return [
+        (b"Connection", b"Upgrade"),
+        (b"Upgrade", SPDY),
+        *((PROTOCOL_VERSION, protocol.encode("latin-1")) for protocol in protocols),
+    ]
+
+
+def is_spdy(answer: StreamedAnswer) -> bool:
+    """Whether an answer has made the connection one of SPDY."""
+    connection = (answer.field(b"connection") or b"").lower()
+    upgrade = (answer.field(b"upgrade") or b"").lower()
+    return answer.switched and b"upgrade" in connection and SPDY.lower() in upgrade
+
+
+class NoUpgrade(Exception):
+    """
+    There is no connection of SPDY.
+
+    @ivar status: Why, as a Status for the channel for errors.
+    """
+
+    def __init__(self, status: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+async def connect(client: StreamingClient, target: bytes, fields: Fields, protocols: Sequence[str]) -> StreamedAnswer:
+    """
+    Ask for SPDY.
+
+    @param fields: What else the request says.
+    @param protocols: As for L{spdy_fields}.
+    @return: An answer to be taken over.
+    @raise NoUpgrade: It can not be had.
+    """
+    url = client.settings.url.rstrip("/") + target.decode("latin-1")
+    try:
+        answer = await client.upgrade(b"POST", target, [*fields, *spdy_fields(protocols)])
+    except Unreachable as error:
+        raise NoUpgrade(internal(f"error sending request: Post {quoted(url)}: {error}")) from None
+    if is_spdy(answer):
+        return answer
+    if answer.switched:
+        answer.abort()
+        raise NoUpgrade(internal("unable to upgrade connection: "))
+    location = answer.field(b"location")
+    if 300 <= answer.code < 400 and location:
+        answer.abort()
+        raise NoUpgrade(internal(f"error sending request: Post {quoted(url)}: redirect not allowed"))
+    try:
+        why = await answer.collect(_MAX_REFUSAL)
+    except Unreachable:
+        raise NoUpgrade(internal("unable to upgrade connection: unable to read error from server response")) from None
+    raise NoUpgrade(_refusal(why))
+
+
+def _refusal(why: bytes) -> bytes:
+    """What the other side says of it: a Status is passed on, a text told."""
+    status: Any = None
+    with suppress(BodyError):
+        status = decode_json(why).value
+    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("apiVersion") == "v1":
+        return encode_status(status)
+    return internal(f"unable to upgrade connection: {why.decode('utf-8', 'replace').strip()}")

@@ -1,0 +1,261 @@
+"""WebSocket connections, over C{wsproto}: what a client asks for, and what comes and goes afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from attrs import frozen
+from wsproto.connection import Connection, ConnectionState, ConnectionType
+from wsproto.events import BytesMessage, CloseConnection, Event, Message, Ping, Pong
+from wsproto.frame_protocol import CloseReason
+from wsproto.utilities import generate_accept_token
+
+from twisted.python.failure import Failure
+
+from .inlet import Inlet
+
+#: The end, and nothing went wrong.
+NORMAL: Final = 1000
+#: The largest message that is sent as one.
+_PIECE: Final = 1 << 20
+#: Seconds that the other side is given to say goodbye as well, when it has taken what was written.
+GOODBYE: Final = 120.0
+
+
+class NoWebSocket(Exception):
+    """
+    A request that can not become a WebSocket.
+
+    @ivar code: The HTTP status of the answer.
+    @ivar fields: Header fields for the answer.
+    """
+
+    def __init__(self, code: int, text: str, fields: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        super().__init__(text)
+        self.code = code
+        self.fields = fields
+
+
+@frozen
+class Handshake:
+    """
+    What a client asks for.
+
+    @ivar key: What the answer proves to have seen.
+    @ivar protocols: The subprotocols that it speaks, its favourite first.
+    """
+
+    key: bytes
+    protocols: Sequence[str]
+
+    def fields(self, protocol: str = "") -> list[tuple[bytes, bytes]]:
+        """
+        The header of the 101 that agrees.
+
+        @param protocol: What is spoken; C{""} if nothing was agreed upon.
+        """
+        fields = [
+            (b"Upgrade", b"websocket"),
+            (b"Connection", b"Upgrade"),
+            (b"Sec-WebSocket-Accept", generate_accept_token(self.key)),
+        ]
+        if protocol:
+            fields.append((b"Sec-WebSocket-Protocol", protocol.encode("latin-1")))
+        return fields
+
+
+Fields = Mapping[bytes, Sequence[bytes]]
+
+
+def is_upgrade(fields: Fields) -> bool:
+    """
+    Whether a request wants the connection to become another.
+
+    @param fields: A header, by names in lower case.
+    """
+    return any(b"upgrade" in value.lower() for value in fields.get(b"connection", ()))
+
+
+def is_websocket(fields: Fields) -> bool:
+    """Whether a request wants it to become a WebSocket."""
+    return fields.get(b"upgrade", (b"",))[0].lower() == b"websocket" and is_upgrade(fields)
+
+
+def subprotocols(fields: Fields) -> list[str]:
+    """The subprotocols that are asked for."""
+    asked = fields.get(b"sec-websocket-protocol", (b"",))[0].decode("latin-1").strip()
+    return [one.strip() for one in asked.split(",")] if asked else []
+
+
+def check_handshake(method: bytes, fields: Fields) -> Handshake:
+    """
+    Look at what a client asks for, with the reference's answers to what is wrong with it.
+
+    Where it comes from is not looked at: clients show credentials, which no browser adds for a stranger.
+
+    @raise NoWebSocket: It can not be had.
+    """
+    if method != b"GET":
+        raise NoWebSocket(405, "bad method")
+    if not is_websocket(fields):
+        raise NoWebSocket(400, "not websocket protocol")
+    key = fields.get(b"sec-websocket-key", (b"",))[0]
+    if not key:
+        raise NoWebSocket(400, "mismatch challenge/response")
+    if fields.get(b"sec-websocket-version", (b"",))[0] != b"13":
+        raise NoWebSocket(400, "missing or bad WebSocket Version", [(b"Sec-WebSocket-Version", b"13")])
+    return Handshake(key, subprotocols(fields))
+
+
+class WebSocketListener(Protocol):
+    """What is told of a connection."""
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        """
+        A message or, as it arrives, a piece of one.
+
+        @param finished: It is the last of this message.
+        """
+
+    def closed(self, clean: bool) -> None:
+        """
+        The other side has ended the connection, or it was lost; told once, and nothing after it.
+
+        @param clean: The other side has said goodbye, and that nothing went wrong.
+        """
+
+
+class WebSocketConnection(Inlet):
+    """One connection, after the handshake."""
+
+    def __init__(self, reactor: Any, listener: WebSocketListener, *, client: bool = False) -> None:
+        """
+        @param client: Whether this is the side that has asked.
+        """
+        super().__init__(reactor)
+        self._listener = listener
+        self._frames = Connection(ConnectionType.CLIENT if client else ConnectionType.SERVER)
+        self._events: Any = None
+        self._told = False
+        self._broken = False
+        self._closing = False
+        self._goodbye: Any = None
+        self._owed: bytes | None = None
+
+    # Writing.
+
+    def send(self, data: bytes) -> None:
+        """Send a message, in several if it is a long one."""
+        if len(data) <= _PIECE:
+            self._write(BytesMessage(data=data))
+            return
+        for at in range(0, len(data), _PIECE):
+            self._write(BytesMessage(data=data[at : at + _PIECE]))
+
+    def ping(self) -> None:
+        """Ask the other side for a sign of life."""
+        if not self.full:
+            self._write(Ping())
+
+    def _write(self, event: Event) -> None:
+        if self._gone is None and not self._leaving and self._frames.state is ConnectionState.OPEN:
+            self.transport.write(bytes(self._frames.send(event)))
+
+    def resumeProducing(self) -> None:
+        """As L{IPushProducer}."""
+        super().resumeProducing()
+        if self._closing and not self._leaving:
+            self._wait_for_goodbye()
+        if self._owed is not None:
+            self._write(Pong(payload=self._owed))
+            self._owed = None
+
+    def close(self, code: int = NORMAL, reason: str = "", *, wait: bool = True) -> None:
+        """
+        Say goodbye and, when the other side has too, go. The listener is not told.
+
+        Whatever the other side sends until then is taken and thrown away: if it were not, it might never get to read
+        what was sent last.
+
+        @param wait: Otherwise the other side is not waited for.
+        """
+        self._told = True
+        if self._gone is not None or self._leaving:
+            return
+        if not self._closing:
+            self._write(CloseConnection(code=code, reason=reason or None))
+            self._closing = True
+        if not wait:
+            self._leave()
+            return
+        if not self.full:
+            self._wait_for_goodbye()
+        self._holds.clear()
+        self._work()
+
+    def _wait_for_goodbye(self) -> None:
+        if self._goodbye is None:
+            self._goodbye = self._reactor.callLater(GOODBYE, self._leave)
+
+    # What arrives.
+
+    def _feed(self, data: bytes) -> None:
+        if self._broken or self._frames.state not in (ConnectionState.OPEN, ConnectionState.LOCAL_CLOSING):
+            return
+        self._frames.receive_data(data)
+
+    def _next(self) -> Event | None:
+        if self._broken:
+            return None
+        if self._events is None:
+            self._events = self._frames.events()
+        event: Event | None = next(self._events, None)
+        if event is None:
+            self._events = None
+        return event
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Message):
+            if not self._told:
+                data = event.data
+                if isinstance(data, str):
+                    data = data.encode()
+                self._listener.message_received(bytes(data), event.message_finished)
+        elif isinstance(event, Ping):
+            if self.full:
+                # The newest is answered when there is room.
+                self._owed = bytes(event.payload)
+            else:
+                self._write(event.response())
+        elif isinstance(event, CloseConnection):
+            self._goodbye_received(event)
+
+    def _goodbye_received(self, event: CloseConnection) -> None:
+        if self._frames.state is ConnectionState.OPEN:
+            # No goodbye: what arrived is no WebSocket.
+            self._broken = True
+            self._write(CloseConnection(code=event.code, reason="the frames are not those of a WebSocket"))
+            self._tell(False)
+        elif self._frames.state is ConnectionState.REMOTE_CLOSING:
+            if self._gone is None and not self._leaving:
+                self.transport.write(bytes(self._frames.send(event.response())))
+            self._tell(event.code in (CloseReason.NORMAL_CLOSURE, CloseReason.NO_STATUS_RCVD))
+        self._leave()
+
+    def _tell(self, clean: bool) -> None:
+        if not self._told:
+            self._told = True
+            self._listener.closed(clean)
+
+    def _leave(self) -> None:
+        self._cancel_goodbye()
+        super()._leave()
+
+    def _cancel_goodbye(self) -> None:
+        if self._goodbye is not None and self._goodbye.active():
+            self._goodbye.cancel()
+
+    def _lost(self, reason: Failure) -> None:
+        self._cancel_goodbye()
+        self._tell(False)

@@ -1,0 +1,300 @@
+"""What a kubelet does with the streams of its commands and ports, over SPDY and over WebSocket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kubetwist.server.site import KubeRequest
+from kubetwist.streams import channels
+from kubetwist.streams.channels import ChannelClosed, ChannelReader, choose, first_written
+from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_status, exit_status
+from kubetwist.streams.spdy import SPDYConnection, SPDYStream, StreamEnded
+from kubetwist.streams.upgrades import PROTOCOL_VERSION, SPDY
+from kubetwist.streams.websocket import NoWebSocket, WebSocketConnection, check_handshake, is_websocket
+
+WEBSOCKET_PROTOCOLS = (
+    channels.V5,
+    channels.V4,
+    channels.BASE64_V4,
+    channels.V1,
+    channels.BASE64_V1,
+    "",
+)
+SPDY_PROTOCOLS = (channels.V4, channels.V3, channels.V2, channels.V1)
+
+
+class Session:
+    """
+    A command that runs, whatever its streams go through.
+
+    @ivar command: Which streams it has.
+    @ivar version: What is spoken.
+    @ivar on_stdin: Told what comes; L{None} at the end of it.
+    @ivar on_resize: Told sizes of the terminal.
+    @ivar on_gone: Told when nobody is there any more.
+    @ivar on_pressure: Told whether what is written is not taken.
+    """
+
+    def __init__(self, command: Command, version: str, send: Callable[[str, bytes], None], end: Callable[[], None]):
+        self.command = command
+        self.version = version
+        self._send = send
+        self._end = end
+        self._sizes = Sizes()
+        self._ended = False
+        self.gone = False
+        self.on_stdin: Callable[[bytes | None], None] = lambda data: None
+        self.on_resize: Callable[[int, int], None] = lambda width, height: None
+        self.on_gone: Callable[[], None] = lambda: None
+        self.on_pressure: Callable[[bool], None] = lambda full: None
+
+    def write(self, data: bytes, kind: str = "stdout") -> None:
+        """Write to C{stdout} or C{stderr}."""
+        if getattr(self.command, kind) and not self._ended:
+            self._send(kind, data)
+
+    def exit(self, code: int = 0) -> None:
+        """End the command."""
+        if code:
+            self.fail(exit_status(code), f"command terminated with exit code {code}".encode())
+        else:
+            self.fail(SUCCESS, b"")
+
+    def fail(self, status: bytes, text: bytes) -> None:
+        """End it with this Status, or this text for those who know no Status."""
+        if self._ended:
+            return
+        self._ended = True
+        versioned = self.version in (channels.V5, channels.V4, channels.BASE64_V4)
+        told = status if versioned else text
+        if told:
+            self._send("error", told)
+        self._end()
+
+    def end_without_status(self) -> None:
+        """End it, and do not say how."""
+        self._ended = True
+        self._end()
+
+    # What comes.
+
+    def received(self, kind: str, data: bytes) -> None:
+        """Bytes for the command."""
+        if kind == "stdin":
+            self.on_stdin(data)
+        elif kind == "resize":
+            for width, height in self._sizes.feed(data):
+                self.on_resize(width, height)
+
+    def lost(self) -> None:
+        """The connection is gone."""
+        if not self.gone:
+            self.gone = True
+            self.on_gone()
+
+
+Start = Callable[[Session], None]
+
+
+def serve_command(request: KubeRequest, start: Start, *, reactor: Any, websocket: bool = True) -> Any:
+    """
+    Answer a kubelet's C{/exec/...} or C{/attach/...}.
+
+    @param start: Runs the command.
+    @param websocket: Whether this kubelet takes WebSockets.
+    @return: The connection's protocol, if there is one.
+    """
+    query = {name: values[0] for name, values in request.query.items()}
+    command = Command(*(query.get(name) in ("1", "true") for name in ("input", "output", "error", "tty")))
+    if is_websocket(request.fields) and websocket:
+        return _serve_websocket(request, command, start, reactor)
+    return _serve_spdy(request, command, start, reactor)
+
+
+def negotiate(request: KubeRequest, offered: Sequence[str]) -> str | None:
+    """What is spoken on the streams of SPDY; L{None} when that was answered."""
+    upgrade = (request.header(b"upgrade") or b"").lower()
+    if b"upgrade" not in (request.header(b"connection") or b"").lower() or upgrade != SPDY.lower():
+        request.respond_text(400, "unable to upgrade: missing upgrade headers in request")
+        return None
+    values = request.fields.get(PROTOCOL_VERSION.lower(), [])
+    asked = [one.strip() for value in values for one in value.decode().split(",")]
+    version = choose(asked, offered) if asked else None
+    if version is None:
+        request.respond_text(403, f"unable to upgrade: unable to negotiate protocol: client supports {asked}")
+    return version
+
+
+def spdy_head(version: str) -> list[tuple[bytes, bytes]]:
+    """The header of the 101."""
+    return [(b"Connection", b"Upgrade"), (b"Upgrade", SPDY), (PROTOCOL_VERSION, version.encode())]
+
+
+def _serve_spdy(request: KubeRequest, command: Command, start: Start, reactor: Any) -> Any:
+    version = negotiate(request, SPDY_PROTOCOLS)
+    if version is None:
+        return None
+    streams: dict[str, SPDYStream] = {}
+    missing = set(command.stream_types(version))
+
+    def accept(stream: SPDYStream) -> bool:
+        kind = stream.header("streamtype")
+        if kind not in missing:
+            return False
+        missing.discard(kind)
+        streams[kind] = stream
+        stream.listener = _Stream(session, kind)
+        if not missing:
+            # When it is accepted.
+            reactor.callLater(0, start, session)
+        return True
+
+    connection = SPDYConnection(reactor, server=True, accept=accept)
+    session = Session(command, version, lambda kind, data: streams[kind].write(data), connection.close)
+    connection.on_gone = session.lost
+    connection.on_pressure = lambda full: session.on_pressure(full)
+    request.switch_protocols(spdy_head(version), connection)
+    return connection
+
+
+class _Stream:
+    def __init__(self, session: Session, kind: str) -> None:
+        self._session = session
+        self._kind = kind
+
+    def data_received(self, data: bytes) -> None:
+        self._session.received(self._kind, data)
+
+    def remote_finished(self) -> None:
+        if self._kind == "stdin":
+            self._session.on_stdin(None)
+
+    def lost(self, reason: StreamEnded) -> None:
+        pass
+
+
+_KINDS = {channels.STDIN: "stdin", channels.RESIZE: "resize"}
+_NUMBERS = {"stdout": channels.STDOUT, "stderr": channels.STDERR, "error": channels.ERROR}
+
+
+class _Channels:
+    """Listens to a WebSocket that has channels."""
+
+    def __init__(self, reader: ChannelReader) -> None:
+        self._reader = reader
+        self.session: Any = None
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        brought = self._reader.feed(data, finished)
+        if isinstance(brought, ChannelClosed):
+            if brought.channel == channels.STDIN:
+                self.session.on_stdin(None)
+        elif brought is not None and brought.channel in _KINDS:
+            self.session.received(_KINDS[brought.channel], brought.data)
+
+    def closed(self, clean: bool) -> None:
+        self.session.lost()
+
+
+def _serve_websocket(request: KubeRequest, command: Command, start: Start, reactor: Any) -> Any:
+    try:
+        handshake = check_handshake(request.method, request.fields)
+    except NoWebSocket as error:
+        request.respond_text(error.code, str(error))
+        return None
+    version = choose(handshake.protocols, WEBSOCKET_PROTOCOLS)
+    if version is None:
+        request.respond_text(403, "")
+        return None
+    protocol = channels.PROTOCOLS[version]
+    listener = _Channels(ChannelReader(protocol))
+    connection = WebSocketConnection(reactor, listener)
+    listener.session = session = Session(
+        command,
+        version,
+        lambda kind, data: connection.send(protocol.message(_NUMBERS[kind], data)),
+        connection.close,
+    )
+    connection.on_gone = session.lost
+    connection.on_pressure = lambda full: session.on_pressure(full)
+    request.switch_protocols(handshake.fields(version), connection)
+    connection.send(protocol.message(first_written(command.stdout, command.stderr), b""))
+    reactor.callLater(0, start, session)
+    return connection
+
+
+class PortForward:
+    """
+    The kubelet's end of forwarded ports, over SPDY: pairs of streams, one for bytes and one for what went wrong.
+
+    @param dial: Is told a port, and gives somebody with C{data_received(bytes | None)}, or raises an error; what it is
+        given is how to answer: C{write(bytes)} and C{end()}.
+    """
+
+    def __init__(self, reactor: Any, dial: Callable[[int, Callable[[bytes], None], Callable[[], None]], Any]) -> None:
+        self._dial = dial
+        self._errors: dict[str, SPDYStream] = {}
+        self.connection = SPDYConnection(reactor, server=True, accept=self._accept)
+
+    def _accept(self, stream: SPDYStream) -> bool:
+        number = stream.header("requestid")
+        if stream.header("streamtype") == "error":
+            self._errors[number] = stream
+            stream.listener = _Nothing()
+            return True
+        if stream.header("streamtype") != "data":
+            return False
+        errors = self._errors.pop(number)
+
+        def end() -> None:
+            stream.finish()
+            errors.finish()
+
+        stream.listener = listener = _Port()
+        try:
+            listener.taker = self._dial(int(stream.header("port")), stream.write, end)
+        except Exception as error:
+            errors.write(str(error).encode())
+            end()
+        return True
+
+
+class _Nothing:
+    def data_received(self, data: bytes) -> None:
+        pass
+
+    def remote_finished(self) -> None:
+        pass
+
+    def lost(self, reason: StreamEnded) -> None:
+        pass
+
+
+class _Port:
+    taker: Any = None
+
+    def data_received(self, data: bytes) -> None:
+        if self.taker is not None:
+            self.taker(data)
+
+    def remote_finished(self) -> None:
+        if self.taker is not None:
+            self.taker(None)
+
+    def lost(self, reason: StreamEnded) -> None:
+        if self.taker is not None:
+            self.taker(None)
+
+
+def serve_port_forward(request: KubeRequest, dial: Any, *, reactor: Any) -> PortForward | None:
+    """Answer a kubelet's C{/portForward/...} over SPDY."""
+    version = negotiate(request, ("portforward.k8s.io",))
+    if version is None:
+        return None
+    forward = PortForward(reactor, dial)
+    request.switch_protocols(spdy_head(version), forward.connection)
+    return forward
+
+
+__all__ = ["Session", "encode_status", "serve_command", "serve_port_forward"]
