@@ -74,6 +74,7 @@ class IStorageBackend(Interface):
         @raise RevisionConflict: A key is at another revision than expected. This and the two above
             come only after the state that they tell of is durable and was given to observers.
         @raise StorageUnavailable: Nothing was written and nothing will be.
+        @raise UnwritableValue: Likewise, as a value can not be encrypted.
         """
 
     async def read(key: str) -> StoredValue:
@@ -81,6 +82,7 @@ class IStorageBackend(Interface):
         The newest committed state of one key.
 
         @raise KeyNotFound: There is none.
+        @raise UnreadableValue: There is something, and it can not be read.
         """
 
     async def read_page(prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
@@ -91,8 +93,10 @@ class IStorageBackend(Interface):
         @param start: The first key wanted; C{""} for the first there is.
         @param limit: The most to return; 0 for all.
         @param revision: As of which; 0 for the newest.
+        @return: Values that can not be read are there, too, with what is the problem with them.
         @raise RevisionCompacted: That revision is forgotten.
         @raise FutureRevision: That revision is not there yet.
+        @raise DecryptionUnavailable: What is stored can not be decrypted at present.
         """
 
     async def watch(prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
@@ -110,6 +114,17 @@ class IStorageBackend(Interface):
         The state at C{revision} itself can still be read, and watched from.
 
         @raise FutureRevision: That revision is not there yet.
+        """
+
+
+class IRewriting(Interface):
+    """What a storage backend provides, too, where values may be stored in a form that is out of date."""
+
+    async def is_stale(key: str) -> bool:
+        """
+        Whether a key would be stored in another form now, so that it is to be written even if nothing changes.
+
+        @raise UnreadableValue: It can not be read.
         """
 
 
@@ -221,8 +236,15 @@ class IConnecter(Interface):
     methods: Sequence[str] = Attribute("The HTTP methods that are routed there.")
     subpaths: bool = Attribute("Whether paths below it are routed there, too.")
 
-    async def connect(scope: Any, name: str, path: str, request: Any) -> Any:
-        """Answer C{request} itself."""
+    async def connect(scope: Any, name: str, path: str, query: Any) -> Any:
+        """
+        Find out where a request goes.
+
+        @param path: Below the subresource, unescaped: C{""}, C{"/"} or C{"/metrics/cadvisor"}.
+        @param query: The lists of values by name.
+        @return: A L{kubetwist.registry.targets.Target}; L{None} when there is nothing to be had, which is no error.
+        @raise APIStatusError: It goes nowhere.
+        """
 
 
 class IWatchSink(Interface):

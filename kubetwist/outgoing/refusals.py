@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import orjson
 
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, named
 from ..api.goquote import quoted
+from ..api.resource import GroupResource
 from .client import Answer
 
 #: Bytes of an answer's text that are told at most.
@@ -75,17 +76,35 @@ def _generic(answer: Answer) -> APIStatusError:
     said = "unknown"
     if media_type.startswith("text/"):
         said = answer.body[:_TOLD].decode("utf-8", "replace").strip()
-    reason, message = _GENERIC.get(answer.code, ("", _NOT_MORE.format(answer.code)))
-    if message is None:
-        message = _NOTHING_ACCEPTABLE if answer.code == 406 and said in ("", "unknown") else said
-    if not reason and answer.code >= 500:
-        reason = "InternalError"
-        message = f"an error on the server ({quoted(said)}) has prevented the request from succeeding"
+    reason, message = _reason_and_message(answer.code, said)
     seconds = retry_after(answer)
     details: dict[str, Any] = {"causes": [{"reason": "UnexpectedServerResponse", "message": said}]}
     if seconds:
         details["retryAfterSeconds"] = seconds
     return APIStatusError(answer.code, reason, message, details, seconds)
+
+
+def generic_refusal(code: int, said: str, resource: GroupResource, name: str) -> APIStatusError:
+    """
+    What the reference makes of a server's refusal of what it asks it for on behalf of a client.
+
+    @param said: The text of the answer.
+    @param resource: What the client asks for.
+    """
+    reason, message = _reason_and_message(code, said)
+    if code == 409:
+        reason = "Conflict"
+    return APIStatusError(code, reason, f"{message} ( {resource} {name})", named(resource, name))
+
+
+def _reason_and_message(code: int, said: str) -> tuple[str, str]:
+    reason, message = _GENERIC.get(code, ("", _NOT_MORE.format(code)))
+    if message is None:
+        message = _NOTHING_ACCEPTABLE if code == 406 and said in ("", "unknown") else said
+    if not reason and code >= 500:
+        reason = "InternalError"
+        message = f"an error on the server ({quoted(said)}) has prevented the request from succeeding"
+    return reason, message
 
 
 def retry_after(answer: Answer) -> int | None:

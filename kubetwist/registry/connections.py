@@ -1,130 +1,184 @@
 """
-Subresources that lead to another process: a pod's logs and streams, the proxies of pods, services and nodes.
+Subresources that lead to another server: a pod's log and streams, the proxies of pods, services and nodes.
 
-What is decided here is whether there is anything to lead to. Nothing leads on from here yet: where a node or endpoint
-is there, the answer is that it can not be reached.
+What is decided here is where they lead, and whether one may go there. Who goes is L{kubetwist.resources.connecting}.
+
+@see: kubernetes/kubernetes, C{pkg/registry/core/pod/strategy.go}, C{pkg/registry/core/node/strategy.go}.
 """
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import orjson
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from zope.interface import implementer
 
-from ..api.errors import APIStatusError, Cause, forbidden, invalid, not_supported
-from ..api.resource import GroupKind, JSONObject
+from ..api.errors import APIStatusError
+from ..api.podspecs import containers
+from ..api.resource import JSONObject
 from ..interfaces import IConnecter
 from .admitting import admit_connection
 from .connectoptions import connect_options
 from .kinds import ResourceInfo, SubresourceInfo
+from .kubelets import check_proxied, kubelet_of
+from .logoptions import log_options
 from .scope import RequestScope
+from .serviceproxies import pod_addresses, service_backend
+from .targets import Target, clean_path, proxied_port, split_name
 
 if TYPE_CHECKING:
     from .stores import Stores
 
-ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-#: What C{log} takes of its query as numbers.
-LOG_LIMITS = ("sinceSeconds", "tailLines", "limitBytes")
-LOG_STREAMS = ("All", "Stdout", "Stderr")
-#: Where a node is looked for, best first.
-NODE_ADDRESSES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+Query = Mapping[str, Sequence[str]]
+
+ALL_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+#: What kubelets call the switches of a stream.
+_SWITCHES: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
 
 
 @implementer(IConnecter)
 class Connection:
     """One of these subresources."""
 
-    def __init__(
-        self, info: ResourceInfo, name: str, methods: Sequence[str], stores: Stores, *, subpaths: bool
-    ) -> None:
+    subpaths = False
+
+    def __init__(self, info: ResourceInfo, name: str, methods: Sequence[str], stores: Stores) -> None:
         self.info = info
         self.name = name
         self.methods = methods
-        self.subpaths = subpaths
         self._stores = stores
 
-    async def connect(self, scope: RequestScope, name: str, path: str, request: Any) -> Any:
+    async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
         """See L{IConnecter.connect}."""
-        if self.name != "log":
-            if any(request.query.get("dryRun") or ()):
-                raise APIStatusError.bad_request("dryRun is not supported")
-            options = connect_options(self.info.resource, self.name, request.query, path)
-            await admit_connection(self.info, self._stores, scope, name, self.name, options)
-        whole = name
-        port = ""
-        if self.name == "proxy":
-            name, port = self._behind(name)
-        if self.info.resource == "services":
-            self._service(scope, name, port, whole)
-        store = self._stores.get(self.info.group, self.info.resource)
-        obj = orjson.loads(store.existing(scope, name).item)
-        if self.info.resource == "pods" and self.name != "proxy":
-            query = {key: values[0] for key, values in request.query.items()}
-            if self.name == "log":
-                check_log_options(name, query)
-            container = chosen_container(obj, query.get("container", ""))
-            if not (obj.get("spec") or {}).get("nodeName"):
-                if self.name == "log":
-                    request.respond(204, b"", b"")
-                    return
-                raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
-            raise APIStatusError.service_unavailable(f"the node of container {container} can not be reached")
-        if self.info.resource == "pods":
-            check_proxied(((obj.get("status") or {}).get("podIP")) or "")
-        elif self.info.resource == "nodes":
-            check_proxied(await self._address(node_host(obj)))
-        raise APIStatusError.service_unavailable(f'{self.info.resource} "{name}" can not be reached')
+        if "dryRun" in query:
+            raise APIStatusError.bad_request("dryRun is not supported")
+        options = connect_options(self.info.resource, self.name, query, path)
+        await admit_connection(self.info, self._stores, scope, name, self.name, options)
+        return self.target(scope, name, options)
 
-    async def _address(self, host: str) -> str:
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
         """
-        The address of a host.
+        Where such a request goes.
 
-        @raise APIStatusError: It has none (400).
+        @raise APIStatusError: Nowhere.
         """
-        try:
-            return str(ipaddress.ip_address(host))
-        except ValueError:
-            pass
-        resolver: Any = self._stores.reactor
-        try:
-            return str(await resolver.resolve(host))
-        except Exception:
-            # Resolvers fail in many ways, which are the same to the client.
-            raise APIStatusError.bad_request(f"lookup {host}: no such host") from None
+        raise NotImplementedError
 
-    def _behind(self, text: str) -> tuple[str, str]:
+    def pod(self, scope: RequestScope, name: str) -> JSONObject:
         """
-        The name and the port in C{name}, C{name:port} or C{scheme:name:port}.
+        The pod that is meant.
 
-        @raise APIStatusError: It is none of these (400).
+        @raise APIStatusError: There is none (404).
         """
-        parts = text.split(":")
-        scheme, name = parts[0] if len(parts) == 3 else "", parts[len(parts) // 3]
-        if len(parts) > 3 or scheme not in ("", "http", "https") or not name:
-            raise APIStatusError.bad_request(f'invalid {self.info.singular} request "{text}"')
-        return name, parts[-1] if len(parts) > 1 else ""
+        pod = self._stores.view("", "pods", scope.namespace, name)
+        if pod is None:
+            raise self._stores.get("", "pods").not_found(name)
+        return pod
 
-    def _service(self, scope: RequestScope, name: str, port: str, whole: str) -> None:
-        """
-        Look for somebody who answers for a service.
 
-        @raise APIStatusError: There is no such service (404), port or endpoint (503).
-        """
-        if port.isascii() and port.isdigit():
-            service = self._stores.lookup("", "services", scope.namespace, name)
-            if service is None:
-                raise self._stores.get("", "services").not_found(name)
-            if not any(one.get("port") == int(port) for one in service["spec"].get("ports") or ()):
-                raise APIStatusError.service_unavailable(f'no service port {int(port)} found for service "{name}"')
-        endpoints = self._stores.lookup("", "endpoints", scope.namespace, name)
-        if endpoints is None:
-            raise self._stores.get("", "services").not_found(name)
-        if not any(subset.get("addresses") for subset in endpoints.get("subsets") or []):
-            raise APIStatusError.service_unavailable(f'no endpoints available for service "{whole}"')
+class PodLog(Connection):
+    """C{pods/log}: text from the kubelet; a pod that is on no node has none."""
+
+    async def connect(self, scope: RequestScope, name: str, path: str, query: Query) -> Target | None:
+        """See L{IConnecter.connect}; nobody admits who only reads."""
+        rules = self._stores.connection_rules
+        asked = log_options(query)
+        asked.check(name, split_streams=rules.split_streams)
+        pod = self.pod(scope, name)
+        container = chosen_container(pod, asked.container)
+        node = (pod.get("spec") or {}).get("nodeName")
+        if not node:
+            return None
+        kubelet = kubelet_of(self._stores, node)
+        path = f"/containerLogs/{scope.namespace}/{name}/{container}"
+        wanted = asked.kubelet_query(split_streams=rules.split_streams)
+        return kubelet.target(path, wanted, insecure=asked.insecure, options={})
+
+
+class PodStream(Connection):
+    """C{pods/exec}, C{pods/attach} and C{pods/portforward}: bytes both ways, through the kubelet."""
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """See L{Connection.target}."""
+        pod = self.pod(scope, name)
+        path = f"{scope.namespace}/{name}"
+        if self.name == "portforward":
+            path = f"/portForward/{path}"
+            ports = ",".join(map(str, options.get("ports") or ()))
+            asked = [("port", ports)] if ports else []
+        else:
+            path = f"/{self.name}/{path}/{chosen_container(pod, options.get('container', ''))}"
+            asked = [("command", part) for part in options.get("command") or ()]
+            asked += [(there, "1") for here, there in _SWITCHES if options.get(here)]
+        node = (pod.get("spec") or {}).get("nodeName")
+        if not node:
+            raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
+        # Sorted by name, as Go has it; of one name in their order.
+        query = urlencode(sorted(asked, key=lambda one: one[0]))
+        return kubelet_of(self._stores, node).target(path, query, options=options)
+
+
+class PodProxy(Connection):
+    """C{pods/proxy}: a port of a pod."""
+
+    subpaths = True
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """See L{Connection.target}."""
+        scheme, name, port = split_name(name, "pod")
+        pod = self.pod(scope, name)
+        if not port:
+            port = _first_port(pod)
+        elif not port.isdigit():
+            port = _named_port(pod, port)
+        address = next(iter(pod_addresses(pod)), "")
+        check_proxied(address, self._stores.connection_rules)
+        return proxy_target(scheme, address, port, options)
+
+
+class ServiceProxy(Connection):
+    """C{services/proxy}: a port of some ready pod of a service."""
+
+    subpaths = True
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """See L{Connection.target}."""
+        scheme, service, port = split_name(name, "service")
+        address, number = service_backend(self._stores, scope.namespace, service, port, name)
+        return proxy_target(scheme, address, str(number), options)
+
+
+class NodeProxy(Connection):
+    """C{nodes/proxy}: the kubelet, or another port of its node."""
+
+    subpaths = True
+
+    def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
+        """See L{Connection.target}."""
+        scheme, name, port = split_name(name, "node")
+        kubelet = kubelet_of(self._stores, name)
+        check_proxied(kubelet.host, self._stores.connection_rules)
+        if not port or port == str(kubelet.port):
+            return kubelet.target(clean_path(options.get("path", "")), options=options)
+        return proxy_target(scheme, kubelet.host, port, options)
+
+
+def proxy_target(scheme: str, host: str, port: str, options: JSONObject) -> Target:
+    """
+    What a proxy leads to that is no kubelet.
+
+    @raise APIStatusError: There is no such port.
+    """
+    scheme = scheme or "http"
+    return Target(
+        scheme=scheme,
+        host=host,
+        port=proxied_port(port, scheme, host),
+        path=clean_path(options.get("path", "")),
+        insecure=True,
+        options=options,
+    )
 
 
 def chosen_container(pod: JSONObject, name: str) -> str:
@@ -134,92 +188,42 @@ def chosen_container(pod: JSONObject, name: str) -> str:
     @raise APIStatusError: There is none of that name, or it has to be chosen among several (400).
     """
     spec = pod.get("spec") or {}
-    names = [one["name"] for one in spec.get("containers") or []]
-    others = [one["name"] for field in ("initContainers", "ephemeralContainers") for one in spec.get(field) or []]
     pod_name = pod["metadata"]["name"]
+    names = [container["name"] for container, _, _ in containers(spec)]
     if name:
-        if name not in (*names, *others):
+        if name not in names:
             raise APIStatusError.bad_request(f"container {name} is not valid for pod {pod_name}")
         return name
-    if len(names) == 1:
-        return str(names[0])
-    default = (pod["metadata"].get("annotations") or {}).get("kubectl.kubernetes.io/default-container")
-    if default in names:
-        return str(default)
-    text = f"a container name must be specified for pod {pod_name}, choose one of: [{' '.join(names)}]"
-    init = [one["name"] for one in spec.get("initContainers") or []]
-    if init:
-        text += f" or one of the init containers: [{' '.join(init)}]"
-    raise APIStatusError.bad_request(text)
+    main = spec.get("containers") or ()
+    if len(main) == 1:
+        return str(main[0]["name"])
+    choice = f", choose one of: [{' '.join(names)}]" if main else ""
+    raise APIStatusError.bad_request(f"a container name must be specified for pod {pod_name}{choice}")
 
 
-def check_log_options(name: str, query: dict[str, str]) -> None:
-    """
-    Refuse impossible limits.
-
-    @raise APIStatusError: One is no number (400) or too small (422).
-    """
-    numbers: dict[str, int] = {}
-    for field in LOG_LIMITS:
-        text = query.get(field)
-        if text is None:
-            continue
-        try:
-            numbers[field] = int(text)
-        except ValueError:
-            shown = orjson.dumps(text).decode()
-            raise APIStatusError.bad_request(f"strconv.ParseInt: parsing {shown}: invalid syntax") from None
-    causes: list[Cause] = []
-    if numbers.get("tailLines", 0) < 0:
-        causes.append(invalid("tailLines", numbers["tailLines"], "must be greater than or equal to 0"))
-    if numbers.get("limitBytes", 1) < 1:
-        causes.append(invalid("limitBytes", numbers["limitBytes"], "must be greater than 0"))
-    if "sinceSeconds" in numbers and query.get("sinceTime"):
-        # The reference's path has no name in it.
-        causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
-    elif numbers.get("sinceSeconds", 1) < 1:
-        causes.append(invalid("sinceSeconds", numbers["sinceSeconds"], "must be greater than 0"))
-    stream = query.get("stream")
-    if stream is not None and stream not in LOG_STREAMS:
-        causes.append(not_supported("stream", stream, LOG_STREAMS))
-    elif stream in LOG_STREAMS[1:] and "tailLines" in numbers:
-        causes.append(forbidden("[]", "`tailLines` and specific `stream` are mutually exclusive for now"))
-    if causes:
-        raise APIStatusError.invalid(GroupKind("", "PodLogOptions"), name, causes)
+def _first_port(pod: JSONObject) -> str:
+    for container in pod["spec"].get("containers") or ():
+        for port in container.get("ports") or ():
+            return str(port["containerPort"])
+    return ""
 
 
-def check_proxied(text: str) -> None:
-    """
-    Refuse what must not be reached through this server: itself, its neighbours, and what is no address.
-
-    @raise APIStatusError: It is one of these (400).
-    """
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise APIStatusError.bad_request("address not allowed") from None
-    if address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast:
-        raise APIStatusError.bad_request("address not allowed")
+def _named_port(pod: JSONObject, name: str) -> str:
+    """The number of a port that a container names; what no container names stays as it is."""
+    for container in pod["spec"].get("containers") or ():
+        for port in container.get("ports") or ():
+            if port.get("name") == name:
+                return str(port["containerPort"])
+    return name
 
 
-def node_host(node: JSONObject) -> str:
-    """
-    Where a node's kubelet is reached.
-
-    @raise APIStatusError: The node does not tell (500).
-    """
-    known = (node.get("status") or {}).get("addresses") or []
-    for kind in NODE_ADDRESSES:
-        for one in known:
-            if one.get("type") == kind:
-                return str(one["address"])
-    shown = " ".join(f"{{{one.get('type', '')} {one.get('address', '')}}}" for one in known)
-    raise APIStatusError.unknown(f"no preferred addresses found; known addresses: [{shown}]")
+_PROXIES: Final = {"pods": PodProxy, "services": ServiceProxy, "nodes": NodeProxy}
 
 
-def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Any:
+def connection_storage(info: ResourceInfo, subresource: SubresourceInfo, stores: Stores, context: Any) -> Connection:
     """The storage object of such a subresource."""
     if subresource.name == "proxy":
-        return Connection(info, "proxy", ALL_METHODS, stores, subpaths=True)
-    methods = ("GET",) if subresource.name == "log" else ("GET", "POST")
-    return Connection(info, subresource.name, methods, stores, subpaths=False)
+        return _PROXIES[info.resource](info, "proxy", ALL_METHODS, stores)
+    if subresource.name == "log":
+        return PodLog(info, "log", ("GET",), stores)
+    return PodStream(info, subresource.name, ("GET", "POST"), stores)

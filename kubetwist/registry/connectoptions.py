@@ -8,6 +8,7 @@ from typing import Final
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
 from ..api.resource import JSONObject
+from .logoptions import flag
 
 _FLAGS: Final = ("stdin", "stdout", "stderr", "tty")
 _PROXIES: Final = {"pods": "PodProxyOptions", "services": "ServiceProxyOptions", "nodes": "NodeProxyOptions"}
@@ -17,13 +18,13 @@ def connect_options(resource: str, subresource: str, query: Mapping[str, Sequenc
     """
     The options of C{exec}, C{attach}, C{portforward} or C{proxy}.
 
-    @param path: Below the subresource, as in the URL.
+    @param path: Below the subresource, with a slash in front.
     @raise APIStatusError: The query makes no sense (400).
     """
     if subresource == "proxy":
         obj: JSONObject = {"kind": _PROXIES[resource], "apiVersion": "v1"}
         if path:
-            obj["path"] = path if path.startswith("/") else f"/{path}"
+            obj["path"] = path
         return obj
     if subresource == "portforward":
         obj = {"kind": "PodPortForwardOptions", "apiVersion": "v1"}
@@ -33,9 +34,7 @@ def connect_options(resource: str, subresource: str, query: Mapping[str, Sequenc
         return obj
     obj = {"kind": "PodExecOptions" if subresource == "exec" else "PodAttachOptions", "apiVersion": "v1"}
     for name in _FLAGS:
-        values = query.get(name)
-        # As the reference reads it: everything is a yes, but these.
-        if values and values[0].lower() not in ("false", "0"):
+        if flag(query, name):
             obj[name] = True
     container = query.get("container")
     if container and container[0]:

@@ -32,6 +32,7 @@ from .grants import GROUP as RBAC
 from .grants import Grants
 from .ipaddresses import IPAddressStore
 from .kinds import ResourceInfo
+from .kubelets import ConnectionRules
 from .namespaces import NamespaceStore
 from .rbacstores import BindingStore, RoleStore
 from .scope import RequestScope
@@ -137,6 +138,8 @@ class Stores:
         #: How plugins call others; L{None} where nobody is called.
         self.outgoing: Outgoing | None = None
         self.toleration_seconds = (300, 300)
+        #: How kubelets are found.
+        self.connection_rules = ConnectionRules()
         self._caches: dict[str, WatchCache] = {}
         #: By place: the store whose rules say how what is there is decoded.
         self._owners: dict[str, Store] = {}

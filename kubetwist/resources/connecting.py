@@ -1,24 +1,140 @@
-"""The handler for subresources that lead to another process."""
+"""The handler for subresources that lead to another server: where to is the registry's to say, here one goes there."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
+from ..api.errors import APIStatusError
+from ..api.gourl import URL
+from ..outgoing.errors import NoSuchHost
 from .endpoint import Endpoint
 from .reads import check_name
 
 if TYPE_CHECKING:
+    from ..filters.requestinfo import RequestInfo
+    from ..registry.targets import Target
     from ..server.site import KubeRequest
+    from .targetclients import TargetClients
+
+#: What a path begins with before the part that goes on: resource, name, subresource.
+_BEFORE: Final = 3
+_PROXIED: Final = frozenset(("pods", "services", "nodes"))
 
 
 class Connects:
     """Answers every method of one such subresource."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, clients: TargetClients | None) -> None:
         self._endpoint = endpoint
+        self._clients = clients
 
     async def connect(self, request: KubeRequest, name: str, namespace: str = "", path: str = "") -> None:
         """Hand the request on."""
         check_name(name)
         endpoint = self._endpoint
-        await endpoint.storage.connect(endpoint.scope(request, namespace), name, path, request)
+        scope = endpoint.scope(request, namespace)
+        target = await endpoint.storage.connect(scope, name, subpath(request.info), request.query)
+        if target is None:
+            request.respond(204, b"", b"")
+            return
+        if self._clients is None:
+            raise APIStatusError.service_unavailable("this server calls no others")
+        client = await self._client(self._clients, target)
+        if endpoint.subresource == "log":
+            from .podlogs import send_log
+
+            await send_log(request, client, target_bytes(target), name)
+        elif endpoint.subresource == "proxy":
+            await _proxy(request, client, target)
+        else:
+            await _stream(request, client, target, endpoint.subresource)
+
+    async def _client(self, clients: TargetClients, target: Target) -> Any:
+        try:
+            return await clients.client(target)
+        except NoSuchHost as error:
+            raise APIStatusError.bad_request(str(error).removeprefix("dial tcp: ")) from error
+
+
+def subpath(info: RequestInfo) -> str:
+    """What of a path stands behind the subresource: C{""}, or with a slash in front; a slash at its end stays."""
+    path = "/".join(info.parts[_BEFORE:])
+    if path:
+        path = f"/{path}"
+    return f"{path}/" if info.path.endswith("/") and not path.endswith("/") else path
+
+
+def target_bytes(target: Target, query: bytes = b"") -> bytes:
+    """
+    The target as it stands in a request.
+
+    @param query: Of the client's request, where the target has none of its own.
+    """
+    path = URL(path=target.path.encode()).escaped_path.encode() or b"/"
+    if target.query is not None:
+        query = target.query.encode()
+    return path + b"?" + query if query else path
+
+
+def passes_on(request: KubeRequest) -> bool:
+    """Whether the body of a request, of which only the head is there, is passed on to somebody behind a proxy."""
+    if b"/proxy" not in request.path:
+        return False
+    from ..filters.requestinfo import UnknownRequest, request_info_of
+
+    try:
+        info = request_info_of(request.method, request.uri)
+    except UnknownRequest:
+        return False
+    return info.subresource == "proxy" and info.resource in _PROXIED and not info.group and info.is_resource_request
+
+
+async def _proxy(request: KubeRequest, client: Any, target: Target) -> None:
+    """C{proxy}: what is there is shown as if it were here."""
+    from .proxying import is_upgrade, proxy_request
+
+    path, mark, query = request.uri.partition(b"?")
+    if not target.path and request.method in (b"GET", b"HEAD") and not is_upgrade(request):
+        # Links are relative to the last slash.
+        request.setHeader(b"Location", path + b"/" + mark + query)
+        request.respond(301, b"", b"")
+        return
+    asked = target_bytes(target, query)
+    await proxy_request(
+        request,
+        client,
+        asked,
+        host=request.header(b"host") or b"",
+        prefix=prefix_of(path, asked.partition(b"?")[0]),
+        redirects=not target.kubelet,
+    )
+
+
+def prefix_of(path: bytes, behind: bytes) -> bytes:
+    """The part of a path here that stands in front of the path there."""
+    if path.endswith(b"/") and not behind.endswith(b"/"):
+        behind += b"/"
+    return path.removesuffix(behind)
+
+
+async def _stream(request: KubeRequest, client: Any, target: Target, subresource: str) -> None:
+    """C{exec}, C{attach}, C{portforward}: the connection becomes one of something else, here and there."""
+    from ..streams.handlers import Way, translate, tunnel, way
+    from .proxying import is_upgrade, proxy_request
+
+    chosen = way(request, subresource, target.features)
+    host = request.header(b"host") or b""
+    if chosen is Way.TRANSLATE:
+        from ..streams.commands import Command
+
+        options = target.options
+        command = Command(*(bool(options.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
+        await translate(request, client, target_bytes(target), command)
+    elif chosen is Way.TUNNEL:
+        through = tunnel(request)
+        if through is not None:
+            await proxy_request(request, client, target_bytes(target), host=host, tunnel=through)
+    elif not is_upgrade(request):
+        raise APIStatusError.bad_request("Upgrade request required")
+    else:
+        await proxy_request(request, client, target_bytes(target), host=host)

@@ -220,7 +220,7 @@ class Installer:
                 if verb.anywhere and info.namespaced:
                     add(app, verb.method, f"{base}{collection}", handler)
         if IConnecter.providedBy(storage):
-            connect = Connects(endpoint).connect
+            connect = Connects(endpoint, getattr(self._context, "clients", None)).connect
             for method in storage.methods:
                 add(app, method, f"{base}{inside}/<name>{tail}", connect)
                 if storage.subpaths:

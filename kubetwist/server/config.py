@@ -34,12 +34,16 @@ class ServerConfig:
         L{kubetwist.authentication.configuration.AuthenticationConfiguration}.
     @ivar authentication_followers: Called with another one when the file has changed.
     @ivar credentials: What the server shows: L{kubetwist.server.datadir.Credentials}.
+    @ivar kubelet_credentials: What kubelets are shown: L{kubetwist.server.kubeletcredentials.KubeletCredentials}.
     @ivar trust_followers: Called when what clients verify it by is another.
     @ivar closers: Called when the last request is answered.
     @ivar controllers: The factories of the controllers that are to run: L{kubetwist.interfaces.IControllerFactory}s.
     @ivar token_keys: What those tokens are verified by: L{kubetwist.registry.tokenkeys.TokenKey}s.
     @ivar stores: L{kubetwist.registry.stores.Stores}, once the servers are built.
     @ivar apis: L{kubetwist.resources.apis.APIs}, once the servers are built.
+    @ivar aggregation: L{kubetwist.controllers.aggregation.Aggregation}, once the servers are built; L{None} where
+        there are no APIServices.
+    @ivar availability: Looks after the servers that those name; likewise.
     @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
     @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.server.site.KubeSite.streams}.
@@ -56,6 +60,8 @@ class ServerConfig:
     authenticator: Any = None
     stores: Any = None
     apis: Any = None
+    aggregation: Any = None
+    availability: Any = None
     running_controllers: Any = None
     address: str = ""
     token_issuer: Any = None
@@ -63,6 +69,7 @@ class ServerConfig:
     token_keys: Sequence[TokenKey] = ()
     client_authorities: list[Any] = field(factory=list)
     credentials: Any = None
+    kubelet_credentials: Any = None
     trust_followers: list[Callable[[], object]] = field(factory=list)
     token_key_followers: list[Callable[[Sequence[TokenKey]], object]] = field(factory=list)
     authentication_configuration: Any = None

@@ -345,9 +345,61 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ("logging-format", one_of("text", "json"), "text", "How log lines are written."),
         ("v", NATURAL, 0, "How much is logged; 4 and more for debugging."),
     ],
+    "Kubelets and proxies": [
+        (
+            "kubelet-certificate-authority",
+            STRING,
+            "",
+            "Authorities that kubelets' serving certificates must come from; without it any certificate will do. Read"
+            " again when it changes.",
+        ),
+        (
+            "kubelet-client-certificate",
+            STRING,
+            "",
+            "What kubelets are shown; without it a certificate of the data directory's authority. Read again when it"
+            " changes.",
+        ),
+        ("kubelet-client-key", STRING, "", "The key of --kubelet-client-certificate."),
+        (
+            "kubelet-preferred-address-types",
+            STRINGS,
+            ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"),
+            "At which of its addresses a node's kubelet is called, best first.",
+        ),
+        ("kubelet-port", PORT, 10250, "The port of kubelets whose nodes do not tell it."),
+        ("kubelet-timeout", DURATION, 5.0, "How long a kubelet may take to accept a connection."),
+        (
+            "allow-loopback-proxy",
+            BOOLEAN,
+            False,
+            "Whether kubelets and what proxies of nodes, pods and services lead to may have addresses of this machine,"
+            " such as 127.0.0.1: for tests and simulated kubelets.",
+        ),
+    ],
     "Misc": [
+        (
+            "aggregator-reject-forwarding-redirect",
+            BOOLEAN,
+            True,
+            "Whether redirects of other API servers are answered as errors. They always are.",
+        ),
         ("allow-privileged", BOOLEAN, False, "Whether containers may be privileged."),
+        (
+            "enable-aggregator-routing",
+            BOOLEAN,
+            False,
+            "Connect to the endpoints of services that API servers are behind, not to their cluster IPs.",
+        ),
         ("event-ttl", DURATION, 3600.0, "How long events are kept."),
+        (
+            "proxy-client-cert-file",
+            STRING,
+            "",
+            "The certificate by which other API servers know this one, when it hands requests on to them; one of the"
+            " data directory without it.",
+        ),
+        ("proxy-client-key-file", STRING, "", "The key of --proxy-client-cert-file."),
         (
             "service-account-signing-key-file",
             STRING,

@@ -1,0 +1,85 @@
+"""What the server shows to kubelets, and what they must show: files of the command line, or a certificate of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography import x509
+
+from twisted.internet.threads import deferToThreadPool
+
+from ..api.times import utc_now
+from ..api.users import MASTERS
+from ..resources.targetclients import KubeletTLS
+from .certificates import RENEW_BEFORE, Pair, Subject
+from .datadir import DataDirectory
+from .errors import StartError
+
+#: Who the server is to kubelets that go by its own authority; as kubeadm has it.
+KUBELET_CLIENT: Final = Subject("kube-apiserver-kubelet-client", organization=MASTERS)
+NAME: Final = "apiserver-kubelet-client"
+_FLAGS: Final = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority")
+
+
+class KubeletCredentials:
+    """
+    Credentials for kubelets, as they are now.
+
+    A certificate of ours is made, or read, when the first kubelet is called, in a thread, and again before it expires.
+    """
+
+    def __init__(self, options: Any, config: Any) -> None:
+        """
+        @param config: L{kubetwist.server.config.ServerConfig}; its files are watched.
+        @raise StartError: The files can not be used.
+        """
+        self._reactor = config.reactor
+        self._data: DataDirectory = config.data
+        self._files = KubeletTLS()
+        self._own: Pair | None = None
+        self._renewed = utc_now()
+        self._given = options["kubelet-client-certificate"] != ""
+        if self._given != (options["kubelet-client-key"] != ""):
+            raise StartError("--kubelet-client-certificate and --kubelet-client-key belong together")
+        names = [name for name in _FLAGS if options[name]]
+        if names:
+            self._watch(config.files, names, [Path(options[name]) for name in names])
+
+    def _watch(self, files: Any, names: Sequence[str], paths: Sequence[Path]) -> None:
+        def load(contents: Sequence[bytes]) -> KubeletTLS:
+            given = dict(zip(names, contents, strict=True))
+            loaded = KubeletTLS(*(given.get(name, b"") for name in _FLAGS))
+            loaded.check()
+            return loaded
+
+        flags = ", ".join(f"--{name}" for name in names)
+        try:
+            self._files = files.watch(paths, load, self._use, flags)
+        except OSError as error:
+            raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+        except ValueError as error:
+            raise StartError(f"can not use {flags}: {error}") from error
+
+    def _use(self, files: KubeletTLS) -> None:
+        self._files = files
+
+    async def current(self) -> KubeletTLS:
+        """
+        What counts now.
+
+        @raise StartError: Our own certificate can not be written.
+        """
+        files = self._files
+        if self._given:
+            return files
+        if self._own is None or utc_now() > self._renewed:
+            pool = self._reactor.getThreadPool()
+            own = await deferToThreadPool(self._reactor, pool, self._issue)
+            certificate = x509.load_pem_x509_certificate(own.certificate)
+            self._own, self._renewed = own, certificate.not_valid_after_utc - RENEW_BEFORE
+        return KubeletTLS(self._own.certificate, self._own.key, self._files.ca)
+
+    def _issue(self) -> Pair:
+        return self._data.issued(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)
