@@ -397,7 +397,8 @@ class BackendConnection(Protocol):
         rest, self._buffer = self._buffer, b""
         self._stop_timer()
         answer = self._answer = StreamedAnswer(self, head, length)
-        self._lasting = head.lasting and length is not None
+        # What comes after the answer to an upgrade is nobody's.
+        self._lasting = head.lasting and length is not None and not self._upgrade
         self._missing = length
         if answer.switched:
             self._state = _SWITCHED

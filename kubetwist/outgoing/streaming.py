@@ -155,7 +155,12 @@ class StreamingClient:
 
     async def _connect(self, where: tuple[str, int]) -> BackendConnection:
         endpoint: Any = CheckedEndpoint(
-            self._reactor, lambda: where, guarded=self.settings.guarded, diversions=self._diversions
+            self._reactor,
+            lambda: where,
+            guarded=self.settings.guarded,
+            loopback=self.settings.loopback,
+            diversions=self._diversions,
+            patience=self.settings.patience,
         )
         if self._tls is not None:
             from twisted.internet.endpoints import wrapClientTLS
@@ -187,7 +192,7 @@ class StreamingClient:
             late = True
             secured.cancel()
 
-        timer = self._reactor.callLater(HANDSHAKE_TIMEOUT, give_up)
+        timer = self._reactor.callLater(min(HANDSHAKE_TIMEOUT, self.settings.patience), give_up)
         try:
             await secured
         except CancelledError:
