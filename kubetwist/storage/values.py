@@ -16,6 +16,7 @@ class Write:
     @ivar ttl: Seconds after which the key deletes itself; L{None} for never.
     @ivar attachment: Anything; handed to watchers in the same process with the event, so that they need
         not decode what the writer has decoded already. Watchers must do without (other processes have none).
+    @ivar unique: Whether nobody else can write this very value: it has something new and random in it.
     """
 
     key: str
@@ -23,6 +24,7 @@ class Write:
     expected: int | None
     ttl: float | None = None
     attachment: object = None
+    unique: bool = False
 
 
 @define(slots=True, eq=False)
@@ -32,23 +34,29 @@ class StorageEvent:
 
     @ivar value: What is there now; L{None} after a deletion.
     @ivar revision: Of the transaction.
-    @ivar previous: The revision of the key before; 0 when it was not there.
+    @ivar previous: The revision of the key before; 0 when it was not there, L{None} when it was, but the store does not
+        know since when.
     """
 
     key: str
     value: bytes | None
     revision: int
-    previous: int
+    previous: int | None
     attachment: object = None
 
 
 @frozen
 class StoredValue:
-    """What a key holds; C{revision} is that of its newest write."""
+    """
+    What a key holds; C{revision} is that of its newest write.
+
+    @ivar problem: Why the value can not be read; C{value} means nothing then. Only pages have such values.
+    """
 
     key: str
     value: bytes
     revision: int
+    problem: str = ""
 
 
 @frozen

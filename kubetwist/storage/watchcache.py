@@ -23,11 +23,19 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch, IWatchSink
-from .errors import FutureRevision, RevisionCompacted, StorageError, StorageUnavailable
+from .errors import (
+    DecryptionUnavailable,
+    FutureRevision,
+    RevisionCompacted,
+    StorageError,
+    StorageUnavailable,
+    UnreadableValue,
+)
 from .expiry import Timer
 from .record import NO_LABELS, Draft, Record
 from .recordtable import RecordTable
-from .values import StorageEvent
+from .unreadable import Unreadable, record_of
+from .values import StorageEvent, StoredValue
 from .window import ADDED, DELETED, MODIFIED, CacheEvent, Window
 
 #: Makes a record of a key below the resource's prefix, a stored value and its revision.
@@ -144,6 +152,8 @@ class WatchCache:
     """
     The objects of one resource.
 
+    What can not be read is neither there nor missing: whoever asks for it, or for what it would be among, is told so.
+
     @ivar prefix: Of their keys in the backend, with its last slash.
     @ivar revision: Everything up to here is in the cache and was sent to its watches.
     @ivar ready: Whether the cache is filled and follows its backend.
@@ -179,6 +189,8 @@ class WatchCache:
         self._loading: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._stopped = False
+        self._fills = 0
+        self._unreadable = Unreadable(prefix, clock, self._read, self._found)
 
     # --- life
 
@@ -186,17 +198,34 @@ class WatchCache:
         """
         Read everything and begin to follow.
 
+        What can not be decrypted at present is tried again later; L{ready} is false until then.
+
         @raise StorageError: The backend can not be read.
         """
+        try:
+            await self._fill()
+        except DecryptionUnavailable as error:
+            self._log.error("{prefix} can not be read: {reason}", prefix=self.prefix, reason=error)
+            self._unreadable.unavailable = error
+            self._reload_later(RETRY_FIRST)
+
+    async def _fill(self) -> None:
+        mine = self._fills = self._fills + 1
         while not self._stopped:
             try:
-                records, revision = await self._load()
+                records, revision, unreadable = await self._load()
                 self._table = RecordTable(records)
                 self._window = Window(revision, *self._limits)
+                self._unreadable.replace(unreadable)
                 self.revision = revision
-                self._source = await self._backend.watch(self.prefix, revision, self)
+                source = await self._backend.watch(self.prefix, revision, self)
             except RevisionCompacted:
                 continue  # That took longer than compaction waits.
+            if self._stopped or mine != self._fills:
+                # It ended before it had begun, and another one is under way.
+                source.stop()
+                return
+            self._source = source
             self.ready = True
             self._advanced()
             return
@@ -210,26 +239,40 @@ class WatchCache:
             self._source = None
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
+        self._unreadable.stop()
         self._end_watches(None)
         waiting, self._waiting = self._waiting, []
         for revision, answer, timeout in waiting:
             timeout.cancel()
             answer.errback(FutureRevision(revision, self.revision))
 
-    async def _load(self) -> tuple[list[Record], int]:
+    async def _load(self) -> tuple[list[Record], int, dict[str, UnreadableValue]]:
         page = await self._backend.read_page(self.prefix, limit=self._page)
         revision = page.revision
         records: list[Record] = []
-        skip = len(self.prefix)
+        unreadable: dict[str, UnreadableValue] = {}
         while True:
-            records += [self._decode(item.key[skip:], item.value, item.revision) for item in page.items]
+            for item in page.items:
+                try:
+                    records.append(self._stored(item))
+                except UnreadableValue as error:
+                    unreadable[item.key[len(self.prefix) :]] = error
             if not page.more:
-                return records, revision
+                return records, revision, unreadable
             following = page.items[-1].key + "\0"
             page = await self._backend.read_page(self.prefix, start=following, limit=self._page, revision=revision)
 
     def _decode(self, key: str, value: bytes, revision: int) -> Record:
         return _economized(self._codec(key, value, revision))
+
+    def _stored(self, item: StoredValue) -> Record:
+        return record_of(item, self._decode, len(self.prefix))
+
+    async def _read(self, key: str) -> Record:
+        return self._stored(await self._backend.read(self.prefix + key))
+
+    def _found(self, record: Record) -> None:
+        self._table.put(record)
 
     # --- the backend's side
 
@@ -237,6 +280,8 @@ class WatchCache:
         """See L{IStorageObserver.committed}."""
         skip = len(self.prefix)
         changes = []
+        if self._unreadable:
+            self._unreadable.written(events)
         for event in events:
             key, revision, attachment = event.key[skip:], event.revision, event.attachment
             if event.value is None:
@@ -274,16 +319,19 @@ class WatchCache:
         self._end_watches(APIStatusError.expired("The watch was interrupted; list again."))
         self._reload(RETRY_FIRST)
 
+    def _reload_later(self, delay: float) -> None:
+        if not self._stopped:
+            self._retry = self._clock.callLater(delay, self._reload, min(delay * 2, RETRY_MOST))
+
     def _reload(self, delay: float) -> None:
         def failed(failure: Failure) -> None:
             if failure.check(StorageError):
                 self._log.warn("{prefix} can not be read: {reason}", prefix=self.prefix, reason=failure.value)
             else:
                 self._log.failure("{prefix} can not be read", failure, prefix=self.prefix)
-            if not self._stopped:
-                self._retry = self._clock.callLater(delay, self._reload, min(delay * 2, RETRY_MOST))
+            self._reload_later(delay)
 
-        Deferred.fromCoroutine(self.start()).addErrback(failed)
+        Deferred.fromCoroutine(self._fill()).addErrback(failed)
 
     def _fan_out(self, event: CacheEvent) -> None:
         record = event.record
@@ -326,8 +374,15 @@ class WatchCache:
         return len(self._table)
 
     def get(self, key: str) -> Record | None:
-        """The newest state of an object, by its key below the prefix."""
-        return self._table.get(key)
+        """
+        The newest state of an object, by its key below the prefix.
+
+        @raise APIStatusError: It can not be read (500).
+        """
+        record = self._table.get(key)
+        if record is None and self._unreadable:
+            self._unreadable.refuse(key=key)
+        return record
 
     def list(
         self,
@@ -349,7 +404,10 @@ class WatchCache:
         @param revision: As of which; 0 for now.
         @raise RevisionCompacted: That revision is before the window; L{list_at} may still know it.
         @raise FutureRevision: That revision is not there yet.
+        @raise APIStatusError: Something of it can not be read (500).
         """
+        if self._unreadable:
+            self._unreadable.refuse(prefix)
         table = self._table
         undone: dict[str, Record | None] = {}
         if revision and revision != self.revision:
@@ -410,16 +468,18 @@ class WatchCache:
         revision: int = 0,
     ) -> Listing:
         """As L{list_at}, but from the backend alone, whatever is in the cache; revision 0 is the backend's newest."""
-        skip = len(self.prefix)
         records: list[Record] = []
         start = f"{self.prefix}{start_after}\0" if start_after else ""
         while True:
-            page = await self._backend.read_page(
-                self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
-            )
+            try:
+                page = await self._backend.read_page(
+                    self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
+                )
+                stored = [self._stored(item) for item in page.items]
+            except (DecryptionUnavailable, UnreadableValue) as error:
+                raise APIStatusError.internal(str(error)) from error
             revision = page.revision
-            for index, item in enumerate(page.items):
-                record = self._decode(item.key[skip:], item.value, item.revision)
+            for index, record in enumerate(stored):
                 if match is None or match(record):
                     records.append(record)
                     if len(records) == limit:
@@ -492,6 +552,8 @@ class WatchCache:
         if not self.ready:
             raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
         watch = CacheWatch(self, scope, match, sink)
+        if self._unreadable and self._unreadable.among(watch.covers):
+            raise StorageUnavailable(f"not everything in {self.prefix} can be read")
         since = revision or self.revision
         if initial:
             since = self.revision
