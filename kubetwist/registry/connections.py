@@ -194,7 +194,7 @@ def chosen_container(pod: JSONObject, name: str) -> str:
         if name not in names:
             raise APIStatusError.bad_request(f"container {name} is not valid for pod {pod_name}")
         return name
-    main = spec.get("containers") or ()
+    main: Sequence[JSONObject] = spec.get("containers") or ()
     if len(main) == 1:
         return str(main[0]["name"])
     choice = f", choose one of: [{' '.join(names)}]" if main else ""

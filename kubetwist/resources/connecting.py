@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..api.errors import APIStatusError
 from ..api.gourl import URL
-from ..outgoing.errors import NoSuchHost
+from ..outgoing.errors import AddressNotAllowed, NoSuchHost
+from ..registry.kubelets import not_allowed
 from .endpoint import Endpoint
 from .reads import check_name
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..filters.requestinfo import RequestInfo
     from ..registry.targets import Target
     from ..server.site import KubeRequest
+    from .proxying import ProxyError
     from .targetclients import TargetClients
 
 #: What a path begins with before the part that goes on: resource, name, subresource.
@@ -53,7 +55,7 @@ class Connects:
         try:
             return await clients.client(target)
         except NoSuchHost as error:
-            raise APIStatusError.bad_request(str(error).removeprefix("dial tcp: ")) from error
+            raise no_such_host(error) from error
 
 
 def subpath(info: RequestInfo) -> str:
@@ -91,50 +93,63 @@ def passes_on(request: KubeRequest) -> bool:
 
 async def _proxy(request: KubeRequest, client: Any, target: Target) -> None:
     """C{proxy}: what is there is shown as if it were here."""
-    from .proxying import is_upgrade, proxy_request
+    from .proxying import is_upgrade, proxy_request, redirect_to_slash
 
-    path, mark, query = request.uri.partition(b"?")
     if not target.path and request.method in (b"GET", b"HEAD") and not is_upgrade(request):
-        # Links are relative to the last slash.
-        request.setHeader(b"Location", path + b"/" + mark + query)
-        request.respond(301, b"", b"")
+        redirect_to_slash(request)
         return
-    asked = target_bytes(target, query)
     await proxy_request(
         request,
         client,
-        asked,
+        target_bytes(target, request.uri.partition(b"?")[2]),
         host=request.header(b"host") or b"",
-        prefix=prefix_of(path, asked.partition(b"?")[0]),
+        prefix=prefix_of(request.info),
         redirects=not target.kubelet,
+        fail=_fail,
     )
 
 
-def prefix_of(path: bytes, behind: bytes) -> bytes:
-    """The part of a path here that stands in front of the path there."""
-    if path.endswith(b"/") and not behind.endswith(b"/"):
-        behind += b"/"
-    return path.removesuffix(behind)
+def prefix_of(info: RequestInfo) -> bytes:
+    """The path that stands for the root of what is proxied."""
+    inside = ("namespaces", info.namespace) if info.namespace else ()
+    path = "/".join(("", info.api_prefix, info.version, *inside, *info.parts[:_BEFORE]))
+    return URL(path=path.encode()).escaped_path.encode()
+
+
+def _fail(request: KubeRequest, error: ProxyError) -> None:
+    """Tell who names what must not be called, or does not exist, that it is his mistake."""
+    cause = error.__cause__
+    if isinstance(cause, AddressNotAllowed):
+        request.fail(not_allowed())
+    elif isinstance(cause, NoSuchHost):
+        request.fail(no_such_host(cause))
+    else:
+        request.fail(error.as_status())
+
+
+def no_such_host(error: NoSuchHost) -> APIStatusError:
+    """The error for names that nobody has."""
+    return APIStatusError.bad_request(str(error).removeprefix("dial tcp: "))
 
 
 async def _stream(request: KubeRequest, client: Any, target: Target, subresource: str) -> None:
     """C{exec}, C{attach}, C{portforward}: the connection becomes one of something else, here and there."""
     from ..streams.handlers import Way, translate, tunnel, way
-    from .proxying import is_upgrade, proxy_request
+    from .proxying import proxy_request
 
     chosen = way(request, subresource, target.features)
-    host = request.header(b"host") or b""
+    asked = target_bytes(target)
     if chosen is Way.TRANSLATE:
         from ..streams.commands import Command
 
         options = target.options
         command = Command(*(bool(options.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
-        await translate(request, client, target_bytes(target), command)
-    elif chosen is Way.TUNNEL:
+        await translate(request, client, asked, command)
+        return
+    through = None
+    if chosen is Way.TUNNEL:
         through = tunnel(request)
-        if through is not None:
-            await proxy_request(request, client, target_bytes(target), host=host, tunnel=through)
-    elif not is_upgrade(request):
-        raise APIStatusError.bad_request("Upgrade request required")
-    else:
-        await proxy_request(request, client, target_bytes(target), host=host)
+        if through is None:
+            return
+    host = request.header(b"host") or b""
+    await proxy_request(request, client, asked, host=host, upgrade_required=True, tunnel=through, fail=_fail)

@@ -18,6 +18,7 @@ from ..api.goquote import quoted
 from ..api.resource import GroupResource
 from ..outgoing.errors import AddressNotAllowed, Unreachable
 from ..outgoing.refusals import generic_refusal
+from ..registry.kubelets import not_allowed
 
 if TYPE_CHECKING:
     from ..outgoing.streaming import StreamedAnswer
@@ -43,7 +44,7 @@ async def send_log(request: KubeRequest, client: Any, target: bytes, name: str) 
         answer = await asking
     except Unreachable as error:
         if isinstance(error, AddressNotAllowed):
-            raise APIStatusError.bad_request("address not allowed") from error
+            raise not_allowed() from error
         raise APIStatusError.unknown(f"Get {quoted(_url(client, target))}: {error}") from error
     except CancelledError:
         if request._disconnected:
