@@ -66,6 +66,13 @@ class Options(usage.Options):
         """What can be wrong about flags together."""
         if bool(self["tls-cert-file"]) != bool(self["tls-private-key-file"]):
             raise FlagError("--tls-cert-file and --tls-private-key-file go together")
+        if bool(self["proxy-client-cert-file"]) != bool(self["proxy-client-key-file"]):
+            raise FlagError("--proxy-client-cert-file and --proxy-client-key-file go together")
+        if not self["aggregator-reject-forwarding-redirect"]:
+            raise FlagError(
+                "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are"
+                " never passed on"
+            )
         if not self["disable-http2-serving"]:
             raise FlagError("--disable-http2-serving=false is not possible yet: only HTTP/1.1 is served")
         if self["in-memory"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote_plus, unquote_to_bytes
 
 from attrs import evolve, frozen
 
@@ -276,6 +276,24 @@ def _bad_escape_error(text: str, position: int) -> URLError:
     # Three bytes are shown, of which a character may be cut.
     shown = text[position : position + 3].encode("utf-8", "replace")[:3]
     return URLError(f"invalid URL escape {quoted(_text(shown))}")
+
+
+def escape_path(path: bytes) -> str:
+    """A path as it goes into a URL."""
+    return _escaped(path, _PATH_ESCAPES)
+
+
+def normalized_query(raw: bytes) -> str:
+    """A query, sorted by the names in it and escaped in one way; pairs that make no sense are left out."""
+    values: dict[bytes, list[bytes]] = {}
+    if raw.count(b"&") >= _MOST_PARAMETERS:
+        return ""
+    for pair in raw.split(b"&"):
+        if not pair or b";" in pair or _bad_escape(pair.decode("latin-1")):
+            continue
+        key, _, value = pair.replace(b"+", b" ").partition(b"=")
+        values.setdefault(unquote_to_bytes(key), []).append(unquote_to_bytes(value))
+    return "&".join(f"{quote_plus(key)}={quote_plus(value)}" for key in sorted(values) for value in values[key])
 
 
 def _unescaped(text: str) -> bytes:

@@ -33,6 +33,16 @@ _LISTS: Final = tuple(
     f"requestheader-{what}"
     for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix", "allowed-names")
 )
+_ALLOWED: Final = "requestheader-allowed-names"
+#: In which headers this server says for whom it asks, when it asks others.
+_USUAL: Final = {
+    "requestheader-username-headers": "X-Remote-User",
+    "requestheader-uid-headers": "X-Remote-Uid",
+    "requestheader-group-headers": "X-Remote-Group",
+    "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+}
+#: The name in the certificate by which others know this server.
+FRONT_PROXY: Final = "front-proxy-client"
 
 
 class AuthenticationInfo(Keeper):
@@ -70,18 +80,28 @@ class AuthenticationInfo(Keeper):
         return new
 
 
-def wanted_info(options: Any, users: Iterable[Any], proxies: Iterable[Any]) -> dict[str, str]:
+def wanted_info(options: Any, users: Iterable[Any], proxies: Iterable[Any], own: str = "") -> dict[str, str]:
     """
     What this server knows.
 
     @param users: The authorities that vouch for users, as pyOpenSSL has their certificates.
     @param proxies: Those that vouch for proxies; without any, headers mean nothing.
+    @param own: The authority that vouches for this server itself where it stands before others, PEM; C{""} when that is
+        one of C{proxies}.
     """
     found = {_USERS: "".join(map(_pem, users))}
     authorities = "".join(map(_pem, proxies))
-    if authorities:
-        found[_PROXIES] = authorities
-        found.update((name, json.dumps(list(options[name]))) for name in _LISTS)
+    if authorities or own:
+        lists = {name: list(options[name]) for name in _LISTS}
+        if own:
+            for name, usual in _USUAL.items():
+                if usual.lower() not in (value.lower() for value in lists[name]):
+                    lists[name].append(usual)
+            # Where nobody is named all are allowed, and so are we.
+            if not authorities or lists[_ALLOWED]:
+                lists[_ALLOWED].append(FRONT_PROXY)
+        found[_PROXIES] = authorities + own
+        found.update((name, json.dumps(values, separators=(",", ":"))) for name, values in lists.items())
     return found
 
 

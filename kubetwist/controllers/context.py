@@ -17,7 +17,7 @@ from ..registry.store import Store
 from ..registry.stores import Stores
 from ..storage.watchcache import WatchCache
 from .client import Client, controller_user
-from .informers import Informer
+from .informers import Informer, StoreSource
 
 if TYPE_CHECKING:
     from .events import EventRecorder
@@ -34,20 +34,6 @@ class ICustomResources(Protocol):
 
     def follow(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Have C{changed} called after every change of these; what is returned ends that."""
-
-
-class _BuiltIn:
-    """Where the objects of a built-in resource are."""
-
-    def __init__(self, store: Store) -> None:
-        self.info = store.info
-        self._store = store
-
-    def cache(self) -> WatchCache | None:
-        return self._store.cache if self._store.cache.ready else None
-
-    def load(self) -> None:
-        """It loads itself."""
 
 
 class _Custom:
@@ -191,7 +177,7 @@ class Context:
     def _made(self, key: GroupResource) -> Informer:
         store = self.stores.find(*key)
         if store is not None:
-            return Informer(_BuiltIn(store), self.clock)
+            return Informer(StoreSource(store), self.clock)
         served = None if self._custom is None else self._custom.served(str(key))
         if served is None or self._custom is None:
             raise KeyError(str(key))

@@ -21,7 +21,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
-from ..api.resource import JSONObject
+from ..api.resource import GroupVersion, JSONObject
 from ..api.times import now
 from ..interfaces import IWatchSink
 from ..registry.apiapproval import approval
@@ -87,6 +87,9 @@ class DefinitionController:
         self._structures: dict[str, tuple[str, int]] = {}
         #: By group and definition, who has which names.
         self._holders: dict[str, dict[str, _Names]] = {}
+        #: By definition, the group-versions that it wants to be served.
+        self._defined: dict[str, frozenset[GroupVersion]] = {}
+        self._followers: list[Callable[[], None]] = []
         self._stopped = False
 
     # --- life
@@ -111,6 +114,26 @@ class DefinitionController:
         """Whether there is nothing to do now."""
         return not self._working and not self._queue
 
+    def group_versions(self) -> set[GroupVersion]:
+        """What definitions want to be served, whether or not it is already, or still."""
+        return {one for each in self._defined.values() for one in each}
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Have C{changed} called whenever L{group_versions} may give something else."""
+        self._followers.append(changed)
+
+    def _define(self, name: str, crd: JSONObject | None) -> None:
+        before = self._defined.get(name)
+        if crd is None:
+            self._defined.pop(name, None)
+        else:
+            spec = crd["spec"]
+            versions = (one["name"] for one in spec["versions"] if one.get("served"))
+            self._defined[name] = frozenset(GroupVersion(spec["group"], version) for version in versions)
+        if self._defined.get(name) != before:
+            for follower in self._followers:
+                follower()
+
     # --- IWatchSink
 
     def send(self, kind: str, record: Record, event: Any) -> None:
@@ -126,6 +149,7 @@ class DefinitionController:
         crd: JSONObject = orjson.loads(record.item)
         group: str = crd["spec"]["group"]
         holders = self._holders.setdefault(group, {})
+        self._define(name, None if kind == DELETED else crd)
         if kind == DELETED:
             self._remove(name)
             holders.pop(name, None)

@@ -22,6 +22,7 @@ from ..api.errors import APIStatusError
 from ..api.resource import GroupResource, JSONObject
 from ..interfaces import IWatchSink
 from ..registry.kinds import ResourceInfo
+from ..registry.store import Store
 from ..registry.stores import seen
 from ..storage.errors import StorageError
 from ..storage.record import Record
@@ -52,6 +53,21 @@ class ISource(Protocol):
 
     def load(self) -> None:
         """Have it filled, if nobody has."""
+
+
+class StoreSource:
+    """Where the objects of a built-in resource are."""
+
+    def __init__(self, store: Store) -> None:
+        self.info = store.info
+        self._store = store
+
+    def cache(self) -> WatchCache | None:
+        """@see: L{ISource.cache}."""
+        return self._store.cache if self._store.cache.ready else None
+
+    def load(self) -> None:
+        """It loads itself."""
 
 
 class Subscription:

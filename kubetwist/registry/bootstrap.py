@@ -302,16 +302,6 @@ async def _kubernetes_endpoints(stores: Stores, address: str, port: int) -> None
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 
 
-async def api_services(stores: Stores, group_versions: Iterable[GroupVersion]) -> None:
-    """An APIService for each group-version that is served here; they order discovery."""
-    store = stores.get("apiregistration.k8s.io", "apiservices")
-    for group, version in group_versions:
-        if group == "apiregistration.k8s.io":
-            continue
-        priorities = group_priority(group), version_priority(group, version)
-        await ensure(store, api_service(GroupVersion(group, version), *priorities, "onstart"))
-
-
 def api_service(group_version: GroupVersion, group_priority: int, version_priority: int, managed: str) -> JSONObject:
     """
     The APIService of a group-version that is served here.
@@ -329,5 +319,4 @@ def api_service(group_version: GroupVersion, group_priority: int, version_priori
     return {
         "metadata": {"name": f"{version}.{group}", "labels": {AUTOMANAGED: managed}},
         "spec": spec,
-        "status": {"conditions": [_condition("Available", "True", "Local", "Local APIServices are always available")]},
     }

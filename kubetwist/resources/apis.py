@@ -14,7 +14,8 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..admission.configuration import read_configurations
 from ..admission.selection import build_chain
-from ..api.resource import GroupVersion, JSONObject
+from ..api.resource import JSONObject
+from ..controllers.aggregation import Aggregation
 from ..controllers.customresources import DefinitionController
 from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
@@ -26,17 +27,21 @@ from ..registry.fieldmanager import BuiltInVersions, FieldManager
 from ..registry.grants import GROUP as RBAC
 from ..registry.ipaddresses import IPAddressStore
 from ..registry.kinds import ResourceInfo, kinds_for
+from ..registry.kubelets import ConnectionRules
 from ..registry.resetfields import allowed_fields
 from ..registry.stores import Stores
 from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
+from .aggregation import add_aggregator
+from .connecting import passes_on
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
 from .install import Installer
-from .installed import MergedGroups
+from .installed import IInstalled, MergedGroups
 from .layer import Layer
+from .targetclients import TargetClients
 from .watching import Flusher
 
 if TYPE_CHECKING:
@@ -58,11 +63,13 @@ class ServerContext:
     @ivar user_of_token: Whose token this is, and for whom, for token reviews:
         L{kubetwist.server.config.ServerConfig.user_of_token}.
     @ivar token_issuer: Issues service account tokens; L{None} without one.
+    @ivar clients: Of what proxies, logs and streams lead to; L{None} when nothing is led to.
     """
 
     authorizer: IAuthorizer
     user_of_token: Callable[..., Any]
     token_issuer: Any = None
+    clients: TargetClients | None = None
 
 
 class APIs:
@@ -70,6 +77,7 @@ class APIs:
     The stores and installers of a server.
 
     @ivar infos: The resources that the release and --runtime-config leave on.
+    @ivar aggregation: What APIServices say, once the APIs are installed; L{None} where there are none.
     """
 
     def __init__(
@@ -99,6 +107,7 @@ class APIs:
         self._custom: CustomResources | None = None
         self._definition_controller: DefinitionController | None = None
         self._registration: Registration | None = None
+        self.aggregation: Aggregation | None = None
         self._conversions: Callable[[JSONObject], Conversion | None] | None = None
 
     @property
@@ -144,8 +153,27 @@ class APIs:
             installer.install([info for info in self.infos if groups(info.group)])
             self._installers[layer.name] = installer
         merged = MergedGroups([installer.installed for installer in self._installers.values()])
+        built_in = merged.group_versions()
         self._install_custom(extensions, merged)
+        services = self.stores.find(AGGREGATOR_GROUP, "apiservices")
+        if services is not None:
+            assert self.stores.outgoing is not None, "set before anything is installed"
+            self.aggregation = Aggregation(services, self.stores.outgoing, self.reactor)
+            definitions = self._definition_controller
+            self._registration = Registration(
+                services,
+                self.aggregation.informer,
+                self.reactor,
+                built_in=built_in,
+                custom=definitions.group_versions if definitions is not None else lambda: (),
+                subscribe=definitions.subscribe if definitions is not None else lambda changed: None,
+            )
         return merged
+
+    async def register(self) -> None:
+        """Have an APIService for each group-version that is served here, from now on."""
+        if self._registration is not None:
+            await self._registration.start()
 
     def _install_custom(self, extensions: Layer, merged: MergedGroups) -> None:
         """Have the extensions server serve custom resources."""
@@ -165,10 +193,6 @@ class APIs:
             min_request_timeout=self._min_request_timeout,
         )
         self.stores.find_custom = self._custom.served
-        services = self.stores.find(AGGREGATOR_GROUP, "apiservices")
-        if services is not None:
-            installed = self._installers[extensions.name].installed
-            self._registration = Registration(services, self._custom.group_versions, installed.subscribe, self.reactor)
         gvk = store.gvk
         fields = FieldManager(
             gvk,
@@ -190,22 +214,20 @@ class APIs:
             self._conversions = Conversions(self.stores.outgoing, self.reactor)
         return self._conversions(crd)
 
-    def built_in(self, group_version: GroupVersion) -> bool:
-        """Whether a group-version is the server's own, and does not come from a definition."""
-        return self._custom is None or group_version not in self._custom.group_versions()
-
     async def start(self) -> None:
         """Fill the watch caches; nothing can be served before, custom resources included."""
         await self.stores.start()
+        if self.aggregation is not None:
+            self.aggregation.start()
         if self._definition_controller is not None:
             self._definition_controller.start()
-        if self._registration is not None:
-            self._registration.start()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """End the watches and let go of the backend."""
         if self._registration is not None:
-            self._registration.stop()
+            await self._registration.stop()
+        if self.aggregation is not None:
+            self.aggregation.stop()
         if self._definition_controller is not None:
             self._definition_controller.stop()
         if self._custom is not None:
@@ -244,12 +266,25 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         options["default-not-ready-toleration-seconds"],
         options["default-unreachable-toleration-seconds"],
     )
+    apis.stores.connection_rules = ConnectionRules(
+        tuple(options["kubelet-preferred-address-types"]),
+        options["kubelet-port"],
+        options["allow-loopback-proxy"],
+        options["feature-gates"].get("PodLogsQuerySplitStreams", False),
+    )
     apis.use_admission(
         options["enable-admission-plugins"],
         options["disable-admission-plugins"],
         options["admission-control-config-file"],
     )
-    context = ServerContext(config.authorizer, config.user_of_token, config.token_issuer)
+    clients = TargetClients(
+        config.outgoing,
+        config.kubelet_credentials.current,
+        loopback=options["allow-loopback-proxy"],
+        patience=options["kubelet-timeout"],
+    )
+    config.streams.append(passes_on)
+    context = ServerContext(config.authorizer, config.user_of_token, config.token_issuer, clients)
     installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
 
     def other_paths() -> list[str]:
@@ -262,14 +297,19 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         )
         return [*paths, *checks]
 
-    install_documents(aggregator.layer, installed, definitions, config.reactor, lambda: config.address, other_paths)
+    listed: IInstalled = installed
+    if apis.aggregation is not None:
+        listed = add_aggregator(config, apis.aggregation, aggregator, installed).listed
+    install_documents(
+        aggregator.layer, installed, definitions, config.reactor, lambda: config.address, other_paths, listed
+    )
     install_group_ends(extensions.layer, installed)
     compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
     aggregator.add_before_listening("watch caches", apis.start)
     aggregator.add_at_end("watch caches", apis.stop)
     aggregator.add_before_listening("compaction", compactor.start)
     aggregator.add_at_end("compaction", compactor.stop)
-    add_bootstrap_hooks(config, apis, aggregator, kube, installed)
+    add_bootstrap_hooks(config, apis, aggregator, kube)
     if config.controllers:
         add_controllers(config, apis, aggregator)
     return apis
@@ -314,8 +354,12 @@ def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: 
         return [one for each in config.client_authorities if each.flag == flag for one in each.pool.certificates]
 
     def wanted() -> dict[str, str]:
+        own = not config.options["proxy-client-cert-file"] and config.credentials is not None
         return wanted_info(
-            config.options, certificates("--client-ca-file"), certificates("--requestheader-client-ca-file")
+            config.options,
+            certificates("--client-ca-file"),
+            certificates("--requestheader-client-ca-file"),
+            config.credentials.front_proxy_authority.decode() if own else "",
         )
 
     info = AuthenticationInfo(stores.get("", "configmaps"), config.reactor, wanted)
@@ -330,7 +374,7 @@ def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: 
     aggregator.add_at_end("authentication info", info.stop)
 
 
-def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, installed: MergedGroups) -> None:
+def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> None:
     """Have the servers make, once they listen, the objects that are theirs."""
     options, stores = config.options, apis.stores
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
@@ -377,13 +421,6 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any, ins
 
         kube.add_post_start_hook("start-legacy-token-tracking-controller", track)
         aggregator.add_at_end("tracking of tokens in secrets", tracking.stop)
-        if options["client-ca-file"] or options["requestheader-client-ca-file"]:
-            add_authentication_info(config, stores, aggregator, kube)
-    hook(
-        aggregator,
-        "kube-apiserver-autoregistration",
-        ("apiregistration.k8s.io", "apiservices"),
-        lambda stores: bootstrap.api_services(
-            stores, [one for one in installed.group_versions() if apis.built_in(one)]
-        ),
-    )
+        add_authentication_info(config, stores, aggregator, kube)
+    if (AGGREGATOR_GROUP, "apiservices") in present:
+        aggregator.add_post_start_hook("kube-apiserver-autoregistration", apis.register)

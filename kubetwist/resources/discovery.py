@@ -158,13 +158,21 @@ class CoreVersions(_Routed):
 class Groups(Leaf):
     """C{/apis}, by any method."""
 
-    def __init__(self, installed: IInstalled, beta: bool = False, remote: IRemoteVersions | None = None) -> None:
+    def __init__(
+        self,
+        installed: IInstalled,
+        beta: bool = False,
+        remote: IRemoteVersions | None = None,
+        listed: IInstalled | None = None,
+    ) -> None:
         """
         @param beta: Aggregated discovery is served in its beta version, too.
         @param remote: What is served by others.
+        @param listed: The groups and versions that are listed one by one, if not those of C{installed}.
         """
+        groups = listed or installed
         self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote)
-        self._kept = Kept(lambda: installed.generation, lambda: api_group_list(installed))
+        self._kept = Kept(lambda: groups.generation, lambda: api_group_list(groups))
 
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""

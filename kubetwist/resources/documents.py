@@ -25,23 +25,26 @@ def install_documents(
     reactor: Any,
     address: Callable[[], str],
     other_paths: Callable[[], list[str]],
+    listed: IInstalled | None = None,
 ) -> None:
     """
     Have the first server of the chain answer what describes the whole chain.
 
     @param address: The server's own address and port.
     @param other_paths: What is served besides APIs, for the index.
+    @param listed: The groups and versions that C{/apis} lists, if not those of C{installed}.
     """
+    listed = listed or installed
     beta = int(definitions.minor.partition(".")[2]) < 33
     front.claim("/", Index(lambda: [*index_paths(installed), *other_paths()]))
     front.claim("/index.html", Index(lambda: [*index_paths(installed), *other_paths()]))
-    front.claim("/apis", Groups(installed, beta))
+    front.claim("/apis", Groups(installed, beta, listed=listed))
     front.claim("/api", CoreVersions(installed, address, beta))
     for group_version in installed.group_versions():
         group = group_version.group
         front.claim(group_version_path(group_version), GroupVersionResources(installed, group_version))
         if group:
-            front.claim(f"/apis/{group}", Group(installed, group))
+            front.claim(f"/apis/{group}", Group(listed, group))
     run = partial(deferToThreadPool, reactor, reactor.getThreadPool())
     builder = Builder(definitions, definitions.minor)
     front.claim_below("/openapi/v2", OpenAPIV2(installed, builder, run))

@@ -22,6 +22,7 @@ class Layer(Resource):
         self.delegate = delegate
         self._exact: dict[tuple[bytes, ...], IResource] = {}
         self._below: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
+        self._taken: dict[tuple[bytes, ...], IResource] = {}
 
     def claim(self, path: str, resource: IResource) -> None:
         """Answer C{path} itself, with or without a trailing slash, but nothing below it."""
@@ -34,6 +35,14 @@ class Layer(Resource):
         @param resource: A leaf that routes on the whole path, or what makes it at the first request.
         """
         self._below[segments(path)] = resource
+
+    def take(self, path: str, resource: IResource) -> None:
+        """Answer C{path} and everything below it, whatever was claimed there, until it is given back."""
+        self._taken[segments(path)] = resource
+
+    def give_back(self, path: str) -> None:
+        """Let those answer again who have claimed C{path}."""
+        self._taken.pop(segments(path), None)
 
     def release(self, path: str) -> None:
         """Give up both kinds of claim on C{path}."""
@@ -54,6 +63,11 @@ class Layer(Resource):
     def _find(self, path: list[bytes]) -> IResource | None:
         while path and not path[-1]:
             path = path[:-1]
+        if self._taken:
+            for length in (3, 1):
+                taken = self._taken.get(tuple(path[:length]))
+                if taken is not None:
+                    return taken
         exact = self._exact.get(tuple(path))
         if exact is not None:
             return exact

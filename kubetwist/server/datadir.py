@@ -29,6 +29,7 @@ MARKER = "kubetwist.json"
 FORMAT = 1
 
 ADMIN = Subject("kubernetes-admin", organization=MASTERS)
+#: As L{kubetwist.controllers.authenticationinfo} tells of it.
 FRONT_PROXY = Subject("front-proxy-client")
 
 
@@ -194,6 +195,8 @@ class Credentials:
 
     @ivar serving: The serving certificate, with its issuers behind it, and its key.
     @ivar trust: What clients verify it by.
+    @ivar front_proxy: What it shows to servers that it hands requests on to.
+    @ivar front_proxy_authority: What those verify that by, PEM.
     """
 
     def __init__(self, data: DataDirectory, options: Any, names: Sequence[str] = ()) -> None:
@@ -219,7 +222,9 @@ class Credentials:
             subject = Subject("kube-apiserver", names=names, server=True)
             self.serving = data.issued(folder, "apiserver", authority, subject)
         self.admin = data.issued(data.pki, "admin", authority, ADMIN)
-        data.issued(data.pki, "front-proxy-client", data.authority("front-proxy-ca"), FRONT_PROXY)
+        proxies = data.authority("front-proxy-ca")
+        self.front_proxy = data.issued(data.pki, "front-proxy-client", proxies, FRONT_PROXY)
+        self.front_proxy_authority = proxies.pair.certificate
         data.service_account_keys()
 
     def take(self, serving: Pair) -> None:

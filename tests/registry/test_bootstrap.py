@@ -6,7 +6,6 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.resource import GroupVersion
 from kubetwist.registry import bootstrap
 from kubetwist.registry.stores import Stores
 from tests.resources.server import Server, all_kinds
@@ -26,7 +25,6 @@ class BootstrapTests(SynchronousTestCase):
         await bootstrap.priority_classes(stores)
         await bootstrap.fairness(stores)
         await bootstrap.kubernetes_service(stores, ["10.0.0.0/24"], "10.0.0.1", "192.0.2.7", 6443)
-        await bootstrap.api_services(stores, [GroupVersion("", "v1"), GroupVersion("apps", "v1")])
 
     def found(self, group: str, resource: str, name: str, namespace: str = "") -> Any:
         """An object that is there."""
@@ -35,7 +33,7 @@ class BootstrapTests(SynchronousTestCase):
         return obj
 
     def test_made(self) -> None:
-        """A fresh server has its namespaces, classes, levels, service, endpoints and API services."""
+        """A fresh server has its namespaces, classes, levels, service and endpoints."""
         self.successResultOf(self.everything(self.stores))
         for name in bootstrap.SYSTEM_NAMESPACES:
             self.assertEqual(self.found("", "namespaces", name)["status"], {"phase": "Active"})
@@ -51,8 +49,6 @@ class BootstrapTests(SynchronousTestCase):
         self.assertEqual(endpoints["subsets"][0]["addresses"], [{"ip": "192.0.2.7"}])
         slices = self.found("discovery.k8s.io", "endpointslices", "kubernetes", "default")
         self.assertEqual(slices["endpoints"][0]["addresses"], ["192.0.2.7"])
-        service = self.found("apiregistration.k8s.io", "apiservices", "v1.apps")
-        self.assertEqual(service["status"]["conditions"][0]["reason"], "Local")
 
     def test_twice(self) -> None:
         """What is there is left alone, as users may have changed it: a second start writes nothing."""
