@@ -59,7 +59,7 @@ class ExtensionAPIs:
             default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
         )
         self.stores.definitions = definitions
-        installed = InstalledGroups()
+        config.installed = installed = InstalledGroups()
         self.custom = _Resources(
             server.layer,
             installed,

@@ -23,6 +23,7 @@ from .requestinfo import with_request_info
 
 if TYPE_CHECKING:
     from ..audit.auditor import Auditor
+    from ..metrics.requests import RequestMetrics
     from ..server.site import Handler
 
 
@@ -36,6 +37,7 @@ def with_filters(
     proxy_headers: ProxyHeaders | None = None,
     constrained_impersonation: bool = True,
     auditor: Auditor | None = None,
+    metrics: RequestMetrics | None = None,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
@@ -43,12 +45,17 @@ def with_filters(
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
     @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
+    @param metrics: Counts them; it is told by the site when they are over.
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
+    if metrics is not None:
+        handler = metrics.after_authorization(handler)
     handler = with_authorization(handler, authorizer)
     handler = with_impersonation(handler, authorizer, constrained_impersonation)
     if auditor is not None:
         handler = with_audit(handler, auditor)
+    if metrics is not None:
+        handler = metrics.after_authentication(handler)
     handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
     handler = with_deadline(handler, reactor, request_timeout)
     handler = with_cache_control(handler)

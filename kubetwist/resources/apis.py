@@ -285,7 +285,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     )
     config.streams.append(passes_on)
     context = ServerContext(config.authorizer, config.user_of_token, config.token_issuer, clients)
-    installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
+    config.installed = installed = apis.install(aggregator.layer, kube.layer, extensions.layer, context)
 
     def other_paths() -> list[str]:
         layers = (aggregator.layer, kube.layer, extensions.layer)

@@ -10,6 +10,7 @@ from attrs import define, field
 
 from ..authentication.frontproxy import ProxyHeaders
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..metrics.registry import Registry
 from ..outgoing.outgoing import Outgoing
 from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
@@ -44,6 +45,9 @@ class ServerConfig:
     @ivar aggregation: L{kubetwist.controllers.aggregation.Aggregation}, once the servers are built; L{None} where
         there are no APIServices.
     @ivar availability: Looks after the servers that those name; likewise.
+    @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
+    @ivar metrics: What is counted.
+    @ivar health_metrics: What is counted of health checks.
     @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
     @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.server.site.KubeSite.streams}.
@@ -63,6 +67,7 @@ class ServerConfig:
     aggregation: Any = None
     availability: Any = None
     running_controllers: Any = None
+    installed: Any = None
     address: str = ""
     token_issuer: Any = None
     controllers: Sequence[Any] = ()
@@ -76,6 +81,8 @@ class ServerConfig:
     authentication_followers: list[Callable[[Any], object]] = field(factory=list)
     closers: list[Callable[[], object]] = field(factory=list)
     streams: list[Callable[[Any], bool]] = field(factory=list)
+    metrics: Registry = field(factory=Registry)
+    health_metrics: Registry = field(factory=Registry)
     outgoing: Outgoing = field(init=False)
     files: WatchedFiles = field(init=False)
 

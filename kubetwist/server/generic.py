@@ -130,7 +130,9 @@ class GenericServer:
     def post_start_hooks(self) -> list[PostStartHook]:
         """All of them, in the reference's order, with those that it has and nobody registered."""
         known = {hook.name: hook for hook in self._all_hooks()}
-        ordered = [known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in self._hook_order]
+        ordered = [
+            known.pop(name) if name in known else PostStartHook(name, _nothing, None) for name in self._hook_order
+        ]
         return [*ordered, *known.values()]
 
     def _all_hooks(self) -> list[PostStartHook]:

@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
+from ..metrics.health import HealthMetrics
 from .site import TEXT, KubeRequest
 
 _log = Logger()
@@ -64,14 +65,24 @@ class HealthResource(Resource):
 
     isLeaf = True
 
-    def __init__(self, name: str, checks: Callable[[], Sequence[HealthCheck]]) -> None:
+    def __init__(
+        self, name: str, checks: Callable[[], Sequence[HealthCheck]], metrics: HealthMetrics | None = None
+    ) -> None:
         """
         @param name: C{"readyz"}.
         @param checks: Gives them, in the order in which they are shown.
+        @param metrics: Is told what comes of checks.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._name = name
         self._checks = checks
+        self._metrics = metrics
+
+    async def _problem(self, check: HealthCheck) -> str | None:
+        problem = await check.problem()
+        if self._metrics is not None:
+            self._metrics.checked(check.name, self._name, problem is None)
+        return problem
 
     def render(self, request: KubeRequest) -> Any:
         """Answer any method, as the reference does."""
@@ -87,7 +98,7 @@ class HealthResource(Resource):
         return NOT_DONE_YET
 
     async def _one(self, request: KubeRequest, check: HealthCheck) -> None:
-        problem = await check.problem()
+        problem = await self._problem(check)
         if problem is None:
             request.respond(200, b"ok", TEXT)
         else:
@@ -103,7 +114,7 @@ class HealthResource(Resource):
                 unknown.discard(check.name)
                 lines.append(f"[+]{check.name} excluded: ok\n")
                 continue
-            problem = await check.problem()
+            problem = await self._problem(check)
             if problem is None:
                 lines.append(f"[+]{check.name} ok\n")
             else:

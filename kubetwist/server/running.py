@@ -21,6 +21,8 @@ from twisted.logger import Logger
 from ..admission.configuration import BadAdmission
 from ..filters.authorization import WHY
 from ..filters.stack import with_filters
+from ..metrics.health import HealthMetrics
+from ..metrics.requests import RequestMetrics
 from ..storage.errors import KeyNotFound, StorageError
 from .auditedrequest import audited_request
 from .certificates import Pair
@@ -32,6 +34,7 @@ from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
+from .metricsresource import Served, claim_metrics
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .site import KubeSite, traverse
@@ -122,6 +125,7 @@ class APIServer:
         show_front_proxy(config)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
+        metrics = RequestMetrics(config.metrics, Served(config).__contains__, lambda: list(self.site.open_requests))
         handler = with_filters(
             traverse(server.layer),
             reactor=reactor,
@@ -131,12 +135,14 @@ class APIServer:
             proxy_headers=config.proxy_headers,
             constrained_impersonation=config.constrained_impersonation,
             auditor=auditor,
+            metrics=metrics,
         )
         await backend.open()
         self._opened = True
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
+        self._site.ended = metrics.ended
         self._site.streams = config.streams
         if auditor is not None:
             auditor.start()
@@ -189,6 +195,8 @@ class APIServer:
         if config.token_keys:
             forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
             config.token_key_followers.append(lambda keys: forget())
+        claim_metrics(server.layer, config)
+        health = HealthMetrics(config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)
         before = {
@@ -216,7 +224,7 @@ class APIServer:
             return checks
 
         for path in EVERYWHERE:
-            server.layer.claim_below(f"/{path}", HealthResource(path, checks_of(path)))
+            server.layer.claim_below(f"/{path}", HealthResource(path, checks_of(path), health))
 
     def _listen(self, credentials: Credentials) -> None:
         from .tls import ServerContext

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from io import BytesIO
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -59,6 +60,10 @@ class KubeRequest(Request):
     @ivar audit_id: Names it in logs and in the answer's C{Audit-Id}.
     @ivar deadline: When it must be answered, in the reactor's time; L{None} for long-running ones.
     @ivar cache_control: For the answer, unless the handler sets the header; C{b""} for none.
+    @ivar begun: When it was served, in seconds of L{perf_counter<time.perf_counter>}; so are the other two.
+    @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
+    @ivar authorized_at: When it was allowed; 0 as long as it is not.
+    @ivar waited: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.
@@ -75,6 +80,10 @@ class KubeRequest(Request):
     deadline: float | None = None
     cache_control = b""
     body_too_large = False
+    begun = 0.0
+    authenticated_at = 0.0
+    authorized_at = 0.0
+    waited = 0.0
     streamed: StreamedBody | None = None
     switched = False
     method: bytes
@@ -119,6 +128,7 @@ class KubeRequest(Request):
         """The body has arrived: answer, now or later."""
         self._body = body
         site = self.site
+        self.begun = perf_counter()
         site.open_requests.add(self)
         try:
             site.handler(self)
@@ -508,6 +518,7 @@ class KubeSite(Site):
     @ivar open_requests: Those that are not answered yet.
     @ivar long_running: What ends each of those that would not end by themselves.
     @ivar channels: All connections.
+    @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
     @ivar date: For C{Date} headers.
@@ -526,6 +537,7 @@ class KubeSite(Site):
         self.now: Callable[[], float] = reactor.seconds
         self.date: bytes = datetimeToString()
         self.channels: set[KubeChannel] = set()
+        self.ended: Callable[[KubeRequest], object] | None = None
         self.streams: list[Callable[[KubeRequest], bool]] = []
         self._bodies = 0
         self._tick: Any = None
@@ -589,7 +601,10 @@ class KubeSite(Site):
 
     def request_ended(self, request: KubeRequest) -> None:
         """A request was answered, or its client has gone."""
-        self.open_requests.discard(request)
+        if request in self.open_requests:
+            self.open_requests.discard(request)
+            if self.ended is not None:
+                self.ended(request)
         if self.long_running:
             self.long_running.pop(request, None)
         if self._drained:

@@ -1,0 +1,98 @@
+"""
+Prometheus' text format, version 0.0.4.
+
+prometheus_client writes names of counters with C{_total} behind them, which some of Kubernetes' do not have; so the few
+lines of the format are written here. What the process itself is like comes from prometheus_client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from .registry import Distribution, Family, Number, Reading
+
+CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+
+
+def render(families: Iterable[Family[Number] | Family[Distribution]], readings: Iterable[Reading]) -> bytes:
+    """Everything as text; names sorted. Can be called in any thread."""
+    blocks = {family.name: _family(family) for family in families}
+    for reading in readings:
+        numbers = [
+            f"{reading.name}{_labels(reading.labels, values)} {number(value)}" for values, value in reading.values
+        ]
+        if numbers:
+            blocks[reading.name] = _block(reading.name, reading.kind, reading.text, numbers)
+    return "".join(blocks[name] for name in sorted(blocks)).encode()
+
+
+def process_readings() -> Iterator[Reading]:
+    """What prometheus_client tells of the process: memory, CPU, files, garbage."""
+    from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR
+
+    for collector in (PROCESS_COLLECTOR, GC_COLLECTOR, PLATFORM_COLLECTOR):
+        collected: Iterable[Any] = collector.collect()
+        for metric in collected:
+            samples: dict[str, list[Any]] = {}
+            for sample in metric.samples:
+                samples.setdefault(sample.name, []).append(sample)
+            for name, found in samples.items():
+                labels = tuple(found[0].labels)
+                values = [(tuple(str(one.labels[label]) for label in labels), float(one.value)) for one in found]
+                yield Reading(name, metric.type, metric.documentation, labels, values)
+
+
+def _family(family: Family[Number] | Family[Distribution]) -> str:
+    lines: list[str] = []
+    for values, child in family.children():
+        if isinstance(child, Number):
+            lines.append(f"{family.name}{_labels(family.labels, values)} {number(child.value)}")
+        else:
+            lines.extend(_distribution(family.name, family.labels, values, child))
+    return _block(family.name, family.kind, family.text, lines) if lines else ""
+
+
+def _block(name: str, kind: str, text: str, lines: Sequence[str]) -> str:
+    help_text = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n" + "\n".join(lines) + "\n"
+
+
+def _distribution(name: str, labels: Sequence[str], values: Sequence[str], child: Distribution) -> Iterator[str]:
+    shown = _pairs(labels, values)
+    begun = f"{name}_bucket{{{shown}," if shown else f"{name}_bucket{{"
+    # The sum first: what is observed meanwhile counts in the buckets, and no bucket is greater than the count.
+    whole = child.sum
+    counted = 0
+    for bound, count in zip((*child.bounds, float("inf")), tuple(child.counts), strict=True):
+        counted += count
+        yield f'{begun}le="{number(bound)}"}} {counted}'
+    braces = f"{{{shown}}}" if shown else ""
+    yield f"{name}_sum{braces} {number(whole)}"
+    yield f"{name}_count{braces} {counted}"
+
+
+def _labels(names: Sequence[str], values: Sequence[str]) -> str:
+    return f"{{{_pairs(names, values)}}}" if names else ""
+
+
+def _pairs(names: Sequence[str], values: Sequence[str]) -> str:
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+
+
+def _escaped(value: str) -> str:
+    if "\\" in value or '"' in value or "\n" in value:
+        value = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return value
+
+
+def number(value: float) -> str:
+    """A number as Prometheus reads it: whole ones without a point."""
+    if value == float("inf"):
+        return "+Inf"
+    if value == float("-inf"):
+        return "-Inf"
+    if value != value:
+        return "NaN"
+    whole = int(value)
+    return str(whole) if whole == value and abs(whole) < 1 << 53 else repr(value)

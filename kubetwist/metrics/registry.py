@@ -1,0 +1,173 @@
+"""
+Counters, gauges and histograms, cheap to write to.
+
+A child (one combination of labels) is looked up once by those who write to it often, and is a number in an attribute
+from then on. Nothing is locked: whoever writes does so in the reactor's thread, and a reader may see a histogram whose
+sum is one observation ahead of its buckets, which no query notices.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Generic, TypeVar
+
+from attrs import frozen
+
+#: Children of one family at most. Labels are from closed sets; this is for the case that one is not after all.
+MOST_CHILDREN: Final = 20_000
+
+
+class Number:
+    """
+    A counter, or a gauge.
+
+    @ivar value: To be added to, or set.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+
+class Distribution:
+    """
+    A histogram.
+
+    @ivar counts: How many observations fell into each bucket and into no earlier one; the last has no bound.
+    """
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count one observation."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return sum(self.counts)
+
+
+Child = TypeVar("Child", Number, Distribution)
+
+
+class Family(Generic[Child]):
+    """
+    All children of one name.
+
+    @ivar kind: C{"counter"}, C{"gauge"} or C{"histogram"}.
+    @ivar labels: Their names, in the order in which values are given.
+    @ivar hidden: How many children are not told of, as there are too many.
+    """
+
+    def __init__(self, name: str, kind: str, text: str, labels: Sequence[str], make: Callable[[], Child]) -> None:
+        self.name = name
+        self.kind = kind
+        self.text = text
+        self.labels = tuple(labels)
+        self.hidden = 0
+        self._make: Callable[[], Child] = make
+        self._children: dict[tuple[str, ...], Child] = {}
+
+    def of(self, *values: str) -> Child:
+        """The child with these values of the labels; made when it is first asked for."""
+        child = self._children.get(values)
+        if child is None:
+            assert len(values) == len(self.labels), f"{self.name} has the labels {self.labels}, not {values}"
+            child = self._make()
+            if len(self._children) < MOST_CHILDREN:
+                self._children[values] = child
+            else:
+                self.hidden += 1
+        return child
+
+    def forget(self, *values: str) -> None:
+        """Tell no more of what is not there any more."""
+        self._children.pop(values, None)
+
+    def clear(self) -> None:
+        """Tell of none of them; who has looked one up writes to it in vain from now on."""
+        self._children.clear()
+
+    def children(self) -> list[tuple[tuple[str, ...], Child]]:
+        """All of them, as of now; from any thread."""
+        return list(self._children.items())
+
+
+@frozen
+class Reading:
+    """
+    What is looked at only when somebody asks.
+
+    @ivar values: Values of the labels, with a number each.
+    """
+
+    name: str
+    kind: str
+    text: str
+    labels: Sequence[str]
+    values: Iterable[tuple[tuple[str, ...], float]]
+
+
+class Registry:
+    """The families of one server."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Family[Number] | Family[Distribution]] = {}
+        self._readers: list[Callable[[], Iterable[Reading]]] = []
+
+    def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Number]:
+        """A family of what only grows."""
+        return self._add(Family(name, "counter", text, labels, Number))
+
+    def gauge(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Number]:
+        """A family of what goes up and down."""
+        return self._add(Family(name, "gauge", text, labels, Number))
+
+    def histogram(
+        self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str] = ()
+    ) -> Family[Distribution]:
+        """
+        A family of what is distributed.
+
+        @param bounds: The upper bounds of buckets, ascending.
+        """
+        bounds = tuple(bounds)
+        return self._add(Family(name, "histogram", text, labels, lambda: Distribution(bounds)))
+
+    def _add(self, family: Family[Child]) -> Family[Child]:
+        if family.name in self._families:
+            raise ValueError(f"there is a metric {family.name} already")
+        self._families[family.name] = family
+        return family
+
+    def read(self, reader: Callable[[], Iterable[Reading]]) -> None:
+        """Have C{reader} called, in the reactor's thread, whenever somebody wants to know."""
+        self._readers.append(reader)
+
+    def families(self) -> list[Family[Number] | Family[Distribution]]:
+        """Those that are written to, by name."""
+        return [self._families[name] for name in sorted(self._families)]
+
+    def readings(self) -> Iterator[Reading]:
+        """What is looked at now."""
+        for reader in self._readers:
+            yield from reader()
+
+
+def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
+    """Bounds each of which is a multiple of the one before."""
+    return tuple(first * factor**step for step in range(count))
+
+
+def linear(first: float, width: float, count: int) -> tuple[float, ...]:
+    """Bounds at equal distances."""
+    return tuple(first + width * step for step in range(count))

@@ -1,0 +1,261 @@
+"""
+What is counted of requests: once for each, when it is over.
+
+Labels come from what is served, never from what a client sends: requests for anything else are not counted by resource.
+
+@see: kubernetes/apiserver, C{pkg/endpoints/metrics/metrics.go}, C{pkg/endpoints/filters/metrics.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
+from typing import Any, Final
+
+from .registry import Distribution, Number, Reading, Registry, exponential
+
+_DURATIONS: Final = (
+    *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
+    *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+)
+_SIZES: Final = exponential(1000.0, 10.0, 7)
+_SHORT: Final = exponential(0.001, 2.0, 15)
+_VERBS: Final = {
+    "get": "GET",
+    "list": "LIST",
+    "watch": "WATCH",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+_CONNECTED: Final = frozenset(("log", "exec", "portforward", "attach", "proxy"))
+#: Paths of no resource that are counted one by one.
+_HEALTH: Final = ("/healthz", "/livez", "/readyz")
+_APPLY: Final = b"application/apply-patch"
+_NAMES: Final = frozenset(("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"))
+_LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_COMPONENT: Final = "apiserver"
+
+#: Says whether there is such a resource, or subresource (C{"pods"}, C{"pods/status"}), in a group and version.
+Known = Callable[[tuple[str, str, str]], bool]
+
+
+class _Series:
+    """What is counted of requests with the same labels."""
+
+    __slots__ = ("codes", "durations", "own", "sizes")
+
+    def __init__(self, durations: Distribution, own: Distribution | None, sizes: Distribution | None) -> None:
+        self.durations = durations
+        self.own = own
+        self.sizes = sizes
+        self.codes: dict[int, Number] = {}
+
+
+class RequestMetrics:
+    """Counts the requests of one server."""
+
+    def __init__(self, registry: Registry, known: Known, requests: Callable[[], Iterable[Any]]) -> None:
+        """
+        @param requests: Those that are open: L{kubetwist.server.site.KubeRequest}s.
+        """
+        self._known = known
+        self._requests = requests
+        self._series: dict[tuple[Any, ...], _Series] = {}
+        self._total = registry.counter(
+            "apiserver_request_total",
+            "Requests, by what they were about and the code of their answer.",
+            (*_LABELS, "dry_run", "code"),
+        )
+        self._durations = registry.histogram(
+            "apiserver_request_duration_seconds",
+            "How long requests took, to the last byte of their answer.",
+            _DURATIONS,
+            (*_LABELS, "dry_run"),
+        )
+        self._own = registry.histogram(
+            "apiserver_request_sli_duration_seconds",
+            "How long requests took, without the time that webhooks took and that they waited for their turn.",
+            _DURATIONS[2:],
+            _LABELS,
+        )
+        self._sizes = registry.histogram(
+            "apiserver_response_sizes", "Bytes of the answers of GET and LIST.", _SIZES, _LABELS
+        )
+        aborted = registry.counter(
+            "apiserver_request_aborts_total",
+            "Requests whose clients had gone before they were answered.",
+            _LABELS[:-1],
+        )
+        self._aborted = aborted
+        self._users = registry.counter(
+            "authenticated_user_requests", "Requests of known users, by what kind of name they have.", ("username",)
+        )
+        attempts = registry.counter("authentication_attempts", "Requests, by whether it was found whose.", ("result",))
+        took = registry.histogram(
+            "authentication_duration_seconds", "How long it took to find out whose.", _SHORT, ("result",)
+        )
+        self._known_user, self._known_took = attempts.of("success"), took.of("success")
+        self._unknown_user, self._unknown_took = attempts.of("failure"), took.of("failure")
+        allowed = registry.counter(
+            "authorization_attempts_total", "Requests, by whether they were allowed.", ("result",)
+        )
+        took = registry.histogram("authorization_duration_seconds", "How long it took to decide.", _SHORT, ("result",))
+        self._allowed, self._allowed_took = allowed.of("allowed"), took.of("allowed")
+        self._denied, self._denied_took = allowed.of("no-opinion"), took.of("no-opinion")
+        self._undecided, self._undecided_took = allowed.of("error"), took.of("error")
+        self._names: dict[str, Number] = {}
+        registry.read(self._readings)
+
+    # As a request goes by.
+
+    def after_authentication(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Note whose a request is, before C{handler} goes on with it."""
+        attempts, took = self._known_user, self._known_took.observe
+
+        def authenticated(request: Any) -> None:
+            now = request.authenticated_at = perf_counter()
+            attempts.value += 1
+            took(now - request.begun)
+            self._named(request.user.name).value += 1
+            handler(request)
+
+        return authenticated
+
+    def after_authorization(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Note that a request is allowed, before C{handler} goes on with it."""
+        attempts, took = self._allowed, self._allowed_took.observe
+
+        def authorized(request: Any) -> None:
+            now = request.authorized_at = perf_counter()
+            attempts.value += 1
+            took(now - request.authenticated_at)
+            handler(request)
+
+        return authorized
+
+    def _named(self, user: str) -> Number:
+        kind = user if user in _NAMES else "email_id" if "@" in user else "other"
+        child = self._names.get(kind)
+        if child is None:
+            child = self._names[kind] = self._users.of(kind)
+        return child
+
+    def ended(self, request: Any) -> None:
+        """A request is answered, or its client has gone."""
+        now = perf_counter()
+        if not request.authorized_at:
+            self._refused(request, now)
+        info = request.info
+        if info is None:
+            return
+        apply = info.verb == "patch" and self._applies(request)
+        dry = b"dryRun" in request.uri
+        dry_run = self._dry_run(request) if dry else ""
+        key: tuple[Any, ...]
+        if info.is_resource_request:
+            named, spaced = len(info.parts) > 1, bool(info.namespace)
+            key = (info.verb, info.group, info.version, info.resource, info.subresource, named, spaced, apply, dry_run)
+        else:
+            key = (info.path,)
+        series = self._series.get(key)
+        if series is None:
+            series = self._make(key, info, apply, dry_run)
+            if series is None:
+                return
+        code = request.code if request.startedWriting else 0
+        number = series.codes.get(code)
+        if number is None:
+            number = series.codes[code] = self._total.of(*self._labels(info, apply), dry_run, str(code))
+        number.value += 1
+        if not code:
+            self._aborted.of(*self._labels(info, apply)[:-1]).value += 1
+        took = now - request.begun
+        series.durations.observe(took)
+        if series.own is not None:
+            series.own.observe(took - request.waited)
+        if series.sizes is not None:
+            series.sizes.observe(request.sentLength)
+
+    def _refused(self, request: Any, now: float) -> None:
+        if request.user is None:
+            if request.code == 401:
+                self._unknown_user.value += 1
+                self._unknown_took.observe(now - request.begun)
+        elif request.code == 403:
+            self._denied.value += 1
+            self._denied_took.observe(now - request.authenticated_at)
+        elif request.code == 500:
+            self._undecided.value += 1
+            self._undecided_took.observe(now - request.authenticated_at)
+
+    def _make(self, key: tuple[Any, ...], info: Any, apply: bool, dry_run: str) -> _Series | None:
+        if info.is_resource_request:
+            if info.verb not in _VERBS or not self._known((info.group, info.version, _resource(info))):
+                return None
+        elif info.path not in _HEALTH:
+            return None
+        labels = self._labels(info, apply)
+        reads = labels[0] in ("GET", "LIST")
+        series = self._series[key] = _Series(
+            self._durations.of(*labels, dry_run),
+            None if dry_run else self._own.of(*labels),
+            self._sizes.of(*labels) if reads else None,
+        )
+        return series
+
+    @staticmethod
+    def _labels(info: Any, apply: bool) -> tuple[str, ...]:
+        if not info.is_resource_request:
+            return ("GET", "", "", "", info.path, "", _COMPONENT)
+        verb = "APPLY" if apply else "CONNECT" if info.subresource in _CONNECTED else _VERBS.get(info.verb, "other")
+        if len(info.parts) > 1 or info.verb == "create":
+            scope = "resource"
+        else:
+            scope = "namespace" if info.namespace else "cluster"
+        return (verb, info.group, info.version, info.resource, info.subresource, scope, _COMPONENT)
+
+    @staticmethod
+    def _applies(request: Any) -> bool:
+        kind: bytes | None = request.header(b"content-type")
+        return kind is not None and kind.startswith(_APPLY)
+
+    @staticmethod
+    def _dry_run(request: Any) -> str:
+        wanted = request.query.get("dryRun") or ()
+        return "" if not wanted else "All" if set(wanted) == {"All"} else "invalid"
+
+    # What is looked at.
+
+    def _readings(self) -> Iterator[Reading]:
+        long_running: dict[tuple[str, ...], float] = {}
+        kinds = {("readOnly",): 0.0, ("mutating",): 0.0}
+        for request in self._requests():
+            info = request.info
+            if info is None:
+                continue
+            if not info.long_running:
+                kinds["readOnly" if request.method in (b"GET", b"HEAD", b"OPTIONS") else "mutating",] += 1
+            elif info.is_resource_request and self._known((info.group, info.version, _resource(info))):
+                labels = self._labels(info, False)
+                long_running[labels] = long_running.get(labels, 0.0) + 1
+        yield Reading(
+            "apiserver_longrunning_requests",
+            "gauge",
+            "Open requests that last as long as their clients want.",
+            _LABELS,
+            list(long_running.items()),
+        )
+        yield Reading(
+            "apiserver_current_inflight_requests",
+            "gauge",
+            "Open requests that do not, by whether they change something.",
+            ("request_kind",),
+            list(kinds.items()),
+        )
+
+
+def _resource(info: Any) -> str:
+    return f"{info.resource}/{info.subresource}" if info.subresource else str(info.resource)

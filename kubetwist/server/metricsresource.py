@@ -1,0 +1,79 @@
+"""C{/metrics}: what Prometheus reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.threads import deferToThreadPool
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..api.resource import GroupVersion
+from ..metrics.exposition import CONTENT_TYPE, process_readings, render
+from ..metrics.registry import Registry
+from ..resources.layer import Layer
+from .site import KubeRequest
+
+if TYPE_CHECKING:
+    from .config import ServerConfig
+
+
+class MetricsResource(Resource):
+    """All families of a registry, by any method, as the reference has it."""
+
+    isLeaf = True
+
+    def __init__(self, path: str, registry: Registry, reactor: Any, *, process: bool = False) -> None:
+        """
+        @param process: Whether to tell of the process, too.
+        """
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._path = path.encode()
+        self._registry = registry
+        self._reactor = reactor
+        self._process = process
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer, once it is written down."""
+        if request.path != self._path:
+            request.respond_text(404, "404 page not found\n")
+            return NOT_DONE_YET
+        families, readings = self._registry.families(), list(self._registry.readings())
+
+        def text() -> bytes:
+            return render(families, [*readings, *process_readings()] if self._process else readings)
+
+        # Thousands of lines: not in the reactor's thread.
+        written = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), text)
+        written.addCallback(lambda body: request.respond(200, body, CONTENT_TYPE))
+        written.addErrback(request.crashed)
+        return NOT_DONE_YET
+
+
+class Served:
+    """Which resources a server serves; asked about each of them once, and about those that it does not serve, often."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._generation = -1
+        self._names: dict[tuple[str, str], frozenset[str]] = {}
+
+    def __contains__(self, wanted: tuple[str, str, str]) -> bool:
+        group, version, name = wanted
+        installed = self._config.installed
+        if installed.generation != self._generation:
+            self._generation = installed.generation
+            self._names.clear()
+        names = self._names.get((group, version))
+        if names is None:
+            lines = installed.resources(GroupVersion(group, version))
+            if not lines:
+                return False
+            names = self._names[group, version] = frozenset(line.name for line in lines)
+        return name in names
+
+
+def claim_metrics(layer: Layer, config: ServerConfig) -> None:
+    """Serve what is counted."""
+    layer.claim_below("/metrics/slis", lambda: MetricsResource("/metrics/slis", config.health_metrics, config.reactor))
+    layer.claim_below("/metrics", lambda: MetricsResource("/metrics", config.metrics, config.reactor, process=True))

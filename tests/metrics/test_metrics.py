@@ -1,0 +1,121 @@
+"""C{/metrics} of a whole server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+from prometheus_client.parser import text_string_to_metric_families
+
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.testing import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class MetricsTests(KubeAPIMixin, TestCase):
+    """What a server counts of its requests."""
+
+    timeout = 60
+
+    async def setUp(self) -> None:
+        """A server, about which nobody else asks."""
+        self.server: InProcessServer = await self.startKubeAPI("--controllers=")
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """A request of the admin, or with a token."""
+        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
+        return await deferToThread(connection.request, method, path, body, **more)
+
+    async def counted(self, name: str, path: str = "/metrics", /, **labels: str) -> float:
+        """The sum of all samples of a name that have these labels."""
+        code, text = await self.ask("GET", path)
+        assert code == 200, text
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            # The parser takes every counter for one whose name ends so.
+            if sample.name in (name, f"{name}_total") and labels.items() <= sample.labels.items()
+        )
+
+    async def test_requests(self) -> None:
+        """Requests are counted by what they are about and the code of their answer, and timed."""
+        for _ in range(3):
+            await self.ask("GET", PODS)
+        await self.ask("GET", f"{PODS}/none")
+        listed = {"verb": "LIST", "resource": "pods", "version": "v1", "scope": "namespace", "component": "apiserver"}
+        self.assertEqual(await self.counted("apiserver_request_total", code="200", **listed), 3)
+        self.assertEqual(await self.counted("apiserver_request_duration_seconds_count", **listed), 3)
+        self.assertEqual(await self.counted("apiserver_request_sli_duration_seconds_count", **listed), 3)
+        self.assertEqual(await self.counted("apiserver_response_sizes_count", **listed), 3)
+        self.assertEqual(await self.counted("apiserver_request_total", verb="GET", resource="pods", code="404"), 1)
+
+    async def test_verbs(self) -> None:
+        """An apply is no other patch, a dry run is told apart, and a watch counts as one while it is open."""
+        path = "/api/v1/namespaces/default/configmaps"
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        await self.ask("POST", f"{path}?dryRun=All", obj)
+        await self.ask("PATCH", f"{path}/a?fieldManager=m", obj, content_type="application/apply-patch+yaml")
+        await self.ask("PATCH", f"{path}/a", {"data": {"a": "b"}}, content_type="application/merge-patch+json")
+        for verb, dry_run in (("POST", "All"), ("APPLY", ""), ("PATCH", "")):
+            labels = {"verb": verb, "dry_run": dry_run, "resource": "configmaps", "scope": "resource"}
+            self.assertEqual(await self.counted("apiserver_request_total", **labels), 1, verb)
+        await self.ask("GET", f"{path}?watch=true&timeoutSeconds=1")
+        self.assertEqual(await self.counted("apiserver_request_total", verb="WATCH", resource="configmaps"), 1)
+
+    async def test_closed_labels(self) -> None:
+        """CVE-2020-8552: nothing that a client makes up becomes a label, be it a resource, a path, a verb or a name."""
+        await self.ask("GET", "/apis/made.up/v1/things")
+        await self.ask("GET", "/api/v1/madeup")
+        await self.ask("GET", f"{PODS}/a/madeup")
+        await self.ask("GET", "/madeup")
+        await self.ask("MADEUP", PODS)
+        await self.ask("GET", f"{PODS}?dryRun=madeup")
+        await self.ask("GET", PODS, token="madeup")
+        _, text = await self.ask("GET", "/metrics")
+        self.assertNotIn("made", text)
+
+    async def test_access(self) -> None:
+        """It is counted whose requests are, and whether they were allowed."""
+        unknown = await self.counted("authentication_attempts", result="failure")
+        allowed = await self.counted("authorization_attempts_total", result="allowed")
+        denied = await self.counted("authorization_attempts_total", result="no-opinion")
+        await self.ask("GET", PODS, token="nobody")
+        await self.ask("GET", PODS, token="")
+        await self.ask("GET", PODS)
+        self.assertEqual(await self.counted("authentication_attempts", result="failure"), unknown + 1)
+        self.assertEqual(await self.counted("authorization_attempts_total", result="no-opinion"), denied + 1)
+        self.assertGreater(await self.counted("authorization_attempts_total", result="allowed"), allowed + 1)
+
+    async def test_custom_resources(self) -> None:
+        """Custom resources are counted like others."""
+        names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+        schema = {"openAPIV3Schema": {"type": "object"}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+        crd = {"metadata": {"name": "widgets.example.com"}, "spec": spec}
+        code, answer = await self.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        self.assertEqual(code, 201, answer)
+        await self.server.settle()
+        self.assertEqual((await self.ask("GET", "/apis/example.com/v1/widgets"))[0], 200)
+        labels = {"group": "example.com", "version": "v1", "resource": "widgets", "scope": "cluster", "code": "200"}
+        self.assertEqual(await self.counted("apiserver_request_total", **labels), 1)
+
+    async def test_health(self) -> None:
+        """C{/metrics/slis} tells how often each check has passed."""
+        await self.ask("GET", "/readyz")
+        labels = {"name": "etcd", "type": "readyz"}
+        self.assertGreaterEqual(
+            await self.counted("kubernetes_healthchecks_total", "/metrics/slis", status="success", **labels), 1
+        )
+        self.assertEqual(await self.counted("kubernetes_healthcheck", "/metrics/slis", **labels), 1)
+
+    async def test_who_may(self) -> None:
+        """Who may not read metrics is told nothing."""
+        code, _ = await self.ask("GET", "/metrics", token="")
+        self.assertEqual(code, 403)
+        self.assertEqual((await self.ask("GET", "/metrics/none"))[0], 404)

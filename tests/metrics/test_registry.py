@@ -1,0 +1,96 @@
+"""Families, children, and how they are written down."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.metrics import registry as module
+from kubetwist.metrics.exposition import number, process_readings, render
+from kubetwist.metrics.registry import Reading, Registry, exponential, linear
+
+
+def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """What Prometheus reads: numbers by name and labels."""
+    text = render(registry.families(), registry.readings()).decode()
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+class RegistryTests(SynchronousTestCase):
+    """What is written is what Prometheus reads."""
+
+    def test_numbers(self) -> None:
+        """Counters and gauges are told with their labels, and with names as they are."""
+        registry = Registry()
+        attempts = registry.counter("authentication_attempts", "Attempts.", ("result",))
+        attempts.of("success").value += 2
+        attempts.of("success").value += 1
+        registry.gauge("depth", "Depth.").of().value = 1.5
+        text = render(registry.families(), ()).decode()
+        self.assertIn("# TYPE authentication_attempts counter\n", text)
+        self.assertIn('\nauthentication_attempts{result="success"} 3\n', text)
+        self.assertEqual(read(registry)["depth"], {(): 1.5})
+
+    def test_histograms(self) -> None:
+        """Buckets count what is not greater than their bound, each together with those before."""
+        registry = Registry()
+        durations = registry.histogram("seconds", "Seconds.", (0.1, 1.0), ("verb",))
+        for value in (0.05, 0.1, 0.5, 1.0, 7.0):
+            durations.of("GET").observe(value)
+        found = read(registry)
+        bounds = {dict(labels)["le"]: value for labels, value in found["seconds_bucket"].items()}
+        self.assertEqual(bounds, {"0.1": 2, "1": 4, "+Inf": 5})
+        self.assertEqual(list(found["seconds_count"].values()), [5])
+        self.assertAlmostEqual(next(iter(found["seconds_sum"].values())), 8.65)
+
+    @given(st.dictionaries(st.text(max_size=8), st.floats(allow_nan=False), max_size=5))
+    def test_labels(self, values: dict[str, float]) -> None:
+        """Any text can be the value of a label, and any number that of a metric."""
+        registry = Registry()
+        family = registry.gauge("some", "A text \\ of\ntwo lines.", ("label",))
+        for label, value in values.items():
+            family.of(label).value = value
+        found = read(registry).get("some", {})
+        self.assertEqual({dict(labels)["label"]: value for labels, value in found.items()}, values)
+
+    def test_bounded_cardinality(self) -> None:
+        """CVE-2020-8552: however many values a label has, no more than so many are kept and told of."""
+        self.patch(module, "MOST_CHILDREN", 3)
+        registry = Registry()
+        family = registry.counter("some", "Some.", ("label",))
+        for value in range(10):
+            family.of(str(value)).value += 1
+        self.assertEqual(len(read(registry)["some_total"]), 3)
+        self.assertEqual(family.hidden, 7)
+
+    def test_readings(self) -> None:
+        """What is looked at is told as it is then."""
+        registry = Registry()
+        registry.read(lambda: [Reading("open", "gauge", "Open.", ("kind",), [(("watch",), 4.0)])])
+        registry.read(lambda: [Reading("none", "gauge", "None.", (), [])])
+        self.assertEqual(read(registry), {"open": {(("kind", "watch"),): 4.0}})
+
+    def test_process(self) -> None:
+        """The process tells of its memory and CPU under the usual names."""
+        names = {reading.name for reading in process_readings()}
+        self.assertLessEqual({"process_resident_memory_bytes", "process_cpu_seconds_total"}, names)
+
+    def test_names(self) -> None:
+        """No two families have the same name."""
+        registry = Registry()
+        registry.gauge("some", "Some.")
+        with self.assertRaises(ValueError):
+            registry.counter("some", "Some.")
+
+    def test_bounds(self) -> None:
+        """Bounds are given as first one and step."""
+        self.assertEqual(exponential(1.0, 2.0, 4), (1.0, 2.0, 4.0, 8.0))
+        self.assertEqual(linear(1.0, 2.0, 3), (1.0, 3.0, 5.0))
+        self.assertEqual([number(one) for one in (float("inf"), 2.0, 0.1, -3.0)], ["+Inf", "2", "0.1", "-3"])
