@@ -79,10 +79,16 @@ class Options(usage.Options):
             if self["storage-backend"] != "memory" and "storage-backend" in self.given:
                 raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} contradict each other")
             self["storage-backend"] = "memory"
+        if self["etcd-servers"] and "storage-backend" not in self.given and not self["in-memory"]:
+            self["storage-backend"] = "etcd3"
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")
         if not self["etcd-prefix"].strip("/"):
             raise FlagError("--etcd-prefix must not be empty")
+        if self["encryption-provider-config-automatic-reload"] and not self["encryption-provider-config"]:
+            raise FlagError(
+                "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+            )
         from .audit.flags import check_flags as check_audit_flags
         from .authentication.flags import check_flags
         from .server.version import check_kubernetes_version

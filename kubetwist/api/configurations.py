@@ -49,17 +49,22 @@ BOOL: Final = "bool"
 OPTIONAL_STRING: Final = "*string"
 #: A switch that may be missing, and is L{None} then.
 OPTIONAL_BOOL: Final = "*bool"
+#: A whole number that may be missing, and is L{None} then.
+OPTIONAL_INT32: Final = "*int32"
 
-_ZERO: Final = {STRING: "", BOOL: False, OPTIONAL_STRING: None, OPTIONAL_BOOL: None}
+_ZERO: Final = {STRING: "", BOOL: False, OPTIONAL_STRING: None, OPTIONAL_BOOL: None, OPTIONAL_INT32: None}
 
 
-def decode_configuration(content: bytes, kind: str, versions: Mapping[str, Struct], scheme: str) -> JSONObject:
+def decode_configuration(
+    content: bytes, kind: str, versions: Mapping[str, Struct], scheme: str, *, secret: bool = False
+) -> JSONObject:
     """
     Read a file, of YAML or JSON.
 
     @param kind: What it must be.
     @param versions: By C{apiVersion}, what its kind consists of.
     @param scheme: Where the reference registers it, which stands in a message.
+    @param secret: Nothing of the content may be quoted.
     @raise BadConfiguration: It is none, in the reference's words.
     """
     if not content:
@@ -82,9 +87,8 @@ def decode_configuration(content: bytes, kind: str, versions: Mapping[str, Struc
     said, version = value.pop("kind", None), value.pop("apiVersion", None)
     for name, text in (("Kind", said), ("apiVersion", version)):
         if not text or not isinstance(text, str):
-            raise BadConfiguration(
-                f"Object '{name}' is missing in '{' '.join(content.decode('utf-8', 'replace').split())}'"
-            )
+            quote = "REDACTED" if secret else " ".join(content.decode("utf-8", "replace").split())
+            raise BadConfiguration(f"Object '{name}' is missing in '{quote}'")
     if said != kind or version not in versions:
         raise BadConfiguration(
             f"no kind {quoted(said)} is registered for version {quoted(version)} in scheme {quoted(scheme)}"
@@ -120,6 +124,14 @@ def _value(value: Any, kind: Any, owner: Struct, path: str, unknown: list[str]) 
     if value is None:
         return _ZERO[kind]
     kind = kind.removeprefix("*")
+    if kind == "int32":
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _mistyped(value, owner, path, kind)
+        if not -(1 << 31) <= value < 1 << 31:
+            raise BadConfiguration(
+                f"json: cannot unmarshal number {value} into Go struct field {owner.name}.{path} of type {kind}"
+            )
+        return value
     if not isinstance(value, bool if kind == BOOL else str):
         raise _mistyped(value, owner, path, kind)
     return value

@@ -12,8 +12,9 @@ from ..api.errors import APIStatusError, Cause
 from ..api.latency import ETCD, Spending
 from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
-from ..interfaces import IStorageBackend
+from ..interfaces import IRewriting, IStorageBackend
 from ..schema.managedfields import MalformedEntries, read_foreign
+from ..storage.errors import KeyNotFound, UnreadableValue, UnwritableValue
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
@@ -66,6 +67,7 @@ class StoredObjects:
         self.ttl = ttl
         #: Notes that the server itself writes, given what was there, what will be, the subresource and the manager.
         self.own: Callable[[JSONObject | None, JSONObject, str, str], None] = _not_owned
+        self._is_stale = backend.is_stale if IRewriting.providedBy(backend) else None
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
         self.group_resource = GroupResource(info.group, info.resource)
         self.group_kind = GroupKind(info.group, info.kind)
@@ -170,15 +172,34 @@ class StoredObjects:
         value = None if draft is None else self.value(draft)
         write = Write(self._prefix + key, value, expected, self.ttl, draft)
         with Spending(ETCD):
-            if charges:
-                revision = await self._charged(
-                    charges, lambda more: self.backend.commit([write, *hold.writes(), *more])
-                )
-            else:
-                revision = await self.backend.commit([write, *hold.writes()])
+            try:
+                if charges:
+                    revision = await self._charged(
+                        charges, lambda more: self.backend.commit([write, *hold.writes(), *more])
+                    )
+                else:
+                    revision = await self.backend.commit([write, *hold.writes()])
+            except UnwritableValue as error:
+                raise APIStatusError.internal(str(error)) from error
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision
+
+    async def to_rewrite(self, key: str) -> bool:
+        """
+        Whether an object is to be written even if nothing of it changes: it would be stored in another form now.
+
+        @raise APIStatusError: What is stored can not be read any more (500).
+        """
+        if self._is_stale is None:
+            return False
+        try:
+            stale: bool = await self._is_stale(self._prefix + key)
+        except KeyNotFound:
+            return False
+        except UnreadableValue as error:
+            raise APIStatusError.internal(str(error)) from error
+        return stale
 
     async def _charged(self, charges: Sequence[Charge], commit: Commit) -> int:
         """Commit together with what admission plugins write then."""

@@ -11,7 +11,7 @@ from attrs import frozen
 from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, ListOptions
-from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable
+from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 from ..storage.record import Record
 from ..storage.watchcache import Listing
 
@@ -156,6 +156,8 @@ async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
         found = await store.backend.read(store.path(key))
     except KeyNotFound:
         raise store.not_found(name) from None
+    except UnreadableValue as error:
+        raise APIStatusError.internal(str(error)) from error
     return store.record(key, found.value, found.revision)
 
 

@@ -18,7 +18,7 @@ from ..api.options import CreateOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
-from ..storage.errors import KeyNotFound, RevisionConflict
+from ..storage.errors import KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.record import Record
 from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
@@ -379,7 +379,10 @@ class Stores:
             # They all read one backend: what is wrong for one is wrong for all.
             error.subFailure.raiseException()
         for store in self._stores.values():
-            store.loaded()
+            try:
+                store.loaded()
+            except APIStatusError as error:
+                raise StorageUnavailable(error.message) from error
 
     def stop(self) -> None:
         """Let go of the backend's watches, and end all watches of clients."""

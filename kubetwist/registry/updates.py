@@ -188,7 +188,7 @@ class Updates(Creation):
             hold = self.reserve(obj, old, options.dry_run)
         try:
             keep_times(old, obj)
-            if same(obj, old):
+            if same(obj, old) and (options.dry_run or not await self.to_rewrite(key)):
                 hold.cancel()
                 return record
             draft = await self.drafted(obj)

@@ -25,6 +25,8 @@ class ServerConfig:
     @ivar options: The parsed command line: L{kubetwist.tap.Options}.
     @ivar kubernetes_version: The release whose definitions are served: C{"1.36"}.
     @ivar backend: Opened before anything is started that needs it.
+    @ivar encryption: How what is stored is encrypted, L{kubetwist.storage.encryption.reloading.FileEncryption}; L{None}
+        where it is not.
     @ivar authorizer: Set before the servers are built.
     @ivar authenticator: Set before the servers are built.
     @ivar token_issuer: Signs the tokens of service accounts: L{kubetwist.registry.tokens.TokenIssuer}.
@@ -62,6 +64,7 @@ class ServerConfig:
     kubernetes_version: str
     authorizer: IAuthorizer | None = None
     authenticator: Any = None
+    encryption: Any = None
     stores: Any = None
     apis: Any = None
     aggregation: Any = None

@@ -29,6 +29,7 @@ from .certificates import Pair
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
+from .encryption import encrypted, show_encryption
 from .errors import StartError
 from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
@@ -115,14 +116,16 @@ class APIServer:
             self._data = DataDirectory(Path(options["data-dir"]), durable=False)
         self._data.open()
         credentials = self.make_credentials(self._data)
-        backend = make_backend(options, reactor)
-        config = ServerConfig(options, reactor, self._data, backend, options["kubernetes-version"])
+        made = make_backend(options, reactor)
+        config = ServerConfig(options, reactor, self._data, made, options["kubernetes-version"])
         self._config = config
+        backend = encrypted(config)
         config.credentials = credentials
         await self.decide_access(config)
         assert config.authorizer is not None
         server = self._server = self.make_chain(config)
         show_front_proxy(config)
+        show_encryption(config, server)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
         metrics = RequestMetrics(config.metrics, Served(config).__contains__, lambda: list(self.site.open_requests))

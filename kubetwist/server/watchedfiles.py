@@ -19,6 +19,7 @@ from attrs import define
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 #: Seconds between two looks.
 INTERVAL: Final = 5.0
@@ -42,7 +43,7 @@ class _Watch:
 
     paths: tuple[Path, ...]
     load: Load
-    use: Callable[[Any], None]
+    use: Callable[[Any], object]
     what: str
     also: Callable[[Any], Sequence[Path]]
     further: tuple[Path, ...] = ()
@@ -87,7 +88,7 @@ class WatchedFiles:
         self,
         paths: Sequence[str | Path],
         load: Load,
-        use: Callable[[Any], None],
+        use: Callable[[Any], object],
         what: str,
         also: Callable[[Any], Sequence[Path]] = lambda value: (),
     ) -> Any:
@@ -95,7 +96,8 @@ class WatchedFiles:
         Read files now, and again whenever they change.
 
         @param load: Makes something of their contents: now, and later in a thread.
-        @param use: Called in the reactor's thread with what C{load} made of new contents.
+        @param use: Called in the reactor's thread with what C{load} made of new contents; raises L{ValueError} if it
+            can not be used. A Deferred is waited for, before the log tells of it.
         @param what: What the log calls them: a flag.
         @param also: Names further files, by what was loaded; when those change, it is as if these had.
         @return: What C{load} makes of them now.
@@ -161,22 +163,37 @@ class WatchedFiles:
             if not news.error:
                 watch.further = news.further
                 try:
-                    watch.use(news.value)
+                    result = watch.use(news.value)
+                    if isinstance(result, Deferred):
+                        result.addCallbacks(self._used, self._refused, (watch,), {}, (watch,))
+                        continue
                 except ValueError as error:
                     news.error = str(error)
                 except Exception:
                     self._log.failure("using the new content of {what} failed", what=watch.what)
                     continue
             if news.error:
-                self._log.error(
-                    "{what}: what was read before stays in use, as the new content can not be used: {why}",
-                    what=watch.what,
-                    why=news.error,
-                )
+                self._log_refused(watch, news.error)
             else:
-                self._log.info(
-                    "{what}: new content of {paths} is in use", what=watch.what, paths=", ".join(map(str, watch.paths))
-                )
+                self._used(None, watch)
+
+    def _used(self, _: Any, watch: _Watch) -> None:
+        self._log.info(
+            "{what}: new content of {paths} is in use", what=watch.what, paths=", ".join(map(str, watch.paths))
+        )
+
+    def _refused(self, failure: Failure, watch: _Watch) -> None:
+        if failure.check(ValueError):
+            self._log_refused(watch, str(failure.value))
+        else:
+            self._log.failure("using the new content of {what} failed", failure, what=watch.what)
+
+    def _log_refused(self, watch: _Watch, why: str) -> None:
+        self._log.error(
+            "{what}: what was read before stays in use, as the new content can not be used: {why}",
+            what=watch.what,
+            why=why,
+        )
 
 
 def _look_at(watch: _Watch) -> _News | None:

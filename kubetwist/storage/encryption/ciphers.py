@@ -1,0 +1,165 @@
+"""
+The ciphers, each with one key: what is stored behind the name of the key.
+
+Their forms are those of the reference, byte for byte. Where the place of a value is authenticated with it, the value
+can not be read at another place.
+
+@see: kubernetes/apiserver, C{pkg/storage/value/encrypt}.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from typing import Final, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher as BlockCipher
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+
+_NONCE: Final = 12
+_BLOCK: Final = 16
+_BOX_NONCE: Final = 24
+_BOX_OVERHEAD: Final = 16
+#: Bytes that choose a key of its own for each value.
+_INFO: Final = 32
+SEED: Final = 32
+
+_TOO_SHORT: Final = "the stored data was shorter than the required size"
+
+
+class TransformError(Exception):
+    """A value can not be decrypted, or not be encrypted; the text is the reference's."""
+
+
+class TransformUnavailable(TransformError):
+    """It can not be done now, and perhaps later: whoever keeps the key does not answer."""
+
+
+class Cipher(Protocol):
+    """Encrypts and decrypts with one key. Any thread may call it."""
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """Make of C{value} what is stored at C{place}."""
+
+    def decrypt(self, data: bytes, place: bytes) -> bytes:
+        """
+        The value that was encrypted for C{place}.
+
+        @raise TransformError: C{data} was not made with this key, or was changed.
+        """
+
+
+class GCM:
+    """AES-GCM with a random nonce, which stands first."""
+
+    def __init__(self, key: bytes) -> None:
+        self._aead = AESGCM(key)
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Cipher.encrypt}."""
+        nonce = os.urandom(_NONCE)
+        return nonce + self._aead.encrypt(nonce, value, place)
+
+    def decrypt(self, data: bytes, place: bytes) -> bytes:
+        """See L{Cipher.decrypt}."""
+        if len(data) < _NONCE:
+            raise TransformError(_TOO_SHORT)
+        try:
+            return self._aead.decrypt(data[:_NONCE], data[_NONCE:], place)
+        except InvalidTag:
+            raise TransformError("cipher: message authentication failed") from None
+
+
+class SeededGCM:
+    """
+    AES-GCM with a key for each value, which is derived from a seed and from random bytes that stand first.
+
+    So one seed may be used for as many values as there are.
+    """
+
+    def __init__(self, seed: bytes) -> None:
+        """
+        @raise TransformError: The seed is too short.
+        """
+        if len(seed) < SEED:
+            raise TransformError(f"invalid seed length {len(seed)} used for key generation")
+        self._seed = seed
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Cipher.encrypt}."""
+        info = os.urandom(_INFO)
+        return info + self._derived(info).encrypt(value, place)
+
+    def decrypt(self, data: bytes, place: bytes) -> bytes:
+        """See L{Cipher.decrypt}."""
+        if len(data) < _INFO:
+            raise TransformError(_TOO_SHORT)
+        return self._derived(data[:_INFO]).decrypt(data[_INFO:], place)
+
+    def _derived(self, info: bytes) -> GCM:
+        # HKDF's expansion of one block, RFC 5869 2.3: a key is as long as the digest.
+        return GCM(hmac.digest(self._seed, info + b"\x01", "sha256"))
+
+
+class PaddedCBC:
+    """AES-CBC with PKCS #7 padding behind a random block. Authenticates nothing, not even itself."""
+
+    def __init__(self, key: bytes) -> None:
+        self._algorithm = AES(key)
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Cipher.encrypt}."""
+        padding = _BLOCK - len(value) % _BLOCK
+        start = os.urandom(_BLOCK)
+        encryptor = BlockCipher(self._algorithm, CBC(start)).encryptor()
+        return start + encryptor.update(value + bytes([padding]) * padding) + encryptor.finalize()
+
+    def decrypt(self, data: bytes, place: bytes) -> bytes:
+        """See L{Cipher.decrypt}."""
+        if len(data) < _BLOCK:
+            raise TransformError(_TOO_SHORT)
+        if len(data) % _BLOCK:
+            raise TransformError("the stored data is not a multiple of the block size")
+        if len(data) == _BLOCK:
+            # The reference crashes here.
+            raise TransformError("invalid PKCS7 data (empty or not padded)")
+        decryptor = BlockCipher(self._algorithm, CBC(data[:_BLOCK])).decryptor()
+        padded = decryptor.update(data[_BLOCK:]) + decryptor.finalize()
+        padding = padded[-1]
+        if not 0 < padding <= len(padded):
+            raise TransformError("invalid PKCS7 data (empty or not padded)")
+        if padded[-padding:] != bytes([padding]) * padding:
+            raise TransformError("invalid padding on input")
+        return padded[:-padding]
+
+
+class SecretBox:
+    """XSalsa20 and Poly1305, behind a random nonce. Does not authenticate the place."""
+
+    def __init__(self, key: bytes) -> None:
+        # Few have it configured.
+        from nacl.bindings import crypto_secretbox, crypto_secretbox_open
+        from nacl.exceptions import CryptoError
+
+        self._key = key
+        self._seal = crypto_secretbox
+        self._open = crypto_secretbox_open
+        self._refused = CryptoError
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Cipher.encrypt}."""
+        nonce = os.urandom(_BOX_NONCE)
+        return nonce + self._seal(value, nonce, self._key)
+
+    def decrypt(self, data: bytes, place: bytes) -> bytes:
+        """See L{Cipher.decrypt}."""
+        if len(data) < _BOX_NONCE + _BOX_OVERHEAD:
+            raise TransformError(_TOO_SHORT)
+        try:
+            return self._open(data[_BOX_NONCE:], data[:_BOX_NONCE], self._key)
+        except self._refused:
+            # This is what the reference says, whatever is wrong.
+            raise TransformError("output array was not large enough for encryption") from None

@@ -1,0 +1,291 @@
+"""How the values of a server are encrypted: by a file, and again by that file when it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...api.configurations import BadConfiguration
+from ...api.goquote import quoted
+from ...api.resource import GroupResource
+from ..worker import ThreadedReactor
+from .configuration import KeyService, Rule, load_configuration
+from .kms import KeyManagement, KeyProvider
+from .transformers import Transformer, Transformers
+
+#: Where a resource is stored, by the key of one of its values; L{None} for what is no resource.
+Places = Callable[[str], GroupResource | None]
+MakeService = Callable[[KeyService, ThreadedReactor], KeyManagement]
+
+#: Seconds that the services of a new file are waited for, at least, and between two looks at them.
+_PATIENCE: Final = 10.0
+_LOOK: Final = 0.1
+#: Seconds until a file whose services were not well is tried again: the first time, and at most.
+_AGAIN: Final = 10.0
+_AGAIN_MOST: Final = 300.0
+
+
+class WatchesFiles(Protocol):
+    """What is needed of L{kubetwist.server.watchedfiles.WatchedFiles}."""
+
+    def watch(
+        self, paths: Sequence[str], load: Callable[[Sequence[bytes]], Any], use: Callable[[Any], object], what: str
+    ) -> Any:
+        """Read files now, and again whenever they change."""
+
+
+class _Generation:
+    """
+    What one content of the file says.
+
+    @ivar grace: Seconds that calls of its services may go on.
+    """
+
+    def __init__(self, rules: Sequence[Rule], make_service: MakeService, reactor: ThreadedReactor) -> None:
+        """
+        @raise ValueError: A service can not be called.
+        """
+        self.providers: list[KeyProvider] = []
+        self.grace = 0.0
+
+        def service(one: KeyService) -> Transformer:
+            provider = KeyProvider(one.name, make_service(one, reactor), reactor)
+            self.providers.append(provider)
+            self.grace += 2 * one.timeout
+            return provider.envelope
+
+        try:
+            self.transformers = Transformers(rules, service)
+        except BaseException:
+            self.close()
+            raise
+
+    async def start(self) -> None:
+        """Look at all services once."""
+        await gatherResults([Deferred.fromCoroutine(provider.start()) for provider in self.providers])
+
+    async def problem(self) -> str | None:
+        """What is wrong with the services."""
+        problems = []
+        for index, provider in enumerate(self.providers):
+            problem = await provider.check()
+            if problem is not None:
+                problems.append(f"kms-provider-{index}: {problem}")
+        if not problems:
+            return None
+        return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+
+    def close(self) -> None:
+        """Call no service any more."""
+        for provider in self.providers:
+            provider.close()
+
+
+class FileEncryption:
+    """
+    L{kubetwist.storage.encryption.storage.Encryption} by a file.
+
+    @ivar changed: Called when values are encrypted in another way from now on.
+    """
+
+    _log = Logger()
+
+    def __init__(self, path: str, places: Places, reactor: Any, make_service: MakeService | None = None) -> None:
+        """
+        @param make_service: Makes what calls a service; L{None} for gRPC.
+        """
+        self.changed: Callable[[], object] = lambda: None
+        self._path = path
+        self._places = places
+        self._reactor = reactor
+        self._make_service = make_service or _over_grpc
+        self._current: _Generation | None = None
+        #: On its way to be used.
+        self._next: _Generation | None = None
+        self._retired: dict[_Generation, IDelayedCall] = {}
+        self._retry: IDelayedCall | None = None
+        self._stopped = False
+
+    def read(self) -> None:
+        """
+        Read the file, once and for all.
+
+        @raise ValueError: It can not be used.
+        """
+        try:
+            with open(self._path, "rb") as file:
+                content = file.read()
+        except OSError as error:
+            raise self._unreadable(error) from None
+        self._current = self._made(load_configuration(content, self._path, reload=False))
+
+    def follow(self, files: WatchesFiles) -> None:
+        """
+        Read the file, now and whenever it changes.
+
+        @raise ValueError: It can not be used.
+        """
+
+        def load(contents: Sequence[bytes]) -> tuple[Rule, ...]:
+            rules = load_configuration(contents[0], self._path, reload=True)
+            if any(provider.service for rule in rules for provider in rule.providers):
+                _import_grpc()
+            return rules
+
+        try:
+            rules = files.watch([self._path], load, self._use, "--encryption-provider-config")
+        except OSError as error:
+            raise self._unreadable(error) from None
+        self._current = self._made(rules)
+
+    @property
+    def has_services(self) -> bool:
+        """Whether there are key management services."""
+        return self._current is not None and bool(self._current.providers)
+
+    async def problem(self) -> str | None:
+        """What is wrong with them."""
+        return None if self._current is None else await self._current.problem()
+
+    # --- Encryption
+
+    def transformer(self, key: str) -> Transformer | None:
+        """See L{kubetwist.storage.encryption.storage.Encryption.transformer}."""
+        resource = self._places(key)
+        if resource is None or self._current is None:
+            return None
+        return self._current.transformers.of(resource)
+
+    async def start(self) -> None:
+        """See L{kubetwist.storage.encryption.storage.Encryption.start}; services that do not answer may come later."""
+        if self._current is not None:
+            await self._current.start()
+
+    def stop(self) -> None:
+        """See L{kubetwist.storage.encryption.storage.Encryption.stop}."""
+        self._stopped = True
+        self._forget_retry()
+        for generation, closing in self._retired.items():
+            closing.cancel()
+            generation.close()
+        self._retired.clear()
+        for one in (self._current, self._next):
+            if one is not None:
+                one.close()
+
+    # --- new content
+
+    def _use(self, rules: tuple[Rule, ...]) -> Deferred[None] | None:
+        return self._try(rules, _AGAIN)
+
+    def _try(self, rules: tuple[Rule, ...], again: float) -> Deferred[None] | None:
+        """
+        Encrypt by new rules as soon as their services are well.
+
+        @raise ValueError: A service can not be called.
+        """
+        self._forget_retry()
+        made = self._made(rules)
+        superseded, self._next = self._next, None
+        if superseded is not None:
+            superseded.close()
+        if not made.providers:
+            self._take(made)
+            return None
+        self._next = made
+
+        def failed(failure: Failure) -> Failure:
+            made.close()
+            if self._next is made:
+                self._next = None
+                if not self._stopped:
+                    later = min(2 * again, _AGAIN_MOST)
+                    self._retry = self._reactor.callLater(again, self._try_again, rules, later)
+            return failure
+
+        return Deferred.fromCoroutine(self._when_well(made)).addErrback(failed)
+
+    def _try_again(self, rules: tuple[Rule, ...], again: float) -> None:
+        self._retry = None
+
+        def failed(failure: Failure) -> None:
+            self._log.error("--encryption-provider-config: {problem}", problem=failure.getErrorMessage())
+
+        try:
+            result = self._try(rules, again)
+        except ValueError as error:
+            self._log.error("--encryption-provider-config: {problem}", problem=error)
+        else:
+            if result is not None:
+                result.addErrback(failed)
+
+    async def _when_well(self, made: _Generation) -> None:
+        until = self._reactor.seconds() + max(made.grace, _PATIENCE)
+        await made.start()
+        while True:
+            problem = await made.problem()
+            if self._next is not made or self._stopped:
+                raise BadConfiguration("the file has changed again")
+            if problem is None:
+                self._next = None
+                self._take(made)
+                return
+            if self._reactor.seconds() >= until:
+                raise BadConfiguration(
+                    "health check for new transformers failed, polling error timed out waiting for the condition: "
+                    f"{problem}"
+                )
+            await self._sleep(_LOOK)
+
+    def _take(self, made: _Generation) -> None:
+        before, self._current = self._current, made
+        self.changed()
+        if before is None:
+            return
+        if not before.providers:
+            before.close()
+            return
+
+        def close() -> None:
+            del self._retired[before]
+            before.close()
+
+        # What was asked of its services may still be answered.
+        self._retired[before] = self._reactor.callLater(before.grace, close)
+
+    def _made(self, rules: Sequence[Rule]) -> _Generation:
+        return _Generation(rules, self._make_service, self._reactor)
+
+    def _forget_retry(self) -> None:
+        retry, self._retry = self._retry, None
+        if retry is not None:
+            retry.cancel()
+
+    def _sleep(self, seconds: float) -> Deferred[None]:
+        done: Deferred[None] = Deferred()
+        self._reactor.callLater(seconds, done.callback, None)
+        return done
+
+    def _unreadable(self, error: OSError) -> BadConfiguration:
+        return BadConfiguration(
+            "error while parsing file: error while loading file: error reading encryption provider configuration file "
+            f"{quoted(self._path)}: open {self._path}: {(error.strerror or str(error)).lower()}"
+        )
+
+
+def _over_grpc(service: KeyService, reactor: ThreadedReactor) -> KeyManagement:
+    from .kmsclient import GRPCKeyManagement
+
+    return GRPCKeyManagement(service, reactor)
+
+
+def _import_grpc() -> None:
+    """Import what is needed to call services: that takes long, and is done in a thread here."""
+    with suppress(ImportError):  # It is told when it is used.
+        import grpc  # noqa: F401

@@ -1,0 +1,446 @@
+"""
+A store whose values are encrypted: stands over another one, and shows what is in it as if it were plain.
+
+What this process writes is not decrypted again: the plain value goes with the write to those who watch. What has to
+wait for a key that somebody else keeps is waited for in order, and nobody but its readers waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from twisted.internet.defer import Deferred, DeferredList, fail
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...interfaces import IRewriting, IStorageBackend, IStorageObserver, IStorageWatch
+from ..errors import DecryptionUnavailable, StorageUnavailable, UnreadableValue, UnwritableValue
+from ..values import Page, StorageEvent, StoredValue, Write
+from ..worker import ThreadedReactor, Worker
+from .ciphers import TransformError, TransformUnavailable
+from .envelope import Keeper, MissingKey, Source
+from .transformers import Plain, Transformer
+
+#: Bytes that are decrypted in the reactor's thread in one go; more is done by a thread.
+AT_ONCE: Final = 64 * 1024
+#: Directories whose transformers are remembered; there is one per resource and namespace.
+REMEMBERED: Final = 10_000
+#: How often a key is asked for that is forgotten before it is used.
+_ATTEMPTS: Final = 3
+
+
+class Encryption(Protocol):
+    """Says how values are encrypted."""
+
+    def transformer(self, key: str) -> Transformer | None:
+        """How the value at a key is stored; L{None} for what is stored as it is, whatever it is."""
+
+    async def start(self) -> None:
+        """Called before the first value is read."""
+
+    def stop(self) -> None:
+        """Called after the last one was written."""
+
+
+class _Sealed(NamedTuple):
+    """An attachment: what was encrypted, and what was attached to it."""
+
+    value: bytes
+    attachment: object
+
+
+@implementer(IStorageBackend, IRewriting)
+class EncryptedStorage:
+    """
+    L{IStorageBackend} over another one.
+
+    @ivar inner: That one.
+    """
+
+    def __init__(self, inner: IStorageBackend, encryption: Encryption, reactor: ThreadedReactor) -> None:
+        self.inner = inner
+        self._encryption = encryption
+        self._reactor = reactor
+        self._worker: Worker | None = None
+        self._closed = False
+        self._transformers: dict[str, Transformer | None] = {}
+        #: Watches that wait for keys.
+        self._late: set[_Watch] = set()
+
+    @property
+    def revision(self) -> int:
+        """See L{IStorageBackend.revision}."""
+        return self.inner.revision
+
+    @property
+    def compacted(self) -> int:
+        """See L{IStorageBackend.compacted}."""
+        return self.inner.compacted
+
+    @property
+    def shared(self) -> bool:
+        """See L{IStorageBackend.shared}."""
+        return self.inner.shared
+
+    # --- life
+
+    async def open(self) -> None:
+        """See L{IStorageBackend.open}."""
+        await self.inner.open()
+        try:
+            await self._encryption.start()
+        except BaseException:
+            await self.inner.close()
+            raise
+
+    async def close(self) -> None:
+        """See L{IStorageBackend.close}."""
+        self._closed = True
+        await self.inner.close()
+        self._encryption.stop()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await worker.stop()
+
+    def changed(self) -> None:
+        """Values are encrypted in another way from now on."""
+        self._transformers.clear()
+
+    async def compact(self, revision: int) -> None:
+        """See L{IStorageBackend.compact}."""
+        await self.inner.compact(revision)
+
+    # --- writing
+
+    def commit(self, writes: Sequence[Write]) -> Deferred[int]:
+        """See L{IStorageBackend.commit}."""
+        try:
+            sealed = [self._sealed(write) for write in writes]
+        except UnwritableValue as error:
+            return fail(error)
+        answer: Deferred[int] = self.inner.commit(sealed)
+        return answer.addBoth(self._when_told, writes)
+
+    def _sealed(self, write: Write) -> Write:
+        value, key = write.value, write.key
+        if value is None:
+            return write
+        transformer = self.transformer(key)
+        if transformer is None:
+            return write
+        try:
+            data = transformer.encrypt(value, key.encode())
+        except TransformError as error:
+            raise UnwritableValue(key, str(error)) from None
+        if data is value:
+            return write
+        return Write(key, data, write.expected, write.ttl, _Sealed(value, write.attachment))
+
+    def _when_told(self, result: Any, writes: Sequence[Write]) -> Any:
+        """Give a result on when those know of it who wait for keys of earlier values."""
+        if not self._late:
+            return result
+        keys = [write.key for write in writes]
+        waits = [watch.when_told() for watch in self._late if any(key.startswith(watch.prefix) for key in keys)]
+        if not waits:
+            return result
+        return DeferredList(waits).addCallback(lambda _: result)
+
+    def transformer(self, key: str) -> Transformer | None:
+        """How the value at a key is stored."""
+        directory = key[: key.rfind("/") + 1]
+        try:
+            return self._transformers[directory]
+        except KeyError:
+            if len(self._transformers) >= REMEMBERED:
+                self._transformers.clear()
+            found = self._transformers[directory] = self._encryption.transformer(key)
+            return found
+
+    # --- reading
+
+    async def read(self, key: str) -> StoredValue:
+        """See L{IStorageBackend.read}."""
+        found: StoredValue = await self.inner.read(key)
+        plain = await self._plain(found.key, found.value, found.revision)
+        return found if plain is None else StoredValue(found.key, plain.value, found.revision)
+
+    async def is_stale(self, key: str) -> bool:
+        """See L{IRewriting.is_stale}."""
+        found: StoredValue = await self.inner.read(key)
+        plain = await self._plain(found.key, found.value, found.revision)
+        return plain is not None and plain.stale
+
+    async def _plain(self, key: str, data: bytes, revision: int) -> Plain | None:
+        """
+        What was encrypted; L{None} for what is stored as it is.
+
+        @raise UnreadableValue: It can not be read.
+        """
+        transformer = self.transformer(key)
+        if transformer is None:
+            return None
+        place = key.encode()
+        try:
+            for _ in range(_ATTEMPTS):
+                try:
+                    return transformer.decrypt(data, place)
+                except MissingKey as missing:
+                    wanted = missing
+                await wanted.fetch()
+        except TransformError as error:
+            raise UnreadableValue(key, str(error), revision) from None
+        raise UnreadableValue(key, "its key was forgotten before it was used", revision)
+
+    async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        """See L{IStorageBackend.read_page}."""
+        page: Page = await self.inner.read_page(prefix, start=start, limit=limit, revision=revision)
+        transformers = [self.transformer(item.key) for item in page.items]
+        if not any(transformers):
+            return page
+        failed: dict[tuple[Keeper, Source], str] = {}
+        for _ in range(_ATTEMPTS):
+            items, missing = await self._open_all(page.items, transformers, failed)
+            if not missing:
+                return Page(items, page.revision, page.more)
+            await _fetch(missing, failed)
+        raise DecryptionUnavailable("keys were forgotten before they were used")
+
+    async def _open_all(
+        self,
+        items: Sequence[StoredValue],
+        transformers: Sequence[Transformer | None],
+        failed: Mapping[tuple[Keeper, Source], str],
+    ) -> tuple[list[StoredValue], _Missing]:
+        if sum(len(item.value) for item in items) <= AT_ONCE:
+            return _open_all(items, transformers, failed)
+        if self._closed:
+            raise StorageUnavailable("the store is closed")
+        worker = self._worker
+        if worker is None:
+            worker = self._worker = Worker("kubetwist decrypts", self._reactor)
+            worker.start()
+        return await worker.run(lambda: _open_all(items, transformers, failed))
+
+    # --- watching
+
+    async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
+        """See L{IStorageBackend.watch}."""
+        watch = _Watch(self, prefix, observer)
+        await watch.begin(revision)
+        return watch
+
+
+_Missing = dict[tuple[Keeper, Source], MissingKey]
+
+
+def _open_all(
+    items: Sequence[StoredValue],
+    transformers: Sequence[Transformer | None],
+    failed: Mapping[tuple[Keeper, Source], str],
+) -> tuple[list[StoredValue], _Missing]:
+    """
+    Decrypt many values, in any thread.
+
+    @param failed: What is known of keys that can not be got.
+    @return: The values, and the keys that must be got first.
+    @raise DecryptionUnavailable: None of one provider can be decrypted now.
+    """
+    found: list[StoredValue] = []
+    missing: _Missing = {}
+    for item, transformer in zip(items, transformers, strict=True):
+        if transformer is None:
+            found.append(item)
+            continue
+        try:
+            value = transformer.decrypt(item.value, item.key.encode()).value
+        except MissingKey as error:
+            wanted = (error.keeper, error.source)
+            if wanted in failed:
+                found.append(StoredValue(item.key, b"", item.revision, failed[wanted]))
+            else:
+                missing.setdefault(wanted, error)
+        except TransformUnavailable as error:
+            raise DecryptionUnavailable(str(UnreadableValue(item.key, str(error)))) from None
+        except TransformError as error:
+            found.append(StoredValue(item.key, b"", item.revision, str(error)))
+        else:
+            found.append(item if value is item.value else StoredValue(item.key, value, item.revision))
+    return found, missing
+
+
+async def _fetch(missing: _Missing, failed: dict[tuple[Keeper, Source], str]) -> None:
+    """
+    Get keys, all at once.
+
+    @param failed: Takes what is wrong with those that can not be got.
+    @raise DecryptionUnavailable: Who has them does not answer.
+    """
+    answers: Any = await DeferredList([one.fetch() for one in missing.values()], consumeErrors=True)
+    for (wanted, one), (success, result) in zip(missing.items(), answers, strict=True):
+        if success:
+            continue
+        error = result.value
+        if isinstance(error, TransformUnavailable):
+            raise DecryptionUnavailable(str(UnreadableValue(one.place.decode(), str(error))))
+        failed[wanted] = str(error)
+
+
+@implementer(IStorageObserver, IStorageWatch)
+class _Watch:
+    """
+    One watch: stands between the store below and who observes.
+
+    @ivar prefix: What it is a watch of.
+    """
+
+    _log = Logger()
+
+    def __init__(self, storage: EncryptedStorage, prefix: str, observer: IStorageObserver) -> None:
+        self.prefix = prefix
+        self._storage = storage
+        self._observer = observer
+        self._inner: IStorageWatch | None = None
+        self._over = False
+        #: Batches of events that wait for keys, and revisions up to which everything has come then.
+        self._queue: deque[Sequence[StorageEvent] | int] = deque()
+        self._waiting: list[Deferred[None]] = []
+
+    async def begin(self, revision: int) -> None:
+        """Observe, from C{revision} on."""
+        inner = await self._storage.inner.watch(self.prefix, revision, self)
+        if self._over:
+            inner.stop()
+        self._inner = inner
+
+    def stop(self) -> None:
+        """See L{IStorageWatch.stop}."""
+        self._over = True
+        self._queue.clear()
+        if self._inner is not None:
+            self._inner.stop()
+
+    def when_told(self) -> Deferred[None]:
+        """Fires when it waits for nothing any more."""
+        waiting: Deferred[None] = Deferred()
+        self._waiting.append(waiting)
+        return waiting
+
+    # --- the side of the store below
+
+    def committed(self, events: Sequence[StorageEvent]) -> None:
+        """See L{IStorageObserver.committed}."""
+        if self._over:
+            return
+        if self._queue:
+            self._queue.append(list(events))
+            return
+        try:
+            opened = self._opened(events)
+        except MissingKey:
+            self._queue.append(list(events))
+            self._storage._late.add(self)
+            Deferred.fromCoroutine(self._catch_up()).addErrback(self._failed)
+        except UnreadableValue as error:
+            self._lose(error)
+        else:
+            self._observer.committed(opened)
+
+    def progressed(self, revision: int) -> None:
+        """See L{IStorageObserver.progressed}."""
+        if self._over:
+            return
+        if not self._queue:
+            self._observer.progressed(revision)
+        elif isinstance(self._queue[-1], int):
+            self._queue[-1] = revision
+        else:
+            self._queue.append(revision)
+
+    def ended(self, reason: Exception) -> None:
+        """See L{IStorageObserver.ended}."""
+        if not self._over:
+            self._over = True
+            self._queue.clear()
+            self._observer.ended(reason)
+
+    # --- decrypting
+
+    def _opened(self, events: Sequence[StorageEvent]) -> Sequence[StorageEvent]:
+        """
+        Events with their values as they were before they were encrypted.
+
+        @raise MissingKey: A key must be got first.
+        @raise UnreadableValue: One can not be read.
+        """
+        opened: list[StorageEvent] | None = None
+        for index, event in enumerate(events):
+            attachment, value = event.attachment, event.value
+            if type(attachment) is _Sealed:
+                value, attachment = attachment
+            elif attachment is None and value is not None:
+                value = self._value(event.key, value, event.revision)
+            if value is event.value:
+                continue
+            if opened is None:
+                opened = list(events)
+            opened[index] = StorageEvent(event.key, value, event.revision, event.previous, attachment)
+        return events if opened is None else opened
+
+    def _value(self, key: str, data: bytes, revision: int) -> bytes:
+        transformer = self._storage.transformer(key)
+        if transformer is None:
+            return data
+        try:
+            return transformer.decrypt(data, key.encode()).value
+        except TransformError as error:
+            raise UnreadableValue(key, str(error), revision) from None
+
+    async def _catch_up(self) -> None:
+        try:
+            while self._queue:
+                item = self._queue[0]
+                if isinstance(item, int):
+                    self._queue.popleft()
+                    self._observer.progressed(item)
+                    continue
+                opened = await self._opened_later(item)
+                if self._over:
+                    return
+                # What comes meanwhile is queued, so it goes only now.
+                self._observer.committed(opened)
+                if self._queue:
+                    self._queue.popleft()
+        except UnreadableValue as error:
+            self._lose(error)
+        finally:
+            self._storage._late.discard(self)
+            waiting, self._waiting = self._waiting, []
+            for answer in waiting:
+                answer.callback(None)
+
+    async def _opened_later(self, events: Sequence[StorageEvent]) -> Sequence[StorageEvent]:
+        for _ in range(len(events) * _ATTEMPTS):
+            try:
+                return self._opened(events)
+            except MissingKey as missing:
+                wanted = missing
+            try:
+                await wanted.fetch()
+            except TransformError as error:
+                raise UnreadableValue(wanted.place.decode(), str(error)) from None
+        raise UnreadableValue(events[0].key, "keys were forgotten before they were used")
+
+    def _failed(self, failure: Failure) -> None:
+        """The observer failed, and so has lost its place."""
+        self._log.failure("an observer of {prefix} failed", failure, prefix=self.prefix)
+        self._lose(failure.value if isinstance(failure.value, Exception) else Exception(str(failure.value)))
+
+    def _lose(self, error: Exception) -> None:
+        """Something can not be told, so nothing after it can be, either."""
+        if not self._over:
+            self.stop()
+            self._observer.ended(error)
