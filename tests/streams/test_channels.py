@@ -1,0 +1,102 @@
+"""Channels of a WebSocket."""
+
+from __future__ import annotations
+
+import contextlib
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.streams import channels
+from kubetwist.streams.channels import (
+    MAX_BASE64,
+    PROTOCOLS,
+    V4,
+    V5,
+    BadMessage,
+    ChannelClosed,
+    ChannelData,
+    ChannelReader,
+    choose,
+    first_written,
+)
+
+pieces = st.lists(st.binary(max_size=10), min_size=1, max_size=4)
+
+
+class Channels(SynchronousTestCase):
+    """What messages mean."""
+
+    @given(st.sampled_from(sorted(PROTOCOLS)), st.integers(0, 4), st.binary(max_size=40), st.lists(st.integers(0, 40)))
+    def test_roundtrip(self, name: str, channel: int, data: bytes, cuts: list[int]) -> None:
+        """Bytes for a channel come to this channel, whatever is spoken, and however the message is cut."""
+        protocol = PROTOCOLS[name]
+        message = protocol.message(channel, data)
+        bounds = sorted({0, len(message), *(cut % len(message) for cut in cuts)})
+        reader = ChannelReader(protocol)
+        found = b""
+        for start, end in pairwise(bounds):
+            brought = reader.feed(message[start:end], end == len(message))
+            if brought is not None:
+                assert isinstance(brought, ChannelData)
+                self.assertEqual(channel, brought.channel)
+                found += brought.data
+        self.assertEqual(data, found)
+
+    @given(st.sampled_from(sorted(PROTOCOLS)), st.lists(pieces, max_size=4))
+    def test_anything(self, name: str, messages: list[list[bytes]]) -> None:
+        """Any message brings something, nothing, or the end."""
+        reader = ChannelReader(PROTOCOLS[name])
+        with contextlib.suppress(BadMessage):
+            for message in messages:
+                for at, piece in enumerate(message, 1):
+                    reader.feed(piece, at == len(message))
+
+    def test_close(self) -> None:
+        """From the fifth version on a channel can be closed; before, 255 was a channel that does not exist."""
+        self.assertEqual(ChannelClosed(0), ChannelReader(PROTOCOLS[V5]).feed(b"\xff\0", True))
+        reader = ChannelReader(PROTOCOLS[V5])
+        self.assertIsNone(reader.feed(b"\xff", False))
+        self.assertEqual(ChannelClosed(4), reader.feed(b"\4", True))
+        self.assertEqual(ChannelData(0, b"x"), reader.feed(b"\0x", True))
+        self.assertIsNone(ChannelReader(PROTOCOLS[V4]).feed(b"\xff\0", True))
+
+    def test_bad_close(self) -> None:
+        """Closing no channel, several, or one that does not exist is the end."""
+        for message in (b"\xff", b"\xff\0\0", b"\xff\5"):
+            self.assertRaises(BadMessage, ChannelReader(PROTOCOLS[V5]).feed, message, True)
+
+    def test_nothing(self) -> None:
+        """Empty messages, and those for channels that do not exist, bring nothing."""
+        reader = ChannelReader(PROTOCOLS[V5])
+        self.assertIsNone(reader.feed(b"", True))
+        self.assertIsNone(reader.feed(b"\5abc", True))
+        self.assertIsNone(reader.feed(b"\0", True))
+        self.assertEqual(ChannelData(1, b"x"), reader.feed(b"\1x", True))
+
+    def test_base64(self) -> None:
+        """In base64 the channel is a digit; what is no base64 brings nothing, and too much of it is the end."""
+        protocol = PROTOCOLS[channels.BASE64_V4]
+        self.assertEqual(b"1Zm9v", protocol.message(1, b"foo"))
+        reader = ChannelReader(protocol)
+        self.assertIsNone(reader.feed(b"0Zm", False))
+        self.assertEqual(ChannelData(0, b"foo"), reader.feed(b"9v", True))
+        self.assertIsNone(reader.feed(b"0!!", True))
+        self.assertIsNone(reader.feed(b"9Zm9v", True))
+        for _ in range(MAX_BASE64 // 4096):
+            self.assertIsNone(reader.feed(b"0" * 4096, False))
+        self.assertRaises(BadMessage, reader.feed, b"0", False)
+
+    def test_choose(self) -> None:
+        """The client's favourite among what is offered is spoken; nothing asked for may be an offer as well."""
+        self.assertEqual(V4, choose(["x", V4, V5], [V5, V4]))
+        self.assertIsNone(choose(["x"], [V5, V4]))
+        self.assertIsNone(choose([], [V5]))
+        self.assertEqual("", choose([], [V5, ""]))
+
+    def test_first_written(self) -> None:
+        """That a command is about to run is told on the lowest channel that is written to."""
+        self.assertEqual([1, 1, 2, 3], [first_written(*one) for one in [(1, 1), (1, 0), (0, 1), (0, 0)]])

@@ -1,0 +1,147 @@
+"""What goes with a command."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.streams.channels import V1, V2, V3, V4, V5
+from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_size, encode_status, exit_status, final_status
+
+
+def exited(causes: Any) -> bytes:
+    """What a kubelet says of a command that has ended."""
+    return json.dumps({"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}).encode()
+
+
+class Endings(SynchronousTestCase):
+    """How a command has ended."""
+
+    def message(self, told: bytes, version: str = V4) -> str:
+        """The message of an ending that is an error of the server."""
+        status = json.loads(final_status(told, version))
+        self.assertEqual((500, "InternalError", "Failure"), (status["code"], status["reason"], status["status"]))
+        self.assertEqual(
+            {"causes": [{"message": status["message"].removeprefix("Internal error occurred: ")}]}, status["details"]
+        )
+        return str(status["details"]["causes"][0]["message"])
+
+    def test_success(self) -> None:
+        """Success is a Status that says no more than that, in the reference's bytes."""
+        self.assertEqual(b'{"metadata":{},"status":"Success"}', final_status(b'{"status":"Success","code":200}', V4))
+        self.assertEqual(SUCCESS, final_status(b"", V5))
+
+    def test_exit_code(self) -> None:
+        """An exit code is told in the reference's bytes."""
+        self.assertEqual(
+            b'{"metadata":{},"status":"Failure",'
+            b'"message":"command terminated with non-zero exit code: command terminated with exit code 3",'
+            b'"reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}',
+            final_status(exited([{"reason": "Other"}, {"reason": "ExitCode", "message": "3"}]), V4),
+        )
+        self.assertEqual(exit_status(255), final_status(exited([{"reason": "ExitCode", "message": "255"}]), V4))
+
+    def test_odd_exit_codes(self) -> None:
+        """What is no exit code is an error, as in the reference."""
+        prefix = "error stream protocol error: "
+        self.assertEqual(prefix + "no ExitCode cause given", self.message(exited([])))
+        self.assertEqual(prefix + "no ExitCode cause given", self.message(exited(None)))
+        for code in ("256", "-1", "x", "", "9" * 5000):
+            self.assertEqual(
+                f'{prefix}invalid exit code value "{code}"',
+                self.message(exited([{"reason": "ExitCode", "message": code}])),
+            )
+        self.assertEqual(
+            prefix + "details must be set", self.message(b'{"status":"Failure","reason":"NonZeroExitCode"}')
+        )
+
+    def test_failure(self) -> None:
+        """What went wrong at the kubelet is told as an error of the server."""
+        self.assertEqual("no <shell>", self.message(b'{"status":"Failure","message":"no <shell>"}'))
+        self.assertIn(b"no \\u003cshell\\u003e", final_status(b'{"status":"Failure","message":"no <shell>"}', V4))
+        self.assertEqual("error stream protocol error: unknown error", self.message(b'{"status":"Odd"}'))
+        self.assertEqual("error stream protocol error: unknown error", self.message(b"[]"))
+        self.assertEqual(
+            "error stream protocol error: invalid character 'b' looking for beginning of value in \"boom\"",
+            self.message(b"boom"),
+        )
+
+    def test_old_versions(self) -> None:
+        """Old kubelets say in a text what went wrong."""
+        self.assertEqual("error executing remote command: boom", self.message(b"boom", V3))
+        self.assertEqual("error executing remote command: boom", self.message(b"boom", V2))
+        self.assertEqual("Error executing remote command: boom", self.message(b"boom", V1))
+
+    @given(st.binary(max_size=80), st.sampled_from([V1, V2, V3, V4, V5]))
+    def test_anything(self, told: bytes, version: str) -> None:
+        """Whatever a kubelet says, the client is told a Status."""
+        self.assertIn(json.loads(final_status(told, version))["status"], ("Success", "Failure"))
+
+    def test_encode_status(self) -> None:
+        """A Status stands in the channel without its kind."""
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "code": 404,
+            "status": "Failure",
+            "reason": "NotFound",
+        }
+        self.assertEqual(b'{"metadata":{},"status":"Failure","reason":"NotFound","code":404}', encode_status(status))
+
+
+class Streams(SynchronousTestCase):
+    """Which streams a command has at the kubelet."""
+
+    def test_stream_types(self) -> None:
+        """Streams come in the reference's order; with a terminal there is no C{stderr}, but sizes."""
+        everything = Command(True, True, True, False)
+        self.assertEqual(["error", "stdin", "stdout", "stderr"], everything.stream_types(V4))
+        terminal = Command(True, True, True, True)
+        self.assertEqual(["error", "stdin", "stdout", "resize"], terminal.stream_types(V5))
+        self.assertEqual(["error", "stdin", "stdout"], terminal.stream_types(V2))
+        self.assertEqual(["error"], Command().stream_types(V4))
+
+
+class TerminalSizes(SynchronousTestCase):
+    """Sizes of a terminal."""
+
+    @given(st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)), max_size=6), st.integers(1, 30))
+    def test_roundtrip(self, sizes: list[tuple[int, int]], cut: int) -> None:
+        """Sizes are read as they were written, however they are cut."""
+        data = b"".join(encode_size(*size) for size in sizes)
+        reader = Sizes()
+        found = [size for at in range(0, len(data), cut) for size in reader.feed(data[at : at + cut])]
+        self.assertEqual(sizes, found)
+
+    def test_lenient(self) -> None:
+        """Names are read in any case, others are not looked at, and what is missing is 0."""
+        self.assertEqual([(80, 0), (0, 24)], Sizes().feed(b' {"width":80,"X":[1]}{"HEIGHT":24,"Width":null}'))
+
+    def test_broken(self) -> None:
+        """After what is no size there are none any more."""
+        for data in (
+            b"x",
+            b"[]",
+            b"{]" + b" " * 5000,
+            b'{"Width":65536}',
+            b'{"Width":-1}',
+            b'{"Width":1.5}',
+            b'{"a":' * 2000,
+        ):
+            reader = Sizes()
+            self.assertEqual([], reader.feed(data))
+            self.assertEqual([], reader.feed(b'{"Width":1}'))
+            self.assertEqual("", reader._text)
+
+    @given(st.lists(st.binary(max_size=30), max_size=4))
+    def test_anything(self, pieces: list[bytes]) -> None:
+        """Whatever a client sends, nothing else goes wrong."""
+        reader = Sizes()
+        for piece in pieces:
+            reader.feed(piece)

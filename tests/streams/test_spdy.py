@@ -1,0 +1,430 @@
+"""Connections of SPDY/3.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.streams import spdy
+from kubetwist.streams.inlet import MAX_WAITING, PORTION
+from kubetwist.streams.spdy import (
+    OPEN_TIMEOUT,
+    ConnectionGone,
+    SPDYConnection,
+    SPDYStream,
+    StreamEnded,
+    StreamReset,
+    StreamTimeout,
+)
+from kubetwist.streams.spdyframes import (
+    REFUSED_STREAM,
+    Data,
+    FrameReader,
+    FrameWriter,
+    GoAway,
+    Ping,
+    RstStream,
+    Settings,
+    SynReply,
+    SynStream,
+    WindowUpdate,
+)
+
+from .wires import FULL, Wire, pump
+
+
+class _Heard:
+    """Listens to a stream."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.finished = False
+        self.reason: StreamEnded | None = None
+
+    def data_received(self, data: bytes) -> None:
+        assert not self.finished and self.reason is None
+        self.data += data
+
+    def remote_finished(self) -> None:
+        assert not self.finished and self.reason is None
+        self.finished = True
+
+    def lost(self, reason: StreamEnded) -> None:
+        assert self.reason is None
+        self.reason = reason
+
+
+class _Pair:
+    """A client and a server that accepts all streams."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock = Clock()
+        self.streams: list[SPDYStream] = []
+        self.heard: list[_Heard] = []
+        self.client = SPDYConnection(self.clock)
+        self.server = SPDYConnection(self.clock, server=True, accept=self.accept, **options)
+        self.wire = Wire(self.client, self.server)
+
+    def accept(self, stream: SPDYStream) -> bool:
+        if stream.header("streamtype") == "odd":
+            return False
+        self.streams.append(stream)
+        self.heard.append(_Heard())
+        stream.listener = self.heard[-1]
+        return True
+
+    def pump(self, size: int = 1 << 16) -> None:
+        pump(self.clock, self.wire, size=size)
+
+
+class _Raw:
+    """Another side that is not ours: it sends and gets bytes."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock = Clock()
+        self.got = b""
+        self.gone = False
+        self.writer = FrameWriter()
+        self.connection = SPDYConnection(self.clock, **options)
+        self.wire = Wire(self.connection, self)
+
+    def makeConnection(self, transport: Any) -> None:
+        self.transport = transport
+
+    def dataReceived(self, data: bytes) -> None:
+        self.got += data
+
+    def connectionLost(self, reason: Any) -> None:
+        self.gone = True
+
+    def send(self, *frames: Any) -> None:
+        self.transport.write(b"".join(self.writer.write(frame) for frame in frames))
+        pump(self.clock, self.wire)
+
+    def frames(self) -> list[Any]:
+        """All that came."""
+        pump(self.clock, self.wire)
+        reader = FrameReader()
+        reader.feed(self.got)
+        found = []
+        while (frame := reader.next()) is not None:
+            found.append(frame)
+        return found
+
+
+class Streams(SynchronousTestCase):
+    """Streams between two of our own."""
+
+    def open(self, pair: _Pair, kind: str = "stdout") -> tuple[SPDYStream, _Heard]:
+        """A stream that the client begins."""
+        heard = _Heard()
+        opening = pair.client.open({"streamtype": kind}, heard)
+        self.assertNoResult(opening)
+        pair.pump()
+        return self.successResultOf(opening), heard
+
+    @given(st.lists(st.binary(max_size=50), max_size=6), st.integers(1, 40))
+    def test_both_ways(self, pieces: list[bytes], size: int) -> None:
+        """What is written on one side comes to the other, in order, however it is cut; and so does its end."""
+        pair = _Pair()
+        stream, heard = self.open(pair)
+        self.assertEqual("stdout", pair.streams[0].header("streamtype"))
+        for piece in pieces:
+            stream.write(piece)
+            pair.streams[0].write(piece[::-1])
+        stream.finish()
+        pair.pump(size)
+        self.assertEqual(
+            (b"".join(pieces), True, None), (pair.heard[0].data, pair.heard[0].finished, pair.heard[0].reason)
+        )
+        self.assertEqual((b"".join(piece[::-1] for piece in pieces), False), (heard.data, heard.finished))
+        pair.streams[0].finish()
+        pair.pump(size)
+        self.assertTrue(heard.finished)
+        self.assertEqual(({}, {}), (pair.client._streams, pair.server._streams))
+
+    def test_long_writes(self) -> None:
+        """What is longer than a frame is sent in several."""
+        pair = _Pair()
+        stream, _ = self.open(pair)
+        data = bytes(range(256)) * 100_000
+        stream.write(data)
+        pair.pump()
+        self.assertEqual(data, pair.heard[0].data)
+
+    def test_reset(self) -> None:
+        """A stream that one side resets is lost to the other, once, and to nobody else."""
+        pair = _Pair()
+        stream, heard = self.open(pair)
+        _, other = self.open(pair)
+        pair.streams[0].reset()
+        pair.streams[0].write(b"late")
+        pair.pump()
+        self.assertIsInstance(heard.reason, StreamReset)
+        self.assertIsNone(pair.heard[0].reason)
+        self.assertIsNone(other.reason)
+        stream.write(b"nobody hears")
+        stream.finish()
+        pair.pump()
+        self.assertEqual(b"", pair.heard[0].data)
+
+    def test_refused(self) -> None:
+        """A stream that the other side does not want is not opened."""
+        pair = _Pair()
+        opening = pair.client.open({"streamtype": "odd"}, _Heard())
+        pair.pump()
+        self.assertEqual(REFUSED_STREAM, self.failureResultOf(opening, StreamReset).value.status)
+
+    def test_client_takes_none(self) -> None:
+        """Who accepts no streams refuses them all."""
+        pair = _Pair()
+        opening = pair.server.open({"streamtype": "stdout"}, _Heard())
+        pair.pump()
+        self.failureResultOf(opening, StreamReset)
+
+    def test_not_accepted(self) -> None:
+        """A stream that nobody answers for is given up after a while."""
+        raw = _Raw()
+        opening = raw.connection.open({"streamtype": "stdout"}, _Heard())
+        raw.clock.advance(OPEN_TIMEOUT - 1)
+        self.assertNoResult(opening)
+        raw.clock.advance(1)
+        self.assertEqual("Timeout occurred", str(self.failureResultOf(opening, StreamTimeout).value))
+        self.assertIsInstance(raw.frames()[-1], RstStream)
+
+    def test_given_up(self) -> None:
+        """Who gives up opening a stream leaves none behind."""
+        raw = _Raw()
+        opening = raw.connection.open({"streamtype": "stdout"}, _Heard())
+        opening.addErrback(lambda _: None)
+        opening.cancel()
+        self.assertEqual([SynStream(1, {"streamtype": "stdout"}), RstStream(1, 5)], raw.frames())
+        self.assertEqual([], raw.clock.getDelayedCalls())
+
+    def test_connection_lost(self) -> None:
+        """With the connection go all its streams, those that are being opened too."""
+        pair = _Pair()
+        _, heard = self.open(pair)
+        opening = pair.client.open({}, _Heard())
+        pair.wire.first.abortConnection()
+        self.assertIsInstance(heard.reason, ConnectionGone)
+        self.failureResultOf(opening, ConnectionGone)
+        self.failureResultOf(pair.client.open({}, _Heard()), ConnectionGone)
+        self.assertEqual([], pair.clock.getDelayedCalls())
+
+    def test_close(self) -> None:
+        """Who closes the connection resets what is open, says goodbye, and goes when that is sent."""
+        raw = _Raw()
+        heard = _Heard()
+        opening = raw.connection.open({}, heard)
+        raw.send(SynReply(1, {}))
+        finished = raw.connection.open({}, heard)
+        raw.send(SynReply(3, {}))
+        self.successResultOf(finished).finish()
+        self.successResultOf(opening).write(b"last")
+        raw.connection.close()
+        raw.connection.close()
+        self.assertEqual(
+            [
+                SynStream(1, {}),
+                SynStream(3, {}),
+                Data(3, b"", True),
+                Data(1, b"last"),
+                RstStream(1, 5),
+                GoAway(0),
+            ],
+            raw.frames(),
+        )
+        self.assertTrue(raw.gone)
+        self.assertIsNone(heard.reason)
+
+    def test_goaway(self) -> None:
+        """Who was told goodbye opens no more streams, and goes when those that are open have ended."""
+        pair = _Pair()
+        stream, heard = self.open(pair)
+        pair.server._write(GoAway(1))
+        pair.pump()
+        self.failureResultOf(pair.client.open({}, _Heard()), ConnectionGone)
+        stream.write(b"more")
+        pair.streams[0].write(b"more")
+        pair.streams[0].finish()
+        pair.pump()
+        self.assertEqual((b"more", b"more"), (heard.data, pair.heard[0].data))
+        self.assertFalse(pair.wire.first.gone)
+        stream.finish()
+        pair.pump()
+        self.assertTrue(pair.wire.first.gone and pair.wire.second.gone)
+
+
+class Manners(SynchronousTestCase):
+    """What the other side may do, and may not."""
+
+    def test_pings(self) -> None:
+        """The other's pings come back; the answers to ours do not."""
+        raw = _Raw()
+        raw.send(Ping(2), Ping(3), Ping(4))
+        self.assertEqual([Ping(2), Ping(4)], raw.frames())
+
+    def test_ping_every(self) -> None:
+        """Signs of life are asked for as often as was said, until the end."""
+        raw = _Raw()
+        raw.connection.ping_every(5)
+        raw.clock.pump([1] * 11)
+        self.assertEqual([Ping(1), Ping(3)], raw.frames())
+        raw.connection.close()
+        self.assertEqual([], raw.clock.getDelayedCalls())
+
+    def test_ignored(self) -> None:
+        """Settings, windows, and bytes of streams that are not there change nothing."""
+        raw = _Raw()
+        raw.send(Settings({4: (0, 1)}), WindowUpdate(1, 5), Data(7, b"x", True), SynReply(7, {}), RstStream(7, 1))
+        self.assertEqual([], raw.frames())
+        self.assertFalse(raw.gone)
+
+    def test_garbage(self) -> None:
+        """What is no SPDY ends the connection, and its streams are lost."""
+        raw = _Raw()
+        heard = _Heard()
+        raw.connection.open({}, heard)
+        raw.send(SynReply(1, {}))
+        raw.transport.write(b"\xff" * 100)
+        self.assertEqual(GoAway(0, 1), raw.frames()[-1])
+        self.assertTrue(raw.gone)
+        self.assertIsInstance(heard.reason, ConnectionGone)
+
+    @given(st.binary(max_size=300), st.booleans())
+    def test_anything(self, data: bytes, server: bool) -> None:
+        """Whatever the other side sends, nothing else goes wrong."""
+        raw = _Raw(server=server, accept=None)
+        heard = _Heard()
+        opening = raw.connection.open({}, heard)
+        opening.addErrback(lambda failure: failure.trap(StreamEnded))
+        raw.transport.write(data)
+        raw.frames()
+
+    def test_stream_numbers(self) -> None:
+        """Streams with numbers that were used, or are not the other side's, are reset."""
+        pair = _Raw(server=True, accept=lambda stream: bool(setattr(stream, "listener", _Heard())) or True)
+        pair.send(SynStream(5, {}), SynStream(3, {}), SynStream(8, {}))
+        self.assertEqual([SynReply(5, {}), RstStream(3, 1), RstStream(8, 1)], pair.frames())
+
+    def test_many_streams(self) -> None:
+        """The other side has only so many streams at a time."""
+        raw = _Raw(
+            server=True, max_streams=2, accept=lambda stream: bool(setattr(stream, "listener", _Heard())) or True
+        )
+        raw.send(*(SynStream(number, {}) for number in (1, 3, 5)), RstStream(1, 5), SynStream(7, {}))
+        self.assertEqual([SynReply(1, {}), SynReply(3, {}), RstStream(5, 3), SynReply(7, {})], raw.frames())
+
+    def test_refused_too_often(self) -> None:
+        """Who does not stop to begin streams that are refused is cut off."""
+        self.patch(spdy, "MAX_REFUSED", 10)
+        raw = _Raw()
+        raw.send(*(SynStream(2 * number, {}) for number in range(1, 20)))
+        self.assertEqual([*(RstStream(2 * number, 3) for number in range(1, 11)), GoAway(0, 1)], raw.frames())
+        self.assertTrue(raw.gone)
+
+    def test_flood_of_pings(self) -> None:
+        """Who sends pings and does not read what comes back gets no more of it."""
+        raw = _Raw()
+        raw.transport.reading = False
+        raw.send(*(Ping(2 * number) for number in range(1, 100_000)))
+        self.assertLess(raw.wire.first.most_waiting, FULL + 100)
+
+    def test_portions(self) -> None:
+        """Many small frames are handled in portions, so that others have their turn."""
+        pair = _Pair()
+        opening = pair.client.open({}, _Heard())
+        pair.pump()
+        stream = self.successResultOf(opening)
+        for _ in range(PORTION * 3):
+            stream.write(b"x")
+        pair.wire.pump()
+        self.assertLess(len(pair.heard[0].data), PORTION * 2)
+        self.assertFalse(pair.wire.second.reading)
+        pair.pump()
+        self.assertEqual(PORTION * 3, len(pair.heard[0].data))
+        self.assertTrue(pair.wire.second.reading)
+
+
+class Pressure(SynchronousTestCase):
+    """Connections that are held, and those that hold."""
+
+    def test_held(self) -> None:
+        """What comes to a connection that is held waits in the network, until it is released."""
+        pair = _Pair()
+        opening = pair.client.open({}, _Heard())
+        pair.pump()
+        stream = self.successResultOf(opening)
+        pair.server.hold("one")
+        pair.server.hold("two")
+        for _ in range(100):
+            stream.write(b"x" * 10_000)
+        pair.pump()
+        self.assertEqual(b"", pair.heard[0].data)
+        self.assertLess(pair.server._waiting, 1000)
+        pair.server.release("one")
+        pair.pump()
+        self.assertEqual(b"", pair.heard[0].data)
+        pair.server.release("two")
+        pair.pump()
+        self.assertEqual(1_000_000, len(pair.heard[0].data))
+
+    def test_watched(self) -> None:
+        """A connection that is held and watched is read a little, and its end is told at once."""
+        pair = _Pair()
+        gone: list[bool] = []
+        pair.server.on_gone = lambda: gone.append(True)
+        opening = pair.client.open({}, _Heard())
+        pair.pump()
+        stream = self.successResultOf(opening)
+        pair.server.hold("one", watch=True)
+        for _ in range(100):
+            stream.write(b"x" * 10_000)
+        pair.pump()
+        self.assertEqual(b"", pair.heard[0].data)
+        self.assertGreater(pair.server._waiting, MAX_WAITING)
+        self.assertLess(pair.server._waiting, MAX_WAITING + (1 << 16) + 1)
+        pair.wire.first.abortConnection()
+        self.assertEqual([True], gone)
+        self.assertIsInstance(pair.heard[0].reason, ConnectionGone)
+
+    def test_end_waits(self) -> None:
+        """The end of a connection does not overtake what came before it, even if that is held."""
+        pair = _Pair()
+        opening = pair.client.open({}, _Heard())
+        pair.pump()
+        stream = self.successResultOf(opening)
+        stream.write(b"last words")
+        stream.finish()
+        # It is read by then, but for the hold.
+        pair.wire.first.loseConnection()
+        pair.wire.second.pauseProducing = lambda: None  # type: ignore[method-assign]
+        pair.server.hold("one")
+        pair.pump()
+        self.assertEqual(b"", pair.heard[0].data)
+        pair.server.release("one")
+        pair.pump()
+        self.assertEqual((b"last words", True), (pair.heard[0].data, pair.heard[0].finished))
+        self.assertIsInstance(pair.heard[0].reason, ConnectionGone)
+
+    def test_pressure(self) -> None:
+        """Who writes more than is taken is told, and told again when it is taken."""
+        pair = _Pair()
+        told: list[bool] = []
+        pair.client.on_pressure = told.append
+        opening = pair.client.open({}, _Heard())
+        pair.pump()
+        stream = self.successResultOf(opening)
+        pair.server.hold("one")
+        stream.write(b"x" * FULL)
+        stream.write(b"x" * FULL)
+        self.assertEqual(([True], True), (told, pair.client.full))
+        pair.server.release("one")
+        pair.pump()
+        self.assertEqual(([True, False], False), (told, pair.client.full))

@@ -1,0 +1,306 @@
+"""WebSocket connections."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.streams.inlet import PORTION
+from kubetwist.streams.websocket import (
+    GOODBYE,
+    NoWebSocket,
+    WebSocketConnection,
+    check_handshake,
+    is_websocket,
+    subprotocols,
+)
+
+from .wires import FULL, Wire, pump
+
+ASKED = {
+    b"connection": [b"keep-alive, Upgrade"],
+    b"upgrade": [b"WebSocket"],
+    b"sec-websocket-key": [b"dGhlIHNhbXBsZSBub25jZQ=="],
+    b"sec-websocket-version": [b"13"],
+}
+
+
+class _Heard:
+    """Listens to a connection."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+        self.partial = b""
+        self.ends: list[bool] = []
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        assert not self.ends
+        self.partial += data
+        if finished:
+            self.messages.append(self.partial)
+            self.partial = b""
+
+    def closed(self, clean: bool) -> None:
+        self.ends.append(clean)
+
+
+class _Pair:
+    """A client and a server."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.at_client, self.at_server = _Heard(), _Heard()
+        self.client = WebSocketConnection(self.clock, self.at_client, client=True)
+        self.server = WebSocketConnection(self.clock, self.at_server)
+        self.wire = Wire(self.client, self.server)
+
+    def pump(self, size: int = 1 << 16) -> None:
+        pump(self.clock, self.wire, size=size)
+
+
+class _Raw:
+    """A client that is not ours: it sends and gets bytes."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.heard = _Heard()
+        self.got = b""
+        self.gone = False
+        self.connection = WebSocketConnection(self.clock, self.heard)
+        self.wire = Wire(self.connection, self)
+
+    def makeConnection(self, transport: Any) -> None:
+        self.transport = transport
+
+    def dataReceived(self, data: bytes) -> None:
+        self.got += data
+
+    def connectionLost(self, reason: Any) -> None:
+        self.gone = True
+
+    def send(self, data: bytes, size: int = 1 << 16) -> None:
+        self.transport.write(data)
+        pump(self.clock, self.wire, size=size)
+
+
+def frame(opcode: int, payload: bytes = b"", fin: bool = True, mask: bytes = b"\1\2\3\4") -> bytes:
+    """A frame of a client."""
+    assert len(payload) < 126
+    masked = bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
+    return bytes((fin << 7 | opcode, 0x80 | len(payload))) + mask + masked
+
+
+class Handshakes(SynchronousTestCase):
+    """What clients ask for."""
+
+    def test_accepted(self) -> None:
+        """The answer proves that the key was seen, as RFC 6455 has it, and says what will be spoken."""
+        handshake = check_handshake(b"GET", {**ASKED, b"sec-websocket-protocol": [b"a, v5.channel.k8s.io ,b"]})
+        self.assertEqual(["a", "v5.channel.k8s.io", "b"], handshake.protocols)
+        self.assertEqual(
+            [
+                (b"Upgrade", b"websocket"),
+                (b"Connection", b"Upgrade"),
+                (b"Sec-WebSocket-Accept", b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+                (b"Sec-WebSocket-Protocol", b"a"),
+            ],
+            handshake.fields("a"),
+        )
+        self.assertEqual(3, len(handshake.fields()))
+
+    def test_refused(self) -> None:
+        """What is wrong with a handshake is told in the words of the reference."""
+        for method, without, code, why in [
+            (b"POST", b"", 405, "bad method"),
+            (b"GET", b"upgrade", 400, "not websocket protocol"),
+            (b"GET", b"connection", 400, "not websocket protocol"),
+            (b"GET", b"sec-websocket-key", 400, "mismatch challenge/response"),
+            (b"GET", b"sec-websocket-version", 400, "missing or bad WebSocket Version"),
+        ]:
+            fields = {name: value for name, value in ASKED.items() if name != without}
+            error = self.assertRaises(NoWebSocket, check_handshake, method, fields)
+            self.assertEqual((code, why), (error.code, str(error)))
+
+    def test_is_websocket(self) -> None:
+        """A request is one for a WebSocket if both of its fields say so."""
+        self.assertTrue(is_websocket(ASKED))
+        self.assertFalse(is_websocket({b"upgrade": [b"websocket"]}))
+        self.assertFalse(is_websocket({**ASKED, b"upgrade": [b"SPDY/3.1"]}))
+        self.assertEqual([], subprotocols({}))
+
+
+class Messages(SynchronousTestCase):
+    """What is sent."""
+
+    @given(st.lists(st.binary(max_size=300), max_size=5), st.integers(1, 100))
+    def test_both_ways(self, messages: list[bytes], size: int) -> None:
+        """Messages come to the other side as they were, in order, however they are cut."""
+        pair = _Pair()
+        for message in messages:
+            pair.client.send(message)
+            pair.server.send(message[::-1])
+        pair.pump(size)
+        self.assertEqual(messages, pair.at_server.messages)
+        self.assertEqual([message[::-1] for message in messages], pair.at_client.messages)
+
+    def test_large(self) -> None:
+        """A large message is told in pieces, and nothing of it is kept; a very large one is sent as several."""
+        pair = _Pair()
+        data = bytes(range(256)) * (3 << 12)
+        pair.client.send(data)
+        pair.pump(10_000)
+        self.assertEqual(3, len(pair.at_server.messages))
+        self.assertEqual(data, b"".join(pair.at_server.messages))
+
+    def test_fragments(self) -> None:
+        """The fragments of a message are one message; others may ask for a sign of life between them."""
+        raw = _Raw()
+        raw.send(frame(2, b"ab", fin=False) + frame(9, b"hello") + frame(0, b"cd"))
+        self.assertEqual([b"abcd"], raw.heard.messages)
+        self.assertEqual(b"\x8a\x05hello", raw.got)
+
+    def test_text(self) -> None:
+        """Text is taken as its bytes."""
+        raw = _Raw()
+        raw.send(frame(1, "0ä".encode()), 1)
+        self.assertEqual(["0ä".encode()], raw.heard.messages)
+
+    def test_small_frames(self) -> None:
+        """Very many small frames are handled in portions, so that others have their turn."""
+        pair = _Pair()
+        for _ in range(PORTION * 3):
+            pair.client.send(b"x")
+        pair.wire.pump()
+        self.assertLess(len(pair.at_server.messages), PORTION * 2)
+        pair.pump()
+        self.assertEqual(PORTION * 3, len(pair.at_server.messages))
+
+    def test_flood_of_pings(self) -> None:
+        """Who sends pings and does not read what comes back is answered the newest when he reads again."""
+        raw = _Raw()
+        raw.wire.second.reading = False
+        for number in range(2000):
+            raw.send(b"".join(frame(9, b"%06d" % (number * 10 + one)) for one in range(10)))
+        self.assertLess(raw.wire.first.most_waiting, FULL + 100)
+        raw.wire.second.reading = True
+        pump(raw.clock, raw.wire)
+        self.assertEqual(b"\x8a\x06019999", raw.got[-8:])
+
+
+class Ends(SynchronousTestCase):
+    """How connections end."""
+
+    def test_client_closes(self) -> None:
+        """A client's goodbye is answered, and then the connection ends."""
+        pair = _Pair()
+        pair.client.send(b"last")
+        pair.client.close()
+        pair.pump()
+        self.assertEqual(([b"last"], [True]), (pair.at_server.messages, pair.at_server.ends))
+        self.assertEqual([], pair.at_client.ends)
+        self.assertTrue(pair.wire.first.gone and pair.wire.second.gone)
+        self.assertEqual([], pair.clock.getDelayedCalls())
+
+    def test_server_closes(self) -> None:
+        """Who says goodbye waits for the answer before he goes."""
+        raw = _Raw()
+        raw.connection.send(b"last")
+        raw.connection.close()
+        raw.connection.send(b"too late")
+        raw.send(frame(2, b"nobody listens"))
+        self.assertEqual(b"\x82\x04last\x88\x02\x03\xe8", raw.got)
+        self.assertFalse(raw.gone)
+        raw.send(frame(8, b"\x03\xe8"))
+        self.assertTrue(raw.gone)
+        self.assertEqual(([], []), (raw.heard.messages, raw.heard.ends))
+        self.assertEqual([], raw.clock.getDelayedCalls())
+
+    def test_no_answer(self) -> None:
+        """The answer to a goodbye is not waited for without end."""
+        raw = _Raw()
+        raw.connection.close()
+        pump(raw.clock, raw.wire)
+        raw.clock.advance(GOODBYE - 1)
+        pump(raw.clock, raw.wire)
+        self.assertFalse(raw.gone)
+        raw.clock.advance(1)
+        pump(raw.clock, raw.wire)
+        self.assertTrue(raw.gone)
+
+    def test_slow_reader(self) -> None:
+        """Who still has to read what was sent before the goodbye has all the time for it."""
+        raw = _Raw()
+        raw.wire.second.reading = False
+        raw.connection.send(b"x" * (FULL + 1))
+        raw.connection.close()
+        pump(raw.clock, raw.wire)
+        raw.clock.advance(10 * GOODBYE)
+        pump(raw.clock, raw.wire)
+        raw.wire.second.reading = True
+        pump(raw.clock, raw.wire)
+        self.assertEqual(b"\x88\x02\x03\xe8", raw.got[-4:])
+        self.assertFalse(raw.gone)
+        raw.clock.advance(GOODBYE)
+        pump(raw.clock, raw.wire)
+        self.assertTrue(raw.gone)
+
+    def test_at_once(self) -> None:
+        """Who does not want to wait says goodbye, and goes."""
+        raw = _Raw()
+        raw.connection.close(1001, wait=False)
+        pump(raw.clock, raw.wire)
+        self.assertEqual((b"\x88\x02\x03\xe9", True), (raw.got, raw.gone))
+
+    def test_lost(self) -> None:
+        """A connection that is lost without a goodbye did not end well."""
+        pair = _Pair()
+        pair.wire.first.loseConnection()
+        pair.pump()
+        self.assertEqual([False], pair.at_server.ends)
+
+    def test_abort(self) -> None:
+        """Who aborts is gone at once."""
+        pair = _Pair()
+        pair.server.hold("one")
+        pair.server.abort()
+        self.assertTrue(pair.wire.second.gone)
+        self.assertEqual([False], pair.at_server.ends)
+
+    def test_garbage(self) -> None:
+        """What is no frame of a client is answered with the reason, and the connection ends."""
+        for data, code in [
+            (b"\x82\x01x", 1002),
+            (frame(3), 1002),
+            (frame(0, b"x"), 1002),
+            (frame(9, fin=False), 1002),
+            (frame(0x42), 1002),
+            (frame(1, b"\xff"), 1007),
+            (frame(8, b"x"), 1002),
+            (b"\x82\xff" + b"\xff" * 12, 1002),
+        ]:
+            raw = _Raw()
+            raw.send(data + frame(2, b"more"))
+            self.assertEqual(b"\x88", raw.got[:1])
+            self.assertEqual(struct.pack(">H", code), raw.got[2:4])
+            self.assertTrue(raw.gone)
+            self.assertEqual([False], raw.heard.ends)
+            self.assertEqual([], raw.heard.messages)
+
+    @given(st.binary(max_size=200), st.integers(1, 30))
+    def test_anything(self, data: bytes, size: int) -> None:
+        """Whatever a client sends, nothing else goes wrong."""
+        raw = _Raw()
+        raw.send(data, size)
+
+    @given(st.integers(0, 255), st.binary(max_size=100), st.booleans())
+    def test_any_frame(self, opcode: int, payload: bytes, fin: bool) -> None:
+        """Whatever a client's frames are, nothing else goes wrong."""
+        raw = _Raw()
+        raw.send(frame(opcode, payload, fin) + frame(8))
+        self.assertEqual(1, len(raw.heard.ends))
