@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -106,6 +106,21 @@ class Observers:
             watch.observer.ended(error)
         except Exception:
             self._log.failure("an observer of {prefix} failed at its end", prefix=watch.prefix)
+
+    def end(self, reason: Exception, silently: Collection[Watch] = ()) -> None:
+        """
+        End all watches.
+
+        @param silently: Those whose observers are told otherwise.
+        """
+        for watch in self._everyone:
+            if watch.active:
+                watch.stop()
+                if watch not in silently:
+                    try:
+                        watch.observer.ended(reason)
+                    except Exception:
+                        self._log.failure("an observer of {prefix} failed at its end", prefix=watch.prefix)
 
     def deliver(self, events: Sequence[StorageEvent], revision: int) -> None:
         """

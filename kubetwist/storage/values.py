@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from attrs import define, field, frozen
+
+#: A revision that is not known, but is one.
+SOME: Final = -1
 
 
 @define(slots=True, frozen=False, eq=False)
@@ -34,14 +39,14 @@ class StorageEvent:
 
     @ivar value: What is there now; L{None} after a deletion.
     @ivar revision: Of the transaction.
-    @ivar previous: The revision of the key before; 0 when it was not there, L{None} when it was, but the store does not
+    @ivar previous: The revision of the key before; 0 when it was not there, L{SOME} when it was, but the store does not
         know since when.
     """
 
     key: str
     value: bytes | None
     revision: int
-    previous: int | None
+    previous: int
     attachment: object = None
 
 

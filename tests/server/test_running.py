@@ -314,7 +314,7 @@ class StartTests(ServerCase):
             (f"--data-dir={self.folder}", "is not a data directory of kubetwist"),
             (f"--token-auth-file={bad}", "must have at least 3 columns"),
             (f"--client-ca-file={bad}", "can not use the client authorities"),
-            ("--storage-backend=paper", "--storage-backend must be one of memory, sqlite"),
+            ("--storage-backend=paper", "--storage-backend must be one of etcd3, memory, sqlite"),
             ("--authorization-mode=Nobody", "is not a valid mode"),
             ("--authorization-mode=AlwaysAllow,AlwaysAllow", "has mode specified more than once"),
             ("--bind-address=192.0.2.1", "can not listen on 192.0.2.1 port 0"),

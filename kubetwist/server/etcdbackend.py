@@ -1,0 +1,55 @@
+"""C{--storage-backend=etcd3}: the store in etcd, as the flags describe it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import StartError
+
+if TYPE_CHECKING:
+    from ..interfaces import IStorageBackend
+
+
+def _read(options: Any, flag: str) -> bytes:
+    path = options[flag]
+    if not path:
+        return b""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise StartError(f"--{flag}: {error.strerror}: {path}") from error
+
+
+def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
+    """
+    The store that --etcd-servers name.
+
+    @raise StartError: They, or the certificates for them, can not be used.
+    """
+    try:
+        from ..storage.etcd import EtcdStorage
+        from ..storage.etcdclient import EtcdClient
+    except ImportError as error:
+        raise StartError(f"--storage-backend=etcd3 needs the extra kubetwist[etcd]: {error}") from error
+    from ..outgoing.errors import BadSettings
+    from ..outgoing.settings import CallSettings
+    from ..outgoing.tls import ClientTLS
+    from ..storage.etcdhttp import Address
+
+    if not options["etcd-servers"]:
+        raise StartError("--etcd-servers must be specified")
+    if bool(options["etcd-certfile"]) != bool(options["etcd-keyfile"]):
+        raise StartError("--etcd-certfile and --etcd-keyfile go together")
+    settings = CallSettings(
+        url="",
+        ca=_read(options, "etcd-cafile"),
+        certificate=_read(options, "etcd-certfile"),
+        key=_read(options, "etcd-keyfile"),
+    )
+    try:
+        addresses = [Address.parse(url) for url in options["etcd-servers"]]
+        client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host))
+    except (ValueError, BadSettings) as error:
+        raise StartError(f"can not use etcd: {error}") from error
+    return EtcdStorage(client, reactor, lease_reuse=options["lease-reuse-duration-seconds"])

@@ -1,0 +1,245 @@
+"""
+txaioetcd's client, with what is weak in it mended: several members, TLS, timeouts, errors, and the whole of a range.
+
+Its types are used for what they are good for: transactions, comparisons, leases, sets of keys. What goes over the wire
+goes through L{kubetwist.storage.etcdhttp}, to C{/v3}, which is where etcd 3.4 and later serve the gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import shuffle
+from typing import Any, Final
+
+import orjson
+from txaioetcd import Client, Error, Failed, KeySet, Lease, OpGet, Range, Success, Transaction
+from txaioetcd._client_commons import validate_client_submit_response
+
+from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+
+from .errors import StorageUnavailable
+from .etcdhttp import Address, Member, NoAnswer, NotSent, StreamRequest
+from .etcdwire import BadAnswer, GatewayError, header_revision, parse_answer, parse_error
+
+RANGE: Final = b"/v3/kv/range"
+TXN: Final = b"/v3/kv/txn"
+COMPACTION: Final = b"/v3/kv/compaction"
+WATCH: Final = b"/v3/watch"
+LEASE_GRANT: Final = b"/v3/lease/grant"
+LEASE_REVOKE: Final = b"/v3/lease/revoke"
+STATUS: Final = b"/v3/maintenance/status"
+
+#: Seconds that one member is given to answer what another can be asked instead.
+READ_TIMEOUT: Final = 5.0
+#: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
+WRITE_TIMEOUT: Final = 10.0
+
+#: From the first key that there can be to behind the last.
+EVERYTHING: Final = KeySet(b"\0", range_end=b"\0")
+
+#: What the reference says where no answer came.
+TIMED_OUT: Final = "etcdserver: request timed out"
+
+
+class Unreachable(StorageUnavailable):
+    """No member can be reached: none knows of the request."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f'rpc error: code = Unavailable desc = connection error: desc = "transport: {why}"')
+
+
+class Uncertain(Exception):
+    """A write may have been done, or may still be done."""
+
+
+class RevocableLease(Lease):  # type: ignore[misc]
+    """A lease that ends over the same client that made it."""
+
+    async def revoke(self) -> None:
+        """End it now, and delete all keys that it is for."""
+        client: EtcdClient = self._client
+        await client.call(LEASE_REVOKE, orjson.dumps({"ID": self.lease_id}))
+        self._expired = True
+
+    @classmethod
+    def of(cls, client: EtcdClient, answer: dict[str, Any]) -> RevocableLease:
+        """The lease that an answer tells of."""
+        found = Lease._parse(client, answer)
+        return cls(client, found.header, found.time_to_live, found.lease_id)
+
+
+class EtcdClient(Client):  # type: ignore[misc]
+    """
+    A client of all members of one etcd.
+
+    One member is asked as long as it answers. Another is asked at once when it can not be reached; when it does not
+    answer, only what can be asked twice is asked elsewhere.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, reactor: Any, addresses: Sequence[Address], tls: Callable[[str], Any] | None = None, mixed: bool = True
+    ) -> None:
+        """
+        @param tls: Makes the options of a TLS connection from a host name.
+        @param mixed: Begin with any member, so that several servers do not all ask the same one.
+        """
+        if not addresses:
+            raise ValueError("no etcd servers are named")
+        super().__init__(reactor, addresses[0].url)
+        self.members = [Member(address, reactor, tls) for address in addresses]
+        if mixed:
+            shuffle(self.members)
+        self._reactor = reactor
+
+    @property
+    def endpoints(self) -> str:
+        """The members, for messages."""
+        return ", ".join(sorted(member.address.url for member in self.members))
+
+    def choose(self, without: Sequence[Member] = ()) -> Member | None:
+        """The member to ask next, best one first; L{None} when there is none but C{without}."""
+        now = self._reactor.seconds()
+        best = None
+        for member in self.members:
+            if member in without:
+                continue
+            if member.retry_at <= now:
+                return member
+            if best is None or member.retry_at < best.retry_at:
+                best = member
+        return best
+
+    async def call(
+        self, path: bytes, body: bytes, *, repeatable: bool = True, timeout: float = READ_TIMEOUT
+    ) -> dict[str, Any]:
+        """
+        Ask a member, and others if it fails.
+
+        @param repeatable: Whether nothing is wrong with asking twice.
+        @param timeout: In seconds, for each of them.
+        @raise GatewayError: etcd refuses.
+        @raise Unreachable: No member can be reached; nothing is done.
+        @raise StorageUnavailable: No member gives an answer to what can be asked again.
+        @raise Uncertain: There is no answer to what must not be asked twice.
+        """
+        tried: list[Member] = []
+        problem: Exception = Unreachable("no member")
+        while (member := self.choose(tried)) is not None:
+            tried.append(member)
+            try:
+                status, answer = await member.post(path, body, timeout)
+                if status == 200:
+                    member.good()
+                    return parse_answer(answer)
+                error = parse_error(status, answer)
+            except NotSent as why:
+                if not isinstance(problem, (GatewayError, StorageUnavailable)) or isinstance(problem, Unreachable):
+                    problem = Unreachable(str(why))
+                continue
+            except (NoAnswer, BadAnswer) as why:
+                self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
+                member.suspect()
+                if not repeatable:
+                    raise Uncertain(str(why)) from None
+                problem = StorageUnavailable(TIMED_OUT)
+                continue
+            if not error.elsewhere:
+                raise error
+            member.suspect()
+            if error.uncertain and not repeatable:
+                raise Uncertain(str(error))
+            problem = StorageUnavailable(str(error))
+        raise problem
+
+    # --- what txaioetcd has, mended
+
+    def _post(self, url: bytes, data: dict[str, Any], timeout: float | None) -> Deferred[dict[str, Any]]:
+        path = url[len(self._url) :].replace(b"/v3alpha/", b"/v3/")
+
+        async def post() -> dict[str, Any]:
+            try:
+                return await self.call(path, orjson.dumps(data), repeatable=False, timeout=timeout or WRITE_TIMEOUT)
+            except GatewayError as error:
+                raise Error(error.code, error.message) from None
+
+        return Deferred.fromCoroutine(post())
+
+    async def submit(self, txn: Transaction, timeout: float | None = None, repeatable: bool = False) -> Success:
+        """
+        Do a transaction.
+
+        @param repeatable: Whether nothing is wrong with doing it twice.
+        @raise Failed: What it compares is not so.
+        """
+        answer = await self.call(
+            TXN, orjson.dumps(txn._marshal()), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT
+        )
+        return transaction_result(answer)
+
+    async def get(
+        self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **how: Any
+    ) -> Range:
+        """
+        Read keys.
+
+        @param how: As for L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
+        """
+        wanted = KeySet(key, range_end=range_end) if range_end is not None else key
+        return Range._parse(await self.range(OpGet(wanted, **how), timeout))
+
+    async def range(self, operation: OpGet, timeout: float | None = None) -> dict[str, Any]:
+        """The answer to a range, as etcd sends it."""
+        body = orjson.dumps(operation._marshal()["request_range"])
+        return await self.call(RANGE, body, timeout=timeout or READ_TIMEOUT)
+
+    async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
+        """Make a lease."""
+        # A lease that nobody uses does no harm.
+        body = orjson.dumps({"TTL": time_to_live, "ID": lease_id or 0})
+        return RevocableLease.of(self, await self.call(LEASE_GRANT, body))
+
+    # --- what txaioetcd has not
+
+    async def revision(self, timeout: float | None = None) -> int:
+        """The newest revision of the store, whoever wrote it: read from the members' majority."""
+        return header_revision(await self.range(OpGet(KeySet(b"\0"), keys_only=True, limit=1), timeout))
+
+    async def compact(self, revision: int) -> None:
+        """
+        Forget what was superseded before a revision.
+
+        @raise GatewayError: It is forgotten already, or not there yet.
+        """
+        await self.call(COMPACTION, orjson.dumps({"revision": revision}))
+
+    def watch_from(
+        self, member: Member, revision: int, receive: Callable[[bytes], object], timeout: float
+    ) -> StreamRequest:
+        """
+        Watch everything.
+
+        @param revision: The first one wanted.
+        @param receive: Called with the bytes of the answer as they come.
+        """
+        create = {**EVERYTHING._marshal(), "start_revision": revision, "fragment": True}
+        return member.stream(WATCH, orjson.dumps({"create_request": create}) + b"\n", receive, timeout)
+
+    def close(self) -> None:
+        """Let go of all members."""
+        for member in self.members:
+            member.close()
+
+
+def transaction_result(answer: dict[str, Any]) -> Success:
+    """
+    What came of a transaction.
+
+    @raise Failed: What it compares is not so.
+    """
+    header, responses = validate_client_submit_response(answer)
+    if answer.get("succeeded"):
+        return Success(header, responses)
+    raise Failed(header, responses)

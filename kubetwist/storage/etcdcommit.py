@@ -1,0 +1,337 @@
+"""
+Writes on their way to etcd: one transaction each, and what is known of those that were not answered.
+
+A transaction that compares a revision greater than 0 can be sent again without harm: once anything was written at its
+key, the same comparison never holds again. One that creates can not (what it made may be deleted meanwhile, and be made
+again by a request that was only late), and one that compares nothing can not either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import orjson
+from txaioetcd import CompModified, CompVersion, Failed, KeySet, KeyValue, OpDel, OpGet, OpSet, Range, Transaction
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from .errors import (
+    KeyExists,
+    KeyNotFound,
+    OutcomeUnknown,
+    RevisionConflict,
+    StorageError,
+    StorageUnavailable,
+)
+from .etcdclient import TIMED_OUT, TXN, WRITE_TIMEOUT, EtcdClient, Unreachable, transaction_result
+from .etcdhttp import Member, NoAnswer, NotSent
+from .etcdleases import Leases
+from .etcdwire import BadAnswer, Change, GatewayError, key_bytes, parse_answer, parse_error
+from .values import Write
+
+#: Seconds that one member is given for a write that can be sent again.
+AGAIN_TIMEOUT: Final = 3.0
+#: Seconds until the outcome of a write has to be known.
+PATIENCE: Final = 10.0
+#: Seconds that are waited for the event of a write that nobody has answered and nobody may send again.
+EVENT_PATIENCE: Final = 5.0
+#: Seconds between two attempts when no member can be reached.
+PAUSE: Final = 0.25
+
+
+class Commit:
+    """
+    One transaction.
+
+    @ivar answer: For who submitted it.
+    @ivar doubtful: Whether it was sent and no answer came.
+    @ivar matched: The revision of an event that looks like what it writes; 0 when there was none since it was sent.
+    """
+
+    __slots__ = ("answer", "begun", "blockers", "done", "doubtful", "followers", "matched", "on_match", "writes")
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self.writes = writes
+        self.begun = 0.0
+        self.answer: Deferred[int] = Deferred()
+        self.doubtful = False
+        self.matched = 0
+        self.on_match: Deferred[None] | None = None
+        #: Writes of the same keys that were submitted before, and not answered yet.
+        self.blockers = 0
+        self.followers: list[Commit] = []
+        self.done: list[Deferred[None]] = []
+
+    def settled(self) -> Deferred[None]:
+        """Fires when it was answered, whatever the answer."""
+        settled: Deferred[None] = Deferred()
+        self.done.append(settled)
+        return settled
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be done at most once, however often it is sent."""
+        return any(write.expected for write in self.writes)
+
+    @property
+    def recognizable(self) -> bool:
+        """Whether an event with its value can only be its own."""
+        return any(write.unique for write in self.writes)
+
+
+def transaction_of(writes: Iterable[Write], lease_of: Callable[[Write], Any]) -> Transaction:
+    """What etcd is to compare and do; if something is not as expected, it tells how it is instead."""
+    comparisons, operations, lookups = [], [], []
+    for write in writes:
+        key = key_bytes(write.key)
+        if write.expected is not None:
+            comparisons.append(CompModified(key, "==", write.expected))
+        if write.value is None:
+            if not write.expected:
+                comparisons.append(CompVersion(key, ">", 0))
+            operations.append(OpDel(key))
+        else:
+            operations.append(OpSet(key, write.value, lease=lease_of(write)))
+        lookups.append(OpGet(KeySet(key), keys_only=True))
+    return Transaction(compare=comparisons, success=operations, failure=lookups if comparisons else None)
+
+
+def refusal(writes: Sequence[Write], found: Sequence[Range], revision: int) -> StorageError:
+    """Why a transaction was not done, from what was there instead."""
+    for write, keys in zip(writes, found, strict=True):
+        items: list[KeyValue] = keys.kvs
+        there = items[0].mod_revision if items else 0
+        if not there:
+            if write.expected or write.value is None:
+                return KeyNotFound(write.key, revision)
+        elif write.expected == 0:
+            return KeyExists(write.key, there)
+        elif write.expected is not None and write.expected != there:
+            return RevisionConflict(write.key, there)
+    return StorageUnavailable("etcd refused a write for no reason")
+
+
+class Committer:
+    """Sends transactions; those of one key one after the other, in the order in which they were submitted."""
+
+    _log = Logger()
+
+    def __init__(
+        self, client: EtcdClient, reactor: Any, leases: Leases, written: Callable[[int], Deferred[None]]
+    ) -> None:
+        """
+        @param written: Called with a revision that was written; fires when observers know everything up to it.
+        """
+        self._client = client
+        self._reactor = reactor
+        self._leases = leases
+        self._written = written
+        #: The newest commit of each key.
+        self._tails: dict[str, Commit] = {}
+        #: What was sent and is not answered yet, by key.
+        self._sent: dict[str, tuple[Commit, Write]] = {}
+        self._all: set[Commit] = set()
+        #: Counts how often it is unknown what happened meanwhile.
+        self.gaps = 0
+
+    def submit(self, writes: Sequence[Write]) -> Deferred[int]:
+        """As L{kubetwist.interfaces.IStorageBackend.commit}."""
+        commit = Commit(writes)
+        tails = self._tails
+        for write in writes:
+            before = tails.get(write.key)
+            tails[write.key] = commit
+            if before is not None and commit not in before.followers:
+                before.followers.append(commit)
+                commit.blockers += 1
+        self._all.add(commit)
+        if not commit.blockers:
+            self._send(commit)
+        return commit.answer
+
+    def under_way(self) -> list[Commit]:
+        """What is not answered yet."""
+        return list(self._all)
+
+    def attachment(self, change: Change) -> object:
+        """What the writer of a change attached to it, if it was written here."""
+        sent = self._sent.get(change.key)
+        if sent is None:
+            return None
+        commit, write = sent
+        if write.value != change.value:
+            return None
+        if not commit.matched:
+            commit.matched = change.revision
+            if commit.on_match is not None:
+                on_match, commit.on_match = commit.on_match, None
+                on_match.callback(None)
+        return write.attachment
+
+    # --- the usual way
+
+    def _send(self, commit: Commit) -> None:
+        commit.begun = self._reactor.seconds()
+        for write in commit.writes:
+            self._sent[write.key] = (commit, write)
+        if any(write.ttl is not None and write.value is not None for write in commit.writes):
+            self._troubled(commit, None)
+            return
+        member = self._client.choose()
+        assert member is not None, "there are members"
+        body = orjson.dumps(transaction_of(commit.writes, lambda write: None)._marshal())
+        timeout = AGAIN_TIMEOUT if commit.repeatable else WRITE_TIMEOUT
+        member.post(TXN, body, timeout).addCallbacks(
+            self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
+        )
+
+    def _answered(self, answer: tuple[int, bytes], commit: Commit, member: Member) -> None:
+        status, body = answer
+        if status == 200:
+            member.good()
+            try:
+                success = transaction_result(parse_answer(body))
+            except Failed:
+                pass
+            except Exception as error:
+                self._troubled(commit, NoAnswer(repr(error)))
+                return
+            else:
+                self._done(commit, success.header.revision)
+                return
+        self._troubled(commit, answer)
+
+    def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
+        if not failure.check(NotSent):
+            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=failure.value)
+            member.suspect()
+        self._troubled(commit, failure.value)
+
+    def _done(self, commit: Commit, revision: int) -> None:
+        self._written(revision).addCallback(lambda _: self._finish(commit, revision))
+
+    def _finish(self, commit: Commit, result: int | Failure) -> None:
+        for write in commit.writes:
+            key = write.key
+            if self._tails.get(key) is commit:
+                del self._tails[key]
+            sent = self._sent.get(key)
+            if sent is not None and sent[0] is commit:
+                del self._sent[key]
+        self._all.discard(commit)
+        commit.answer.callback(result)
+        for settled in commit.done:
+            settled.callback(None)
+        for follower in commit.followers:
+            follower.blockers -= 1
+            if not follower.blockers:
+                self._send(follower)
+
+    # --- the unusual way
+
+    def _troubled(self, commit: Commit, outcome: object) -> None:
+        resolution = Deferred.fromCoroutine(self._resolve(commit, outcome))
+        resolution.addBoth(lambda result: self._finish(commit, result))
+
+    async def _resolve(self, commit: Commit, outcome: object) -> int:
+        """
+        Find out what becomes of a transaction.
+
+        @param outcome: Of the first attempt: status and body, or what went wrong; L{None} when there was none.
+        @return: Its revision.
+        @raise StorageError: It is refused, was never sent, or nobody knows (L{OutcomeUnknown}).
+        """
+        gaps = self.gaps
+        lease: Any = None
+        tried: list[Member] = []
+        leases_lost = 0
+        while True:
+            if isinstance(outcome, tuple):
+                status, body = outcome
+                if status == 200:
+                    try:
+                        success = transaction_result(parse_answer(body))
+                        await self._written(success.header.revision)
+                        return int(success.header.revision)
+                    except Failed as failed:
+                        raise await self._refused(commit, failed, gaps) from None
+                    except BadAnswer as bad:
+                        outcome = bad
+                else:
+                    outcome = parse_error(status, body)
+            if isinstance(outcome, GatewayError):
+                if "lease not found" in outcome.message and leases_lost < 2:
+                    self._leases.forget(lease)
+                    lease, leases_lost = None, leases_lost + 1
+                elif not outcome.uncertain:
+                    self._refuse_doubtfully(commit, outcome)
+                    raise StorageUnavailable(str(outcome))
+                else:
+                    commit.doubtful = True
+            elif isinstance(outcome, NotSent):
+                pass
+            elif outcome is not None:
+                commit.doubtful = True
+            if commit.doubtful and not commit.repeatable:
+                return await self._recognize(commit)
+            if self._reactor.seconds() - commit.begun >= PATIENCE:
+                raise OutcomeUnknown(TIMED_OUT) if commit.doubtful else StorageUnavailable(TIMED_OUT)
+            if lease is None and any(write.ttl is not None for write in commit.writes):
+                lease = await self._leases.lease(max(write.ttl or 0 for write in commit.writes))
+            member = self._client.choose(tried)
+            if member is None:
+                if not commit.doubtful:
+                    raise Unreachable(str(outcome))
+                tried = []
+                await deferLater(self._reactor, PAUSE)
+                continue
+            tried.append(member)
+            outcome = await self._attempt(commit, member, lease)
+
+    async def _attempt(self, commit: Commit, member: Member, lease: Any) -> object:
+        transaction = transaction_of(commit.writes, lambda write: None if write.ttl is None else lease)
+        timeout = AGAIN_TIMEOUT if commit.repeatable else WRITE_TIMEOUT
+        try:
+            return await member.post(TXN, orjson.dumps(transaction._marshal()), timeout)
+        except NotSent as error:
+            return error
+        except (NoAnswer, BadAnswer) as error:
+            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=error)
+            member.suspect()
+            return error
+
+    def _refuse_doubtfully(self, commit: Commit, error: GatewayError) -> None:
+        """A later attempt is refused; that says nothing about an earlier one that nobody answered."""
+        if commit.doubtful:
+            raise OutcomeUnknown(str(error))
+
+    async def _refused(self, commit: Commit, failed: Failed, gaps: int) -> StorageError:
+        """What to say when something is not as the transaction expects."""
+        revision = failed.header.revision
+        await self._written(revision)
+        if commit.doubtful and (commit.matched or self.gaps != gaps):
+            # It may be an earlier attempt of its own that has changed it.
+            return OutcomeUnknown(TIMED_OUT)
+        return refusal(commit.writes, failed.responses, revision)
+
+    async def _recognize(self, commit: Commit) -> int:
+        """Wait for the event of a write that must not be sent again."""
+        if not commit.recognizable:
+            raise OutcomeUnknown(TIMED_OUT)
+        if not commit.matched:
+            commit.on_match = Deferred()
+            impatient = self._reactor.callLater(EVENT_PATIENCE, commit.on_match.cancel)
+            try:
+                await commit.on_match
+            except CancelledError:
+                raise OutcomeUnknown(TIMED_OUT) from None
+            finally:
+                commit.on_match = None
+                if impatient.active():
+                    impatient.cancel()
+        await self._written(commit.matched)
+        return commit.matched

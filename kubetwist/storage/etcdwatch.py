@@ -1,0 +1,209 @@
+"""
+The one watch of all of etcd that a server has: goes on where it was when its member is lost.
+
+It watches every key, also those of others. Then each revision of the store comes with an event, and having seen an
+event means having seen everything up to its revision: nothing has to be asked about progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from .etcdclient import EtcdClient
+from .etcdhttp import Member, StreamRequest
+from .etcdwire import Change, GatewayError, LineSplitter, WatchMessage, parse_error, parse_message
+
+#: Seconds until a member must have begun a watch.
+BEGIN_TIMEOUT: Final = 3.0
+#: Seconds until a lost watch is tried again: after the first time, when it is tried at once, and at most.
+RETRY_FIRST: Final = 0.1
+RETRY_MOST: Final = 2.0
+
+
+class WatchLost(Exception):
+    """The watch ended; C{compacted} is the oldest revision that is left, where that is why."""
+
+    def __init__(self, why: str, compacted: int = 0) -> None:
+        super().__init__(why)
+        self.compacted = compacted
+
+
+class EtcdWatch:
+    """
+    A watch on one member, until that ends.
+
+    @ivar begun: Whether the member has said that it watches.
+    """
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        member: Member,
+        revision: int,
+        receive: Callable[[list[Change]], object],
+        ended: Callable[[WatchLost], object],
+    ) -> None:
+        """
+        @param revision: Only what comes after it is wanted.
+        @param receive: Called with changes in the order of their revisions, all of a revision at once.
+        @param ended: Called once, unless L{stop} is.
+        """
+        self.begun = False
+        self._receive = receive
+        self._ended: Callable[[WatchLost], object] | None = ended
+        self._revision = revision
+        self._lines = LineSplitter()
+        self._held: list[Change] = []
+        self._request: StreamRequest | None = None
+        request = client.watch_from(member, revision + 1, self._data, BEGIN_TIMEOUT)
+        answer = request.answer
+        self._request = request
+        if answer is None:
+            return  # It is over already.
+        answer.addCallbacks(self._finished, self._failed)
+
+    def stop(self) -> None:
+        """Receive nothing more."""
+        self._ended = None
+        request, self._request = self._request, None
+        if request is not None:
+            request.stop()
+
+    def _data(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            if self._ended is None:
+                return
+            try:
+                message = parse_message(line)
+            except GatewayError as error:
+                self._end(WatchLost(str(error)))
+                return
+            self._message(message)
+
+    def _message(self, message: WatchMessage) -> None:
+        if message.canceled or message.compacted:
+            why = message.reason or ("compacted" if message.compacted else "canceled")
+            self._end(WatchLost(why, message.compacted))
+            return
+        self.begun = True
+        changes = message.changes
+        if self._held:
+            changes = [*self._held, *changes]
+            self._held = []
+        if message.partial and changes:
+            # The rest of the last revision may be in the next message.
+            last = changes[-1].revision
+            self._held = [change for change in changes if change.revision == last]
+            changes = changes[: -len(self._held)]
+        if changes and changes[0].revision <= self._revision:
+            changes = [change for change in changes if change.revision > self._revision]
+        if changes:
+            self._revision = changes[-1].revision
+            self._receive(changes)
+
+    def _finished(self, answer: tuple[int, bytes]) -> None:
+        status, body = answer
+        self._end(WatchLost("it was ended" if status == 200 else str(parse_error(status, body))))
+
+    def _failed(self, failure: Failure) -> None:
+        self._end(WatchLost(failure.getErrorMessage()))
+
+    def _end(self, lost: WatchLost) -> None:
+        ended = self._ended
+        self.stop()
+        if ended is not None:
+            ended(lost)
+
+
+class Follower:
+    """
+    Follows all changes, over whichever member can be reached.
+
+    @ivar revision: Everything up to here was received.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        reactor: Any,
+        receive: Callable[[list[Change]], object],
+        compacted: Callable[[int], object],
+    ) -> None:
+        """
+        @param receive: Called with changes, each exactly once, all of a revision at once, in order.
+        @param compacted: Called when it is too late to go on: changes after C{revision} are forgotten. Following has
+            ended then.
+        """
+        self.revision = 0
+        self._client = client
+        self._reactor = reactor
+        self._receive = receive
+        self._compacted = compacted
+        self._watch: EtcdWatch | None = None
+        self._member: Member | None = None
+        self._retry: IDelayedCall | None = None
+        self._delay = 0.0
+        self._lost_at: float | None = None
+
+    def follow(self, revision: int) -> None:
+        """Begin, with what comes after C{revision}."""
+        self.stop()
+        self.revision = revision
+        self._begin()
+
+    def stop(self) -> None:
+        """Receive nothing more."""
+        if self._retry is not None and self._retry.active():
+            self._retry.cancel()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.stop()
+
+    def elsewhere(self, why: str) -> None:
+        """The watch is behind: go on with another member, if there is one."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._lost(WatchLost(why))
+
+    def _begin(self) -> None:
+        member = self._client.choose()
+        assert member is not None, "there are members"
+        self._member = member
+        self._watch = EtcdWatch(self._client, member, self.revision, self._changes, self._lost)
+
+    def _changes(self, changes: list[Change]) -> None:
+        self.revision = changes[-1].revision
+        if self._lost_at is not None or self._delay:
+            self._recovered()
+        self._receive(changes)
+
+    def _recovered(self) -> None:
+        if self._lost_at is not None and self._member is not None:
+            self._log.info("watching etcd at {member} again", member=self._member.address.url)
+        self._lost_at = None
+        self._delay = 0.0
+
+    def _lost(self, lost: WatchLost) -> None:
+        watch, self._watch = self._watch, None
+        if lost.compacted:
+            self._compacted(lost.compacted)
+            return
+        member = self._member
+        if member is not None:
+            member.suspect()
+            if self._lost_at is None:
+                self._log.warn("lost the watch of etcd at {member}: {why}", member=member.address.url, why=lost)
+        if watch is not None and watch.begun:
+            self._recovered()
+        if self._lost_at is None:
+            self._lost_at = self._reactor.seconds()
+        delay = self._delay
+        self._delay = min(max(delay * 2, RETRY_FIRST), RETRY_MOST)
+        self._retry = self._reactor.callLater(delay, self._begin)

@@ -1,0 +1,212 @@
+"""etcd for tests: members in processes of their own, on free ports, with data that are removed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+#: Where the program is looked for if it is not on PATH.
+PROGRAM: Final = "KUBETWIST_TEST_ETCD"
+#: Seconds that members are given to come up, and to go.
+PATIENCE: Final = 30.0
+
+
+def find_etcd() -> str:
+    """
+    The program, which $KUBETWIST_TEST_ETCD may name.
+
+    @return: C{""} where there is none.
+    """
+    return shutil.which(os.environ.get(PROGRAM) or "etcd") or ""
+
+
+def why_no_etcd() -> str:
+    """The reason to skip a test; C{""} where etcd is."""
+    return "" if find_etcd() else f"there is no etcd: install Debian's etcd-server, or name it by {PROGRAM}"
+
+
+class EtcdNotReady(Exception):
+    """A member ended, or took too long, before it was ready; the text is what it logged."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody has at the moment, and the system gives to nobody who asks for any."""
+    sockets = []
+    try:
+        for _ in range(count):
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("127.0.0.1", 0))
+            sockets.append(one)
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+class EtcdMember:
+    """
+    One member.
+
+    @ivar url: Where clients reach it.
+    @ivar log: The file that takes what it prints.
+    """
+
+    def __init__(self, name: str, folder: Path, ports: tuple[int, int], tls: TLSFiles | None, flags: tuple[str, ...]):
+        self.name = name
+        self._data = folder / name
+        self.log = folder / f"{name}.log"
+        self._tls = tls
+        self._flags = flags
+        self.port, peer_port = ports
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self.peer_url = f"http://127.0.0.1:{peer_port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process' id."""
+        assert self._process is not None, "the member was not started"
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there; it may be paused."""
+        return self._process is not None and self._process.poll() is None
+
+    def spawn(self, cluster: str) -> None:
+        """Start, but do not wait."""
+        command = [
+            *(find_etcd(), "--name", self.name, "--data-dir", str(self._data), "--logger", "zap"),
+            *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+            *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
+            *("--initial-cluster", cluster, "--heartbeat-interval", "20", "--election-timeout", "200"),
+            # The suite for all stores has a transaction of 1500 keys; the server itself has no such.
+            *("--max-txn-ops", "2000"),
+        ]
+        if self._tls is not None:
+            files = self._tls
+            command += ["--cert-file", str(files.certificate), "--key-file", str(files.key)]
+            if files.authority is not None:
+                command += ["--client-cert-auth", "--trusted-ca-file", str(files.authority)]
+        # However the tests end, it ends with them.
+        if shutil.which("setpriv"):
+            command = ["setpriv", "--pdeathsig", "KILL", *command]
+        with self.log.open("ab") as log:
+            # A group of its own: an interrupt at the terminal is for the tests.
+            self._process = subprocess.Popen(
+                [*command, *self._flags], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def wait(self) -> None:
+        """
+        Wait until it takes connections.
+
+        @raise EtcdNotReady: It does not.
+        """
+        assert self._process is not None
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    self.kill()
+                    raise EtcdNotReady(self.log.read_text(errors="replace")[-4000:]) from None
+                time.sleep(0.005)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal: C{SIGSTOP}, C{SIGCONT}."""
+        if self.running:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once; its data stay."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGKILL)
+            process.wait(PATIENCE)
+
+
+class TLSFiles:
+    """
+    What a member shows, and whom it lets in.
+
+    @ivar authority: That of clients' certificates; L{None} lets anybody in.
+    """
+
+    def __init__(self, certificate: Path, key: Path, authority: Path | None = None) -> None:
+        self.certificate = certificate
+        self.key = key
+        self.authority = authority
+
+
+class EtcdServer:
+    """
+    An etcd of one or more members; a context manager, or C{start()} and C{stop()}.
+
+    @ivar members: In the order of their names.
+    """
+
+    def __init__(self, members: int = 1, *, tls: TLSFiles | None = None, flags: tuple[str, ...] = ()) -> None:
+        """
+        @param flags: Further ones for each member.
+        """
+        # Tests write much that need not survive them: memory is faster, where it is a file system.
+        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._folder = Path(tempfile.mkdtemp(prefix="kubetwist-etcd-", dir=place))
+        ports = free_ports(2 * members)
+        self.members = [
+            EtcdMember(f"m{number}", self._folder, (ports[2 * number], ports[2 * number + 1]), tls, flags)
+            for number in range(members)
+        ]
+
+    @property
+    def urls(self) -> list[str]:
+        """Where clients reach the members."""
+        return [member.url for member in self.members]
+
+    @property
+    def cluster(self) -> str:
+        """As in --initial-cluster."""
+        return ",".join(f"{member.name}={member.peer_url}" for member in self.members)
+
+    def start(self) -> EtcdServer:
+        """
+        Start all members that do not run, and wait for them.
+
+        @raise EtcdNotReady: One does not come up.
+        """
+        starting = [member for member in self.members if not member.running]
+        for member in starting:
+            member.spawn(self.cluster)
+        try:
+            for member in starting:
+                member.wait()
+        except EtcdNotReady:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End all members, and remove their data."""
+        for member in self.members:
+            member.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> EtcdServer:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
