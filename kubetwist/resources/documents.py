@@ -12,7 +12,8 @@ from .discovery import CoreVersions, Group, Groups, GroupVersionResources, Index
 from .install import group_version_path
 from .installed import IInstalled
 from .layer import Layer
-from .openapi import Builder, OpenAPIV2, OpenAPIV3
+from .openapi import OpenAPIV2, OpenAPIV3
+from .openapi_builder import Builder
 
 if TYPE_CHECKING:
     from ..schema.definitions import Definitions

@@ -46,6 +46,13 @@ class CustomSchemas:
         self._version = version
         self.parts: dict[str, Any] = {}
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """How the schemas of the kind and of its lists are called."""
+        definition = self._version.definition
+        base = ".".join([*reversed(definition.group.split(".")), self._version.name])
+        return f"{base}.{definition.kind}", f"{base}.{definition.list_kind}"
+
     def definitions(self, reference: str) -> dict[str, JSONObject]:
         """
         The schemas of the kind and of its lists, by their names.
@@ -54,8 +61,7 @@ class CustomSchemas:
         """
         version = self._version
         definition = version.definition
-        base = ".".join([*reversed(definition.group.split(".")), version.name])
-        name, list_name = f"{base}.{definition.kind}", f"{base}.{definition.list_kind}"
+        name, list_name = self.names
         schema = version.schema
         preserves = schema.get("x-kubernetes-preserve-unknown-fields")
         shown = _shown(schema, reference)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
 from ..api.jsonpieces import BadJSON
@@ -171,6 +171,8 @@ class RemoteServers:
             if not self._queue.failures(service):
                 self._log.warn("{what} of {service}: {error}", what=self._what, service=service, error=error)
             self._queue.add_rate_limited(service)
+        except CancelledError:
+            raise
         except Exception:
             self._log.failure("{what} of {service}", what=self._what, service=service)
             self._queue.add_rate_limited(service)

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.controllers.customresources import RETRY_FIRST, DefinitionController
-from kubetwist.resources.openapi import Builder
+from kubetwist.resources.openapi_builder import Builder
 from kubetwist.schema import schemacompiling
 from kubetwist.storage.values import Write
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition

@@ -18,14 +18,17 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import GroupVersion, JSONObject
 from kubetwist.resources.installed import InstalledGroups
 from kubetwist.resources.layer import Layer
-from kubetwist.resources.openapi import Builder, OpenAPIV2, OpenAPIV3
+from kubetwist.resources.openapi import OpenAPIV2, OpenAPIV3
+from kubetwist.resources.openapi_builder import Builder
 from kubetwist.resources.openapi_operations import Definitions, Release, resource_paths
 from kubetwist.resources.openapi_schemas import reachable, references, v2_schemas, v3_schemas
+from kubetwist.resources.remoteopenapi import RemoteOpenAPI
 
 from .installedfake import APPS, CORE, NotFound, custom, installed
 from .test_openapi_protobuf import every
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
@@ -251,7 +254,13 @@ class SchemasTests(SynchronousTestCase):
 
 
 class OpenAPICase(SynchronousTestCase):
-    """Asks for OpenAPI documents over HTTP in memory."""
+    """
+    Asks for OpenAPI documents over HTTP in memory.
+
+    @ivar remote: What other servers serve.
+    """
+
+    remote: RemoteOpenAPI | None = None
 
     def setUp(self) -> None:
         """Each test has a server of its own, which builds at once."""
@@ -269,9 +278,9 @@ class OpenAPICase(SynchronousTestCase):
         """Make the server."""
         builder = Builder(self.definitions, "1.36")
         layer = Layer("test", NotFound())
-        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, builder, run))
+        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, builder, run, self.remote))
         now = datetime(2026, 1, 2, tzinfo=UTC)
-        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, builder, run, lambda: now))
+        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, builder, run, lambda: now, self.remote))
         self.client = StubTreq(layer)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:
@@ -356,12 +365,31 @@ class OpenAPIV3Tests(OpenAPICase):
             self.assertEqual((code, body, headers.hasHeader("content-type")), (404, b"", False))
 
     def test_not_acceptable(self) -> None:
-        """Documents come in JSON alone."""
-        for accept in ("text/html", "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"):
-            self.assertEqual(self.ask("/openapi/v3/version", accept=accept)[0::2], (406, b""))
+        """Documents come in JSON and protobuf alone."""
+        self.assertEqual(self.ask("/openapi/v3/version", accept="text/html")[0::2], (406, b""))
         for accept in ("application/*", "*/*", "text/html, application/json;q=0.1"):
             self.assertEqual(self.ask("/openapi/v3/version", accept=accept)[0], 200)
         self.assertEqual(self.ask("/openapi/v3", accept="text/html")[0], 200)
+
+    def test_protobuf(self) -> None:
+        """Documents come in protobuf, made once, and known by the same hash as in JSON."""
+        (etag,) = self.ask("/openapi/v3/apis/apps/v1")[1].getRawHeaders("etag")
+        for accept in (V3_PROTOBUF, V3_PROTOBUF.replace("v3.", "v3@")):
+            code, headers, body = self.ask("/openapi/v3/apis/apps/v1", accept=accept)
+            self.assertEqual((code, headers.getRawHeaders("content-type")), (200, [V3_PROTOBUF]))
+            self.assertEqual(headers.getRawHeaders("etag"), [etag])
+            self.assertEqual(every(body, 1), [b"3.0.0"])
+        self.assertEqual(self.built, 2)
+        code, headers, nothing = self.ask("/openapi/v3/apis/apps/v1", "HEAD", accept=V3_PROTOBUF)
+        self.assertEqual((code, nothing), (200, b""))
+        self.assertEqual(headers.getRawHeaders("content-length"), [str(len(body))])
+        _, headers, _ = self.ask("/openapi/v3/apis/apps/v1?hash=STALE", accept=V3_PROTOBUF)
+        self.assertEqual(headers.getRawHeaders("content-type"), [V3_PROTOBUF])
+
+    def test_other_methods(self) -> None:
+        """A client that has a document and does something else with it than read is told that it exists."""
+        (etag,) = self.ask("/openapi/v3/api")[1].getRawHeaders("etag")
+        self.assertEqual(self.ask("/openapi/v3/api", "POST", if_none_match=etag)[0::2], (412, b""))
 
     def test_head(self) -> None:
         """HEAD tells how long a document is."""
