@@ -62,6 +62,10 @@ class Availability:
         """Whether nothing is being checked just now."""
         return self._queue.idle
 
+    def look_at(self, name: str) -> None:
+        """Check an APIService as soon as possible."""
+        self._queue.add(name)
+
     def start(self) -> None:
         """Check all of them, and whatever changes."""
         self._unsubscribe = self._aggregation.subscribe(self._remote_changed)

@@ -162,11 +162,10 @@ class RemoteLeaf(Leaf):
         except OddHeader as error:
             request.respond_text(503, f"{error}\n")
             return
-        if request.audit_id:
-            identity.append((b"Audit-Id", request.audit_id.encode("latin-1", "replace")))
 
         def fail(request: KubeRequest, error: ProxyError) -> object:
-            remote.failed()
+            if error.transport:
+                remote.failed()
             return fail_with_text(request, error)
 
         info = request.info
@@ -212,6 +211,11 @@ class _Checks:
     def idle(self) -> bool:
         """Whether nothing is being checked."""
         return self._availability is None or self._availability.idle
+
+    def look_at(self, name: str) -> None:
+        """Check an APIService as soon as possible."""
+        if self._availability is not None:
+            self._availability.look_at(name)
 
     def _endpoints(self, service: ServiceReference) -> Sequence[tuple[str, int]]:
         return self.backends.endpoints(service.namespace, service.name, service.port)

@@ -1,0 +1,286 @@
+"""A server with another one behind it: a fake that an APIService names, and what tests do with both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+from twisted.internet import reactor, ssl
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+from twisted.protocols.policies import WrappingFactory
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.trial.unittest import TestCase
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Site
+
+from kubetwist.server.certificates import Authority, Subject
+from kubetwist.testing import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+GROUP = "fortunes.example.com"
+NAME = f"v1.{GROUP}"
+HOME = f"/apis/{GROUP}/v1"
+ADDRESS = "10.0.0.77"
+DISCOVERY = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{GROUP}/v1", "resources": []}
+
+
+@frozen
+class Received:
+    """
+    A request, as the other server got it.
+
+    @ivar fields: Its header, by names in lower case.
+    @ivar client: The common name in the certificate that was shown; C{""} without one.
+    """
+
+    method: str
+    target: str
+    fields: dict[str, list[str]]
+    body: bytes
+    client: str
+
+    @property
+    def path(self) -> str:
+        """Without the query."""
+        return urlsplit(self.target).path
+
+
+class Backend:
+    """
+    Another API server, on a free port of this machine.
+
+    @ivar received: What was asked of it, its discovery aside.
+    @ivar answers: By path, what answers: given the request, it returns an object, or C{NOT_DONE_YET}.
+    @ivar healthy: Whether it tells what it serves.
+    """
+
+    def __init__(self, names: tuple[str, ...] = ("far.default.svc",)) -> None:
+        self.authority = Authority.make("backend-ca")
+        self.received: list[Received] = []
+        self.probes: list[Received] = []
+        self.answers: dict[str, Callable[[Any], Any]] = {}
+        self.healthy = True
+        self._names = names
+        self._port: Any = None
+        self._connections: Any = None
+
+    @property
+    def ca(self) -> bytes:
+        """Whom its certificate comes from, PEM."""
+        return self.authority.pair.certificate
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port.getHost().port  # type: ignore[no-any-return]
+
+    async def start(self, port: int = 0) -> None:
+        """Listen."""
+        pair = self.authority.issue(Subject("far", names=self._names, server=True))
+        options = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key).options()
+        context = options.getContext()
+        # Whoever shows a certificate is welcome; tests look at whose it was.
+        context.set_verify(ssl.SSL.VERIFY_PEER, lambda *_: True)
+        site: Any = Site(_Leaf(self))
+        site.noisy = False
+        secure: Any = TLSMemoryBIOFactory(options, False, site)
+        secure.noisy = False
+        self._connections = WrappingFactory(secure)
+        self._connections.noisy = False
+        listen: Any = reactor
+        self._port = listen.listenTCP(port, self._connections, interface="127.0.0.1")
+
+    async def kill(self) -> None:
+        """Break off all connections, and do not listen any more. Idempotent."""
+        port, self._port = self._port, None
+        if port is None:
+            return
+        await port.stopListening()
+        for connection in list(self._connections.protocols):
+            connection.transport.abortConnection()
+        for _ in range(3):
+            await deferLater(reactor, 0)  # type: ignore[arg-type]
+
+    def take(self, request: Any) -> Any:
+        """Answer a request."""
+        shown = request.channel.transport.getPeerCertificate()
+        fields = {
+            name.decode("latin-1").lower(): [value.decode("latin-1") for value in values]
+            for name, values in request.requestHeaders.getAllRawHeaders()
+        }
+        received = Received(
+            request.method.decode(),
+            request.uri.decode(),
+            fields,
+            request.content.read(),
+            shown.get_subject().commonName if shown is not None else "",
+        )
+        answer = self.answers.get(received.path)
+        if answer is None and received.path == HOME:
+            self.probes.append(received)
+            if not self.healthy:
+                request.setResponseCode(500)
+            return DISCOVERY
+        self.received.append(received)
+        return {"path": received.path} if answer is None else answer(request)
+
+
+class _Leaf(Resource):
+    isLeaf = True
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._backend = backend
+
+    def render(self, request: Any) -> Any:
+        answer = self._backend.take(request)
+        if answer is NOT_DONE_YET:
+            return answer
+        request.setHeader(b"content-type", b"application/json")
+        return json.dumps(answer).encode()
+
+
+class AggregatedCase(KubeAPIMixin, TestCase):
+    """
+    A server, and another one behind a service of it.
+
+    @ivar flags: Of the server.
+    """
+
+    timeout = 60
+    flags: tuple[str, ...] = ()
+    server: InProcessServer
+    backend: Backend
+
+    async def begin(self, *flags: str, available: bool = True, **spec: Any) -> None:
+        """
+        Start both, and name the other one by an APIService.
+
+        @param available: Wait until it is.
+        @param spec: Further fields of the APIService's spec.
+        """
+        self.backend = Backend()
+        await self.backend.start()
+        self.addCleanup(self.backend.kill)
+        self.server = await self.startKubeAPI("--controllers=", *self.flags, *flags)
+        self.divert()
+        await self.make_service()
+        await self.make_slice()
+        await self.register(**spec)
+        if available:
+            await self.until_condition("Passed")
+
+    @property
+    def config(self) -> Any:
+        """What the server is built from."""
+        return self.server._service.server.config
+
+    def divert(self) -> None:
+        """Have the address of the service lead to the fake."""
+        self.config.outgoing.diversions[(ADDRESS, 443)] = ("127.0.0.1", self.backend.port)
+
+    async def make_service(self, **spec: Any) -> None:
+        """The service that the APIService names."""
+        ports = [{"name": "https", "port": 443, "targetPort": 8443}]
+        service = {"metadata": {"name": "far"}, "spec": {"clusterIP": ADDRESS, "ports": ports, **spec}}
+        await self.done("POST", "/api/v1/namespaces/default/services", service)
+
+    async def make_slice(self, ready: bool = True, port: str = "https", name: str = "far-1") -> None:
+        """Its endpoints."""
+        await self.done(
+            "POST",
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+            {
+                "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "far"}},
+                "addressType": "IPv4",
+                "endpoints": [{"addresses": ["10.1.2.3"], "conditions": {"ready": ready}}],
+                "ports": [{"name": port, "port": 8443, "protocol": "TCP"}],
+            },
+        )
+
+    async def register(self, **spec: Any) -> None:
+        """Name the other server by an APIService."""
+        import base64
+
+        whole = {
+            "group": GROUP,
+            "version": "v1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 10,
+            "service": {"namespace": "default", "name": "far"},
+            **spec,
+        }
+        if "insecureSkipTLSVerify" not in whole:
+            whole.setdefault("caBundle", base64.b64encode(self.backend.ca).decode())
+        await self.done("POST", SERVICES, {"metadata": {"name": NAME}, "spec": whole})
+
+    async def ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """A request of the admin; its answer as it is, with the header by names in lower case."""
+        return await deferToThread(self._ask, method, path, body, headers or {})
+
+    def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
+        import http.client
+        import ssl as standard
+
+        connection = self.server.connection
+        parts = urlsplit(connection.url)
+        context = standard.create_default_context(cadata=connection.ca)
+        link = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context, timeout=30)
+        fields = {"Authorization": f"Bearer {connection.token}", **headers}
+        content = body
+        if body is not None and not isinstance(body, bytes):
+            content = json.dumps(body).encode()
+            fields.setdefault("Content-Type", "application/json")
+        try:
+            link.request(method, path, content, fields)
+            response = link.getresponse()
+            return response.status, response.read(), {name.lower(): value for name, value in response.getheaders()}
+        finally:
+            link.close()
+
+    async def done(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """A request that must be answered with what was asked for."""
+        code, answer, _ = await self.ask(method, path, body, headers)
+        self.assertIn(code, (200, 201), answer)
+        return json.loads(answer)
+
+    async def patch_object(self, path: str, patch: Any) -> Any:
+        """Change an object by a merge patch."""
+        return await self.done("PATCH", path, patch, **{"Content-Type": "application/merge-patch+json"})
+
+    async def condition(self, name: str = NAME) -> Any:
+        """What is said of the availability of an APIService; C{{}} while nothing is."""
+        found = await self.done("GET", f"{SERVICES}/{name}")
+        return next(iter((found.get("status") or {}).get("conditions") or [{}]))
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        """Wait until something is so."""
+        while True:
+            result = holds()
+            if isinstance(result, Deferred) or hasattr(result, "__await__"):
+                result = await result
+            if result:
+                return
+            await deferLater(reactor, 0.01)  # type: ignore[arg-type]
+
+    async def until_condition(self, reason: str) -> Any:
+        """Wait until the availability is for that reason what it is; give the condition."""
+        found: Any = {}
+
+        async def so() -> bool:
+            nonlocal found
+            found = await self.condition()
+            return bool(found.get("reason") == reason)
+
+        await self.until(so)
+        # What is in the store is known to those who answer.
+        return found
