@@ -14,6 +14,7 @@ import os
 import shutil
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ from .kubeconfig import kubeconfig
 
 MARKER = "kubetwist.json"
 FORMAT = 1
+#: Says who uses the directory; it counts only while the marker is locked.
+HOLDER = "kubetwist.pid"
+#: There while a backup is being put in the place of what was there.
+RESTORING = ".restoring"
 
 ADMIN = Subject("kubernetes-admin", organization=MASTERS)
 #: As L{kubetwist.controllers.authenticationinfo} tells of it.
@@ -69,11 +74,30 @@ class DataDirectory:
 
         @raise StartError: It is not ours, damaged, used by another process, or can not be written.
         """
+        self.take()
+        try:
+            if (self.path / RESTORING).exists():
+                raise StartError(
+                    f"the data directory {self.path} is half restored: call twist kubeapi-restore for it again"
+                )
+            self._make_pki()
+        except OSError as error:
+            self.close()
+            raise StartError(f"can not use the data directory {self.path}: {error.strerror or error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def take(self) -> None:
+        """
+        Take it for this process, and make nothing in it but its marker.
+
+        @raise StartError: It is not ours, damaged, used by another process, or can not be written.
+        """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._check()
             self._take()
-            self._make_pki()
         except OSError as error:
             self.close()
             raise StartError(f"can not use the data directory {self.path}: {error.strerror or error}") from error
@@ -84,6 +108,8 @@ class DataDirectory:
     def close(self) -> None:
         """Leave it to others. Idempotent."""
         if self._lock is not None:
+            with suppress(OSError):
+                (self.path / HOLDER).unlink()
             os.close(self._lock)
             self._lock = None
 
@@ -112,8 +138,17 @@ class DataDirectory:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise StartError(f"the data directory {self.path} is in use by another server") from None
+            raise StartError(f"the data directory {self.path} is in use by {self._holder()}") from None
         self._lock = descriptor
+        # Where the disk is full it says nothing, and that is no reason not to start.
+        with suppress(OSError):
+            (self.path / HOLDER).write_text(f"{os.getpid()}\n")
+
+    def _holder(self) -> str:
+        try:
+            return f"another server (process {int((self.path / HOLDER).read_text())})"
+        except (OSError, ValueError):
+            return "another server"
 
     def _make_pki(self) -> None:
         for leftover in self.path.glob(".pki.*"):

@@ -90,6 +90,33 @@ def damaged(path: str, why: str) -> StorageCorrupt:
     )
 
 
+def read_state(connection: sqlite3.Connection, name: str) -> int:
+    """A number that the file keeps."""
+    (value,) = connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+    return int(value)
+
+
+def load(connection: sqlite3.Connection) -> Contents:
+    """All keys of a file."""
+    heads: dict[str, int] = {}
+    due: dict[str, tuple[float, int]] = {}
+    number = 0
+    rows = connection.execute("SELECT id, key, expires, value IS NULL FROM log ORDER BY id")
+    for number, key, expires, gone in rows:
+        revision = number >> PLACE_BITS
+        if gone:
+            heads.pop(key, None)
+        else:
+            heads[key] = revision
+        if expires is not None:
+            due[key] = (expires, revision)
+        elif due:
+            due.pop(key, None)
+    compacted = read_state(connection, "compacted")
+    newest = max(number >> PLACE_BITS, read_state(connection, "clock"), compacted)
+    return Contents(heads, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted)
+
+
 class LogFile:
     """
     A connection to the file, to be used by one thread only.
@@ -204,29 +231,12 @@ class LogFile:
             raise
 
     def _state(self, name: str) -> int:
-        (value,) = self.connection.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
-        return int(value)
+        return read_state(self.connection, name)
 
     def load(self) -> Contents:
         """All keys."""
         with telling(self.path):
-            heads: dict[str, int] = {}
-            due: dict[str, tuple[float, int]] = {}
-            number = 0
-            rows = self.connection.execute("SELECT id, key, expires, value IS NULL FROM log ORDER BY id")
-            for number, key, expires, gone in rows:
-                revision = number >> PLACE_BITS
-                if gone:
-                    heads.pop(key, None)
-                else:
-                    heads[key] = revision
-                if expires is not None:
-                    due[key] = (expires, revision)
-                elif due:
-                    due.pop(key, None)
-            compacted = self._state("compacted")
-            newest = max(number >> PLACE_BITS, self._state("clock"), compacted)
-        return Contents(heads, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted)
+            return load(self.connection)
 
     # --- writing
 

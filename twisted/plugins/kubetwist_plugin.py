@@ -1,3 +1,12 @@
 from twisted.application.service import ServiceMaker
 
 kubeapi = ServiceMaker("kubetwist", "kubetwist.tap", "The Kubernetes API server.", "kubeapi")
+backup = ServiceMaker(
+    "kubetwist-backup",
+    "kubetwist.commands.backup",
+    "Back up a Kubernetes API server's data directory.",
+    "kubeapi-backup",
+)
+restore = ServiceMaker(
+    "kubetwist-restore", "kubetwist.commands.restore", "Make a data directory of a backup.", "kubeapi-restore"
+)

@@ -1,0 +1,1 @@
+"""Tools beside the server, each a command of C{twist} that does its work and ends."""

@@ -1,0 +1,64 @@
+"""C{twist kubeapi-restore}: a data directory out of a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from twisted.application.service import IService
+from twisted.internet.threads import deferToThread
+
+from ..server.flags import BOOLEAN, NATURAL, STRING, Flag
+from .command import CommandOptions, CommandService
+
+#: More than any server writes between a backup and its loss.
+BUMP = 1_000_000_000
+
+
+class Options(CommandOptions):
+    """The options."""
+
+    command: ClassVar[str] = "kubeapi-restore"
+    about: ClassVar[str] = (
+        "Make a data directory of a backup that twist kubeapi-backup has taken. No server may use the\n"
+        "directory. What was in it is kept, in a folder called replaced-<time> in it.\n"
+        "\n"
+        "A restored server goes back in time. So that no client takes its state for one that came\n"
+        "after what the client knows, revisions go on behind all that can have been given since, and\n"
+        "watches from before are answered 410: clients list anew, as after any long break."
+    )
+    flags: ClassVar = (
+        Flag("from", STRING, "", "The backup.", "Restore"),
+        Flag("data-dir", STRING, "kubetwist-data", "The data directory to make.", "Restore"),
+        Flag("replace", BOOLEAN, False, "Put the store that is in the directory aside.", "Restore"),
+        Flag(
+            "bump-revision",
+            NATURAL,
+            BUMP,
+            "By how much revisions are set forward: more than were given since the backup was taken. With 0 they are "
+            "not, and everything that clients know of the server must be thrown away.",
+            "Restore",
+        ),
+    )
+
+    def postOptions(self) -> None:
+        """What must be there."""
+        self.needs("from")
+
+
+async def _run(service: CommandService) -> None:
+    from ..server.backups import restore
+
+    options = service.options
+    source, target = Path(options["from"]).absolute(), Path(options["data-dir"]).absolute()
+    made = await deferToThread(
+        restore, source, target, options["bump-revision"], replace=options["replace"], say=service.say
+    )
+    service.say(f"restored {source} into {target}: {made.keys} objects, revisions go on from {made.revision}")
+
+
+def makeService(options: Options) -> IService:
+    """Make what C{twist} starts."""
+    from twisted.internet import reactor
+
+    return CommandService(options, reactor, _run).arrange()

@@ -1,0 +1,227 @@
+"""
+Backups of a data directory, and how one becomes a data directory again. Blocking, for tools.
+
+A backup is a directory: F{store.sqlite}, F{pki/} if wanted, and F{backup.json}, which says what is in the others. It is
+made under another name and renamed when all of it is on the disk and was looked through, so it is there whole or not at
+all. It is no data directory, so that no server is started on it by mistake.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from ..api.times import now
+from ..storage.sqlitecopy import Progress, Summary, copy_store, examine, make_store
+from .datadir import MARKER, RESTORING, DataDirectory
+from .errors import StartError
+from .files import sync_directory, write_file
+
+STORE: Final = "store.sqlite"
+KEYS: Final = "pki"
+MANIFEST: Final = "backup.json"
+FORMAT: Final = 1
+
+#: What SQLite may keep beside a store.
+_BESIDE: Final = ("", "-wal", "-shm", "-journal")
+
+
+@frozen
+class Backup:
+    """
+    What a backup says of itself.
+
+    @ivar taken: When.
+    @ivar files: By their paths in it, their SHA-256 in hexadecimal.
+    """
+
+    taken: str
+    revision: int
+    keys: int
+    files: dict[str, str]
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether keys and certificates are in it."""
+        return any(name.startswith(f"{KEYS}/") for name in self.files)
+
+
+def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True) -> Backup:
+    """
+    Take a backup of the data directory C{source}, which may be in use.
+
+    @param target: Where nothing is yet.
+    @param keys: Whether keys and certificates are taken along.
+    @raise StartError: Something can not be read or written.
+    @raise StorageError: The store is damaged or can not be read.
+    """
+    if not (source / MARKER).is_file():
+        raise StartError(f"{source} is not a data directory of kubetwist: there is no {MARKER} in it")
+    if (source / RESTORING).exists():
+        raise StartError(f"the data directory {source} is half restored: call twist kubeapi-restore for it first")
+    if not (source / STORE).is_file():
+        raise StartError(
+            f"there is no {STORE} in {source}: only the embedded store is backed up so; etcd has etcdctl snapshot save"
+        )
+    if os.path.lexists(target):
+        raise StartError(f"{target} is there already")
+    new = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        new.mkdir(mode=0o700, parents=True)
+        copy_store(str(source / STORE), str(new / STORE), progress)
+        found = examine(str(new / STORE))
+        if keys:
+            _copy_keys(source / KEYS, new / KEYS)
+        backup = _seal(new, found)
+        new.rename(target)
+        sync_directory(target.absolute().parent)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise StartError(f"can not write {target}: {error.strerror or error}") from error
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    return backup
+
+
+def _copy_keys(source: Path, target: Path) -> None:
+    target.mkdir(mode=0o700)
+    for path in sorted(source.iterdir()):
+        # What is being written has a name that begins with a dot until it is there.
+        if path.is_file() and not path.name.startswith("."):
+            write_file(target / path.name, path.read_bytes(), path.stat().st_mode & 0o777)
+
+
+def _seal(folder: Path, found: Summary) -> Backup:
+    files = {str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    backup = Backup(now(), found.revision, found.keys, files)
+    content = {
+        "format": FORMAT,
+        "kubetwist": version("kubetwist"),
+        "taken": backup.taken,
+        "revision": backup.revision,
+        "keys": backup.keys,
+        "files": files,
+    }
+    write_file(folder / MANIFEST, json.dumps(content, indent=2).encode() + b"\n")
+    return backup
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_backup(folder: Path) -> Backup:
+    """
+    What a backup says of itself; it must be true of its files.
+
+    @raise StartError: There is no backup, or it is damaged or of a newer kubetwist.
+    """
+    try:
+        known: Any = json.loads((folder / MANIFEST).read_bytes())
+        if known["format"] > FORMAT:
+            raise StartError(f"the backup {folder} was made by a newer kubetwist: use that")
+        backup = Backup(known["taken"], int(known["revision"]), int(known["keys"]), dict(known["files"]))
+        if STORE not in backup.files:
+            raise ValueError
+        for name, digest in backup.files.items():
+            if ".." in Path(name).parts or Path(name).is_absolute():
+                raise ValueError
+            if _digest(folder / name) != digest:
+                raise StartError(f"the backup {folder} is damaged: {name} is not what it was")
+    except OSError as error:
+        if not (folder / MANIFEST).exists():
+            raise StartError(f"{folder} is no backup: there is no {MANIFEST} in it") from None
+        raise StartError(f"the backup {folder} can not be read: {error.strerror}: {error.filename}") from error
+    except (ValueError, TypeError, KeyError):
+        raise StartError(f"the backup {folder} is damaged: {MANIFEST} in it can not be read") from None
+    return backup
+
+
+def restore(source: Path, target: Path, bump: int, *, replace: bool = False, say: Callable[[str], object]) -> Summary:
+    """
+    Make the data directory C{target} of a backup.
+
+    What was there before is kept, in a folder of it. Cut off, it leaves a directory that no server starts with, and
+    can be begun again.
+
+    @param bump: See L{kubetwist.storage.sqlitecopy.make_store}.
+    @param replace: Whether a directory that has a store may be taken.
+    @param say: Told, in a line, of what is kept.
+    @raise StartError: Something can not be read or written, or the directory is in use.
+    @raise StorageError: The backup's store is damaged.
+    """
+    backup = read_backup(source)
+    data = DataDirectory(target)
+    data.take()
+    try:
+        begun = (data.path / RESTORING).exists()
+        if (data.path / STORE).exists() and not (replace or begun):
+            raise StartError(f"there is a {STORE} in {target} already: with --replace it is put aside")
+        for leftover in data.path.glob(".restored.*"):
+            shutil.rmtree(leftover)
+        new = data.path / f".restored.{os.getpid()}"
+        new.mkdir(mode=0o700)
+        try:
+            for name in backup.files:
+                (new / name).parent.mkdir(mode=0o700, exist_ok=True)
+                _copy_file(source / name, new / name)
+            examine(str(new / STORE))
+            made = make_store(str(new / STORE), bump)
+            _put_in_place(data, new, backup, say)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        raise StartError(f"can not restore into {target}: {error.strerror or error}") from error
+    finally:
+        data.close()
+    return made
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    mode = 0o644 if target.suffix in (".crt", ".pub") else 0o600
+    descriptor = os.open(target, os.O_RDONLY)
+    try:
+        os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _put_in_place(data: DataDirectory, new: Path, backup: Backup, say: Callable[[str], object]) -> None:
+    folder = data.path
+    write_file(folder / RESTORING, b"")
+    old = [f"{STORE}{suffix}" for suffix in _BESIDE]
+    if backup.has_keys:
+        # The kubeconfig is made anew, with the certificates that are there then.
+        old += [KEYS, data.kubeconfig.name]
+    present = [name for name in old if (folder / name).exists()]
+    if present:
+        aside = _unused(folder / f"replaced-{now().replace(':', '')}")
+        aside.mkdir(mode=0o700)
+        for name in present:
+            (folder / name).rename(aside / name)
+        say(f"what was in {folder} is in {aside}")
+    for path in sorted(new.iterdir()):
+        path.rename(folder / path.name)
+        sync_directory(folder)
+    (folder / RESTORING).unlink()
+    sync_directory(folder)
+
+
+def _unused(path: Path) -> Path:
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free

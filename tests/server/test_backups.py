@@ -1,0 +1,222 @@
+# mypy: allow-untyped-calls
+"""Tests for L{kubetwist.server.backups}."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server import backups
+from kubetwist.server.backups import MANIFEST, back_up, read_backup, restore
+from kubetwist.server.datadir import MARKER, RESTORING, Credentials, DataDirectory
+from kubetwist.server.errors import StartError
+from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.values import Write
+from kubetwist.tap import Options
+from kubetwist.testing.storage import StorageReactor
+
+
+def nothing(done: int, total: int) -> None:
+    """Take no notice."""
+
+
+class BackupTests(SynchronousTestCase):
+    """Data directories that are backed up and restored."""
+
+    def setUp(self) -> None:
+        """A data directory in use."""
+        self.reactor = StorageReactor()
+        base = Path(self.mktemp()).absolute()
+        base.mkdir()
+        self.source, self.backup, self.target = base / "data", base / "backup", base / "restored"
+        self.said: list[str] = []
+        self.data = DataDirectory(self.source)
+        self.data.open()
+        self.addCleanup(self.data.close)
+        options = Options()
+        options.parseOptions([f"--data-dir={self.source}"])
+        Credentials(self.data, options).write_kubeconfig("https://127.0.0.1:6443")
+        self.storage = self.open(self.source)
+        self.write(b"1")
+
+    def open(self, folder: Path) -> SQLiteStorage:
+        """Open the store of a data directory until the end of the test."""
+        storage = SQLiteStorage(folder / "store.sqlite", self.reactor)
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        self.reactor.run(storage.open())
+        return storage
+
+    def write(self, value: bytes) -> int:
+        """Write the one key there is."""
+        return self.reactor.run(self.storage.commit([Write("/r/a", value, None)]))
+
+    def value(self, folder: Path) -> bytes:
+        """What the key of another directory holds."""
+        storage = self.open(folder)
+        value = self.reactor.run(storage.read("/r/a")).value
+        self.reactor.run(storage.close())
+        return value
+
+    def restore(self, bump: int = 10, *, replace: bool = False) -> None:
+        """Restore the backup."""
+        restore(self.backup, self.target, bump, replace=replace, say=self.said.append)
+
+    def refused(self, *texts: str, replace: bool = False) -> None:
+        """Restoring fails with one line that has all of C{texts}."""
+        error = self.assertRaises(StartError, self.restore, replace=replace)
+        for text in texts:
+            self.assertIn(text, str(error))
+        self.assertNotIn("\n", str(error))
+
+    def test_round(self) -> None:
+        """What a backup took is what is restored, whatever happened since; keys and certificates included."""
+        taken = back_up(self.source, self.backup, nothing)
+        self.assertEqual((taken.revision, taken.keys, taken.has_keys), (2, 1, True))
+        self.assertEqual(read_backup(self.backup), taken)
+        self.write(b"2")
+        self.restore()
+        self.assertEqual(self.value(self.target), b"1")
+        pki = {path.name: path.read_bytes() for path in (self.source / "pki").iterdir()}
+        self.assertEqual({path.name: path.read_bytes() for path in (self.target / "pki").iterdir()}, pki)
+        again = DataDirectory(self.target)
+        again.open()
+        again.close()
+
+    def test_private(self) -> None:
+        """Nobody else may read a backup or what is restored of it."""
+        back_up(self.source, self.backup, nothing)
+        self.restore()
+        for folder in (self.backup, self.backup / "pki", self.target, self.target / "pki"):
+            self.assertEqual(stat.S_IMODE(folder.stat().st_mode), 0o700)
+        for path in (*self.backup.rglob("*"), *self.target.rglob("*")):
+            if path.is_file() and path.suffix not in (".crt", ".pub") and path.name != MARKER:
+                self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600, path)
+
+    def test_without_keys(self) -> None:
+        """A backup without keys leaves those of the directory that it is restored into."""
+        self.assertFalse(back_up(self.source, self.backup, nothing, keys=False).has_keys)
+        self.assertFalse((self.backup / "pki").exists())
+        self.reactor.run(self.storage.close())
+        self.data.close()
+        before = (self.source / "pki" / "ca.key").read_bytes()
+        self.target = self.source
+        self.restore(replace=True)
+        self.assertEqual((self.source / "pki" / "ca.key").read_bytes(), before)
+
+    def test_no_data_directory(self) -> None:
+        """A backup is no data directory: no server starts on it by mistake."""
+        back_up(self.source, self.backup, nothing)
+        error = self.assertRaises(StartError, DataDirectory(self.backup).open)
+        self.assertIn("is not a data directory", str(error))
+
+    def test_refused_sources(self) -> None:
+        """What has no store, or is no data directory, is not backed up."""
+        for folder, text in ((self.source.parent, MARKER), (self.target, "store.sqlite")):
+            if folder == self.target:
+                empty = DataDirectory(folder)
+                empty.open()
+                empty.close()
+            error = self.assertRaises(StartError, back_up, folder, self.backup, nothing)
+            self.assertIn(text, str(error))
+        back_up(self.source, self.backup, nothing)
+        self.assertIn(
+            "is there already", str(self.assertRaises(StartError, back_up, self.source, self.backup, nothing))
+        )
+
+    def test_nothing_left(self) -> None:
+        """A backup that fails, or is given up, leaves nothing behind."""
+
+        def progress(done: int, total: int) -> None:
+            raise ZeroDivisionError
+
+        self.assertRaises(ZeroDivisionError, back_up, self.source, self.backup, progress)
+        self.assertEqual(sorted(path.name for path in self.backup.parent.iterdir()), ["data"])
+
+    def test_running(self) -> None:
+        """A directory in use is not restored into, and it is said whose it is."""
+        back_up(self.source, self.backup, nothing)
+        self.target = self.source
+        self.refused("is in use by", f"process {os.getpid()}", replace=True)
+        self.assertEqual(self.reactor.run(self.storage.read("/r/a")).value, b"1")
+
+    def test_replace(self) -> None:
+        """A store that is there is put aside when that is asked for, and not touched otherwise."""
+        back_up(self.source, self.backup, nothing)
+        self.write(b"2")
+        self.reactor.run(self.storage.close())
+        self.data.close()
+        self.target = self.source
+        self.refused("--replace")
+        self.assertEqual(self.value(self.source), b"2")
+        self.restore(replace=True)
+        self.assertEqual(self.value(self.source), b"1")
+        (aside,) = self.source.glob("replaced-*")
+        self.assertIn(str(aside), self.said[0])
+        self.assertEqual(self.value(aside), b"2")
+
+    def test_damaged(self) -> None:
+        """A backup that is not what it was is refused, and nothing is put aside for it."""
+        back_up(self.source, self.backup, nothing)
+        self.restore()
+        (self.backup / "pki" / "sa.key").write_bytes(b"other")
+        self.refused("is damaged", "pki/sa.key", replace=True)
+        (self.backup / "store.sqlite").write_bytes(b"other")
+        self.refused("is damaged", replace=True)
+        (self.backup / MANIFEST).write_bytes(b"{}")
+        self.refused("is damaged", MANIFEST, replace=True)
+        (self.backup / MANIFEST).write_text(json.dumps({"format": 99}))
+        self.refused("newer kubetwist", replace=True)
+        (self.backup / MANIFEST).unlink()
+        self.refused("is no backup", replace=True)
+        self.assertEqual(list(self.target.glob("replaced-*")), [])
+        self.assertEqual(self.value(self.target), b"1")
+
+    def test_outside(self) -> None:
+        """A backup that names files outside of itself is refused."""
+        back_up(self.source, self.backup, nothing)
+        known = json.loads((self.backup / MANIFEST).read_bytes())
+        for name in ("../x", "/etc/passwd", "pki/../../x"):
+            content = known | {"files": known["files"] | {name: ""}}
+            (self.backup / MANIFEST).write_text(json.dumps(content))
+            self.refused("is damaged")
+
+    def test_cut_off(self) -> None:
+        """A restore that is cut off anywhere leaves no directory that a server starts with, and can be done again."""
+        back_up(self.source, self.backup, nothing)
+        self.restore()
+        renamed = Path.rename
+        for calls in range(1, 6):
+            left = [calls]
+
+            def rename(path: Path, to: Path, left: list[int] = left) -> Path:
+                left[0] -= 1
+                if not left[0]:
+                    raise OSError("cut off")
+                return renamed(path, to)
+
+            self.patch(Path, "rename", rename)
+            try:
+                restore(self.backup, self.target, 10, replace=True, say=self.said.append)
+            except StartError:
+                cut = True
+            else:
+                cut = False
+            self.patch(Path, "rename", renamed)
+            if not cut:
+                break
+            self.assertTrue((self.target / RESTORING).exists())
+            error = self.assertRaises(StartError, DataDirectory(self.target).open)
+            self.assertIn("half restored", str(error))
+            self.restore()
+            self.assertEqual(self.value(self.target), b"1")
+        self.assertGreater(calls, 3)
+        self.assertEqual(list(self.target.glob(".restored.*")), [])
+
+    def test_unused(self) -> None:
+        """What is put aside in the same second goes to different folders."""
+        taken = backups._unused(self.source)
+        self.assertEqual(taken.name, "data-2")
