@@ -17,8 +17,6 @@ from .inlet import Inlet
 
 #: The end, and nothing went wrong.
 NORMAL: Final = 1000
-#: The largest message that is sent as one.
-_PIECE: Final = 1 << 20
 #: Seconds that the other side is given to say goodbye as well, when it has taken what was written.
 GOODBYE: Final = 120.0
 
@@ -146,12 +144,8 @@ class WebSocketConnection(Inlet):
     # Writing.
 
     def send(self, data: bytes) -> None:
-        """Send a message, in several if it is a long one."""
-        if len(data) <= _PIECE:
-            self._write(BytesMessage(data=data))
-            return
-        for at in range(0, len(data), _PIECE):
-            self._write(BytesMessage(data=data[at : at + _PIECE]))
+        """Send a message."""
+        self._write(BytesMessage(data=data))
 
     def ping(self) -> None:
         """Ask the other side for a sign of life."""

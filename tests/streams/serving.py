@@ -24,6 +24,9 @@ WEBSOCKET_PROTOCOLS = (
 SPDY_PROTOCOLS = (channels.V4, channels.V3, channels.V2, channels.V1)
 
 
+Start = Callable[["Session"], None]
+
+
 class Session:
     """
     A command that runs, whatever its streams go through.
@@ -43,6 +46,7 @@ class Session:
         self._end = end
         self._sizes = Sizes()
         self._ended = False
+        self._early: list[tuple[str, bytes | None]] | None = []
         self.gone = False
         self.on_stdin: Callable[[bytes | None], None] = lambda data: None
         self.on_resize: Callable[[int, int], None] = lambda width, height: None
@@ -79,11 +83,20 @@ class Session:
 
     # What comes.
 
-    def received(self, kind: str, data: bytes) -> None:
-        """Bytes for the command."""
-        if kind == "stdin":
+    def begin(self, start: Start) -> None:
+        """Run the command; what has come is not lost to it."""
+        start(self)
+        early, self._early = self._early or [], None
+        for kind, data in early:
+            self.received(kind, data)
+
+    def received(self, kind: str, data: bytes | None) -> None:
+        """Bytes for the command, or L{None} for the end of them."""
+        if self._early is not None:
+            self._early.append((kind, data))
+        elif kind == "stdin":
             self.on_stdin(data)
-        elif kind == "resize":
+        elif kind == "resize" and data is not None:
             for width, height in self._sizes.feed(data):
                 self.on_resize(width, height)
 
@@ -92,9 +105,6 @@ class Session:
         if not self.gone:
             self.gone = True
             self.on_gone()
-
-
-Start = Callable[[Session], None]
 
 
 def serve_command(request: KubeRequest, start: Start, *, reactor: Any, websocket: bool = True) -> Any:
@@ -135,6 +145,13 @@ def _serve_spdy(request: KubeRequest, command: Command, start: Start, reactor: A
     version = negotiate(request, SPDY_PROTOCOLS)
     if version is None:
         return None
+    connection = spdy_session(command, version, start, reactor)
+    request.switch_protocols(spdy_head(version), connection)
+    return connection
+
+
+def spdy_session(command: Command, version: str, start: Start, reactor: Any) -> SPDYConnection:
+    """The kubelet's end of a connection for a command, which begins when its streams are there."""
     streams: dict[str, SPDYStream] = {}
     missing = set(command.stream_types(version))
 
@@ -147,14 +164,13 @@ def _serve_spdy(request: KubeRequest, command: Command, start: Start, reactor: A
         stream.listener = _Stream(session, kind)
         if not missing:
             # When it is accepted.
-            reactor.callLater(0, start, session)
+            reactor.callLater(0, session.begin, start)
         return True
 
     connection = SPDYConnection(reactor, server=True, accept=accept)
     session = Session(command, version, lambda kind, data: streams[kind].write(data), connection.close)
     connection.on_gone = session.lost
     connection.on_pressure = lambda full: session.on_pressure(full)
-    request.switch_protocols(spdy_head(version), connection)
     return connection
 
 
@@ -167,8 +183,7 @@ class _Stream:
         self._session.received(self._kind, data)
 
     def remote_finished(self) -> None:
-        if self._kind == "stdin":
-            self._session.on_stdin(None)
+        self._session.received(self._kind, None)
 
     def lost(self, reason: StreamEnded) -> None:
         pass
@@ -189,7 +204,7 @@ class _Channels:
         brought = self._reader.feed(data, finished)
         if isinstance(brought, ChannelClosed):
             if brought.channel == channels.STDIN:
-                self.session.on_stdin(None)
+                self.session.received("stdin", None)
         elif brought is not None and brought.channel in _KINDS:
             self.session.received(_KINDS[brought.channel], brought.data)
 
@@ -220,7 +235,7 @@ def _serve_websocket(request: KubeRequest, command: Command, start: Start, react
     connection.on_pressure = lambda full: session.on_pressure(full)
     request.switch_protocols(handshake.fields(version), connection)
     connection.send(protocol.message(first_written(command.stdout, command.stderr), b""))
-    reactor.callLater(0, start, session)
+    reactor.callLater(0, session.begin, start)
     return connection
 
 
