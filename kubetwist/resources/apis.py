@@ -300,9 +300,19 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     listed: IInstalled = installed
     if apis.aggregation is not None:
         listed = add_aggregator(config, apis.aggregation, aggregator, installed).listed
-    install_documents(
-        aggregator.layer, installed, definitions, config.reactor, lambda: config.address, other_paths, listed
+    others = install_documents(
+        aggregator.layer,
+        installed,
+        definitions,
+        config.reactor,
+        lambda: config.address,
+        other_paths,
+        listed,
+        apis.aggregation,
     )
+    if others is not None:
+        aggregator.add_post_start_hook("apiservice-discovery-controller", others.start)
+        aggregator.add_at_end("documents of other servers", others.stop)
     install_group_ends(extensions.layer, installed)
     compactor = Compactor(config.backend, config.reactor, options["etcd-compaction-interval"])
     aggregator.add_before_listening("watch caches", apis.start)

@@ -14,7 +14,7 @@ from functools import partial
 from twisted.web.server import Request
 
 from ..api.errors import APIStatusError
-from ..api.resource import GroupVersion
+from ..api.resource import GroupVersion, JSONObject
 from .discovery_documents import (
     IRemoteVersions,
     aggregated_discovery,
@@ -34,6 +34,9 @@ from .negotiation import (
     negotiate_document,
     negotiate_unrouted,
 )
+
+#: Finds what others serve; L{None} as long as there are no others.
+FindRemote = Callable[[], IRemoteVersions | None]
 
 
 def page_not_found(request: Request) -> bytes:
@@ -103,16 +106,17 @@ def index_paths(installed: IInstalled) -> list[str]:
 class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
 
-    def __init__(self, installed: IInstalled, core: bool, beta: bool, remote: IRemoteVersions | None = None) -> None:
+    def __init__(self, installed: IInstalled, core: bool, beta: bool, remote: FindRemote) -> None:
         self._negotiate: Negotiator = negotiate_aggregated_with_beta if beta else negotiate_aggregated
 
         def generation() -> int:
-            return installed.generation + (0 if remote is None else remote.generation)
+            others = remote()
+            return installed.generation + (0 if others is None else others.generation)
 
-        self._documents = {
-            version: Kept(generation, partial(aggregated_discovery, installed, core, version, remote))
-            for version in ("v2", "v2beta1")
-        }
+        def build(version: str) -> JSONObject:
+            return aggregated_discovery(installed, core, version, remote())
+
+        self._documents = {version: Kept(generation, partial(build, version)) for version in ("v2", "v2beta1")}
 
     def answer(self, request: Request, accept: bytes | None) -> bytes | int | None:
         """The document, or L{None} when the plain one is wanted."""
@@ -144,7 +148,7 @@ class CoreVersions(_Routed):
         """
         self._address = address
         self._installed = installed
-        self._aggregated = _Aggregated(installed, core=True, beta=beta)
+        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None)
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
@@ -162,12 +166,12 @@ class Groups(Leaf):
         self,
         installed: IInstalled,
         beta: bool = False,
-        remote: IRemoteVersions | None = None,
+        remote: FindRemote = lambda: None,
         listed: IInstalled | None = None,
     ) -> None:
         """
         @param beta: Aggregated discovery is served in its beta version, too.
-        @param remote: What is served by others.
+        @param remote: What is served by others, if there are any.
         @param listed: The groups and versions that are listed one by one, if not those of C{installed}.
         """
         groups = listed or installed

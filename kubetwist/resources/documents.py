@@ -12,8 +12,8 @@ from .discovery import CoreVersions, Group, Groups, GroupVersionResources, Index
 from .install import group_version_path
 from .installed import IInstalled
 from .layer import Layer
-from .openapi import OpenAPIV2, OpenAPIV3
-from .openapi_builder import Builder
+from .openapi import IRemoteDocuments, OpenAPIV2, OpenAPIV3, builder_of
+from .remotes import IRemotes, Others
 
 if TYPE_CHECKING:
     from ..schema.definitions import Definitions
@@ -27,29 +27,38 @@ def install_documents(
     address: Callable[[], str],
     other_paths: Callable[[], list[str]],
     listed: IInstalled | None = None,
-) -> None:
+    aggregation: IRemotes | None = None,
+) -> Others | None:
     """
     Have the first server of the chain answer what describes the whole chain.
 
     @param address: The server's own address and port.
     @param other_paths: What is served besides APIs, for the index.
     @param listed: The groups and versions that C{/apis} lists, if not those of C{installed}.
+    @param aggregation: What others serve, whose documents become part of ours.
+    @return: What asks these for them, to be started and stopped.
     """
     listed = listed or installed
+    run = partial(deferToThreadPool, reactor, reactor.getThreadPool())
+    others = None if aggregation is None else Others(aggregation, reactor, run)
     beta = int(definitions.minor.partition(".")[2]) < 33
     front.claim("/", Index(lambda: [*index_paths(installed), *other_paths()]))
     front.claim("/index.html", Index(lambda: [*index_paths(installed), *other_paths()]))
-    front.claim("/apis", Groups(installed, beta, listed=listed))
+    front.claim("/apis", Groups(installed, beta, lambda: None if others is None else others.discovery, listed))
     front.claim("/api", CoreVersions(installed, address, beta))
     for group_version in installed.group_versions():
         group = group_version.group
         front.claim(group_version_path(group_version), GroupVersionResources(installed, group_version))
         if group:
             front.claim(f"/apis/{group}", Group(listed, group))
-    run = partial(deferToThreadPool, reactor, reactor.getThreadPool())
-    builder = Builder(definitions, definitions.minor)
-    front.claim_below("/openapi/v2", OpenAPIV2(installed, builder, run))
-    front.claim_below("/openapi/v3", OpenAPIV3(installed, builder, run))
+    builder = builder_of(definitions, definitions.minor)
+
+    def documents() -> IRemoteDocuments | None:
+        return None if others is None else others.openapi
+
+    front.claim_below("/openapi/v2", OpenAPIV2(installed, builder, run, documents))
+    front.claim_below("/openapi/v3", OpenAPIV3(installed, builder, run, remote=documents))
+    return others
 
 
 def install_group_ends(last: Layer, installed: IInstalled) -> None:

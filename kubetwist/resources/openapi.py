@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import parse_qs, unquote
 
 import orjson
@@ -23,9 +23,36 @@ from .discovery import page_not_found
 from .discovery_http import Leaf, answer_bare, header
 from .installed import IInstalled
 from .negotiation import parse_accept
-from .openapi_builder import V2_PROTOBUF, V3_PROTOBUF, Builder, Remote, v3_protobuf
-from .openapi_packed import Packed, answer_packed
+from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed
 from .remotes import FAILURES, IRunInThread
+
+if TYPE_CHECKING:
+    from .openapi_builder import Builder, Remote
+    from .openapi_schemas import IDefinitions
+
+
+def builder_of(definitions: IDefinitions, release: str) -> Callable[[], Builder]:
+    """
+    Give the builder of a release, made when it is first asked for, in a thread: importing it takes its time, too.
+
+    @param release: Major and minor version: C{"1.36"}.
+    """
+    made: list[Builder] = []
+
+    def get() -> Builder:
+        from .openapi_builder import Builder
+
+        if not made:
+            made.append(Builder(definitions, release))
+        return made[0]
+
+    return get
+
+
+def _in_protobuf(packed: Packed) -> Packed:
+    from .openapi_builder import v3_protobuf
+
+    return v3_protobuf(packed)
 
 
 class IRemoteDocuments(Protocol):
@@ -45,6 +72,10 @@ class IRemoteDocuments(Protocol):
         """One of these."""
 
 
+#: Finds what others serve; L{None} as long as there are no others.
+FindRemote = Callable[[], IRemoteDocuments | None]
+
+
 class _Shelf:
     """What is built of one version of OpenAPI: at most one thread is at work on it, and all who ask wait for that."""
 
@@ -54,7 +85,7 @@ class _Shelf:
         run: IRunInThread,
         build: Callable[..., Any],
         empty: Any,
-        remote: IRemoteDocuments | None = None,
+        remote: FindRemote,
     ) -> None:
         """
         @param build: Called in a thread, with what is served, what was built before, and what others serve.
@@ -80,14 +111,16 @@ class _Shelf:
         return waiter
 
     def _now(self) -> tuple[int, int]:
-        return self._installed.generation, 0 if self._remote is None else self._remote.generation
+        remote = self._remote()
+        return self._installed.generation, 0 if remote is None else remote.generation
 
     def _begin(self) -> None:
         installed = self._installed
         generation = self._now()
         snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
-        remote = [] if self._remote is None else self._remote.specs()
-        self._run(self._build, snapshot, self._built, remote).addCallbacks(
+        remote = self._remote()
+        specs = [] if remote is None else remote.specs()
+        self._run(self._build, snapshot, self._built, specs).addCallbacks(
             self._finished, self._failed, callbackArgs=(generation,)
         )
 
@@ -139,12 +172,19 @@ class OpenAPIV2(_OpenAPI):
     """C{/openapi/v2}."""
 
     def __init__(
-        self, installed: IInstalled, builder: Builder, run: IRunInThread, remote: IRemoteDocuments | None = None
+        self,
+        installed: IInstalled,
+        builder: Callable[[], Builder],
+        run: IRunInThread,
+        remote: FindRemote = lambda: None,
     ) -> None:
-        """@param remote: What is served by others."""
-        self._json = _Shelf(installed, run, lambda now, before, others: builder.v2(now, others), None, remote)
+        """
+        @param builder: See L{builder_of}.
+        @param remote: What is served by others, if there are any.
+        """
+        self._json = _Shelf(installed, run, lambda now, before, others: builder().v2(now, others), None, remote)
         self._protobuf = _Shelf(
-            installed, run, lambda now, before, others: builder.v2_protobuf(now, others), None, remote
+            installed, run, lambda now, before, others: builder().v2_protobuf(now, others), None, remote
         )
 
     def render(self, request: Request) -> bytes | int:
@@ -166,16 +206,18 @@ class OpenAPIV3(_OpenAPI):
     def __init__(
         self,
         installed: IInstalled,
-        builder: Builder,
+        builder: Callable[[], Builder],
         run: IRunInThread,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        remote: IRemoteDocuments | None = None,
+        remote: FindRemote = lambda: None,
     ) -> None:
         """
+        @param builder: See L{builder_of}.
         @param now: The time of day, for the header C{Expires}.
-        @param remote: What is served by others.
+        @param remote: What is served by others, if there are any.
         """
-        self._shelf = _Shelf(installed, run, lambda now, before, others: builder.v3(now, before), {})
+        # What others serve has documents of its own.
+        self._shelf = _Shelf(installed, run, lambda now, before, _: builder().v3(now, before), {}, lambda: None)
         self._run = run
         self._now = now
         self._remote = remote
@@ -188,8 +230,9 @@ class OpenAPIV3(_OpenAPI):
         if path == _V3:
             return self.answer_from(self._shelf.get(), request, self._index)
         name = path.removeprefix(f"{_V3}/")
-        if self._remote is not None and name in self._remote.listed():
-            return self.answer_from(self._remote.document(name), request, partial(self._document, name))
+        remote = self._remote()
+        if remote is not None and name in remote.listed():
+            return self.answer_from(remote.document(name), request, partial(self._document, name))
         return self.answer_from(self._shelf.get(), request, partial(self._own, name))
 
     def _own(self, name: str, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes | int:
@@ -226,12 +269,13 @@ class OpenAPIV3(_OpenAPI):
             self._protobuf[name] = packed, made
             return made
 
-        return self._run(v3_protobuf, packed).addCallback(keep)
+        return self._run(_in_protobuf, packed).addCallback(keep)
 
     def _index(self, request: Request, built: dict[str, tuple[object, Packed]]) -> bytes:
         hashes = {name: packed.hash for name, (_, packed) in built.items()}
-        if self._remote is not None:
-            hashes |= self._remote.listed()
+        remote = self._remote()
+        if remote is not None:
+            hashes |= remote.listed()
         paths = {name: {"serverRelativeURL": _url(name, found)} for name, found in sorted(hashes.items())}
         body = orjson.dumps({"paths": paths})
         # The reference leaves the type to a function that knows texts from binaries and nothing more.

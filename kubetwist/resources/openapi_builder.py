@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, cast
+from typing import cast
 
 from attrs import evolve
 
@@ -14,7 +14,7 @@ from . import openapi_parts
 from .installed import InstalledResource
 from .openapi_custom import custom_paths
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
-from .openapi_packed import Packed
+from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed
 from .openapi_parts import V2, Part, Parts, joined
 from .openapi_protobuf import encode_v2
 from .openapi_protobuf_v3 import pieces_v3
@@ -28,9 +28,6 @@ Snapshot = Sequence[tuple[GroupVersion, Sequence[InstalledResource]]]
 
 #: What other servers serve, in the order in which it is put into the document.
 Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
-
-V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
-V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
 
 
 class Builder:

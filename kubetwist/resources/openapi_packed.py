@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from hashlib import sha512
+from typing import Final
 
 import orjson
 from attrs import frozen
@@ -13,6 +14,9 @@ from twisted.web.server import Request
 
 from ..api.resource import JSONObject
 from .discovery_http import answer_bare, header, takes_gzip
+
+V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
+V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
 
 
 @frozen

@@ -22,6 +22,8 @@ from .remotedocuments import BadDocument
 
 if TYPE_CHECKING:
     from ..outgoing.client import Answer
+    from .remotediscovery import RemoteDiscovery
+    from .remoteopenapi import RemoteOpenAPI
 
 #: Servers that are asked at the same time.
 WORKERS: Final = 8
@@ -184,3 +186,53 @@ class RemoteServers:
 def first_available(remotes: Iterable[Any]) -> Any:
     """The one to be asked on behalf of all, or L{None}."""
     return next((remote for remote in remotes if remote.available), None)
+
+
+class Others:
+    """
+    What other servers say of themselves. Nothing is done about it, and nothing imported for it, while there are none.
+
+    @ivar discovery: What they serve.
+    @ivar openapi: Their OpenAPI documents.
+    """
+
+    def __init__(self, remotes: IRemotes, clock: Any, run: IRunInThread) -> None:
+        """@param run: Has something done in a thread."""
+        self._made = remotes, clock, run
+        self._unsubscribe: Callable[[], None] | None = None
+        self.discovery: RemoteDiscovery | None = None
+        self.openapi: RemoteOpenAPI | None = None
+
+    def start(self) -> None:
+        """Ask them from now on."""
+        remotes = self._made[0]
+        if remotes.remotes:
+            self._begin()
+        else:
+            self._unsubscribe = remotes.subscribe(self._noticed)
+
+    def _noticed(self, group_version: GroupVersion, remote: Any) -> None:
+        if remote is not None and self.discovery is None:
+            self._begin()
+
+    def _begin(self) -> None:
+        from .remotediscovery import RemoteDiscovery
+        from .remoteopenapi import RemoteOpenAPI
+
+        self.discovery = RemoteDiscovery(*self._made)
+        self.openapi = RemoteOpenAPI(*self._made)
+        self.discovery.start()
+        self.openapi.start()
+
+    async def stop(self) -> None:
+        """Ask nobody any more."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        for part in (self.discovery, self.openapi):
+            if part is not None:
+                await part.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody is being asked now."""
+        return all(part is None or part.idle for part in (self.discovery, self.openapi))

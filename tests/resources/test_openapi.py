@@ -278,9 +278,9 @@ class OpenAPICase(SynchronousTestCase):
         """Make the server."""
         builder = Builder(self.definitions, "1.36")
         layer = Layer("test", NotFound())
-        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, builder, run, self.remote))
+        layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
         now = datetime(2026, 1, 2, tzinfo=UTC)
-        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, builder, run, lambda: now, self.remote))
+        layer.claim_below("/openapi/v3", OpenAPIV3(self.groups, lambda: builder, run, lambda: now, lambda: self.remote))
         self.client = StubTreq(layer)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, bytes]:

@@ -54,7 +54,7 @@ class RemoteDiscoveryTests(SynchronousTestCase):
         self.remotes = FakeRemotes()
         self.discovery = RemoteDiscovery(self.remotes, self.clock, execute)
         layer = Layer("test", NotFound())
-        layer.claim("/apis", Groups(installed(), remote=self.discovery))
+        layer.claim("/apis", Groups(installed(), remote=lambda: self.discovery))
         self.client = StubTreq(layer)
         self.far = FakeServer("far")
         self.far.answers["/apis"] = answer(
