@@ -39,9 +39,12 @@ def count(tag: int, value: int) -> bytes:
 
 
 def pairs(tag: int, values: Annotations) -> bytes:
-    """A map of texts to bytes."""
-    entries = (octets(1, key.encode()) + octets(2, value) for key, value in values)
-    return b"".join(b"%c%b%b" % (tag << 3 | LENGTH, number(len(entry)), entry) for entry in entries)
+    """A map of texts to bytes; in its entries nothing is left out."""
+
+    def field(tag: int, value: bytes) -> bytes:
+        return b"%c%b%b" % (tag << 3 | LENGTH, number(len(value)), value)
+
+    return b"".join(field(tag, field(1, key.encode()) + field(2, value)) for key, value in values)
 
 
 def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
