@@ -9,6 +9,8 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from OpenSSL import SSL
@@ -17,6 +19,7 @@ from twisted.internet import error as errors
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IResolutionReceiver, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.threads import deferToThreadPool
 from twisted.protocols.policies import ProtocolWrapper
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -38,6 +41,10 @@ _ALERTS: Final = {
     "certificate revoked": "revoked certificate",
 }
 _NO_TLS: Final = ("wrong version number", "packet length too long", "http request", "record layer failure")
+
+#: Where the system is told of servers for names, and how much of it is read.
+RESOLVERS = Path("/etc/resolv.conf")
+_RESOLVERS_LENGTH: Final = 65536
 
 #: Where checked addresses are really found, for tests: by host and port.
 Diversions = Mapping[tuple[str, int], tuple[str, int]]
@@ -110,7 +117,12 @@ class CheckedEndpoint:
                 raise CancelledError() from None
             except errors.ConnectError as error:
                 first = first or Unreachable(f"dial tcp {joined(address, port)}: {_why_not(error)}")
-        raise first or NoSuchHost(f"dial tcp: lookup {host}: no such host")
+        raise first or await self._nobody(host)
+
+    async def _nobody(self, host: str) -> NoSuchHost:
+        """Nobody is called so, says the server that is asked for names; Go names it."""
+        server = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), name_server)
+        return NoSuchHost(f"dial tcp: lookup {host} on {server}: no such host")
 
     async def _addresses(self, host: str) -> list[str]:
         try:
@@ -127,6 +139,17 @@ class CheckedEndpoint:
             return await receiver.done
         except UnicodeError:
             raise NoSuchHost(f"dial tcp: lookup {host}: no such host") from None
+
+
+def name_server() -> str:
+    """Where names are looked up, by the system's configuration."""
+    servers = []
+    with suppress(OSError), RESOLVERS.open("rb") as file:
+        for line in file.read(_RESOLVERS_LENGTH).decode("utf-8", "replace").splitlines():
+            words = line.split()
+            if len(words) > 1 and words[0] == "nameserver":
+                servers.append(words[1])
+    return joined(servers[0] if servers else "127.0.0.1", 53)
 
 
 @implementer(IResolutionReceiver)

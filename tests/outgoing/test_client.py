@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from twisted.internet import reactor
@@ -11,6 +12,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import TestCase
 
+from kubetwist.outgoing import dialing
 from kubetwist.outgoing.client import WebhookClient
 from kubetwist.outgoing.dialing import CheckedEndpoint, is_forbidden
 from kubetwist.outgoing.errors import BadSettings, CallError, Unreachable
@@ -398,11 +400,15 @@ class DialingTests(ClientCase):
         self.assertEqual(error.why, "dial tcp 169.254.169.254:80: address not allowed")
 
     async def test_no_such_host(self) -> None:
-        """A name that nobody knows is told."""
+        """A name that nobody knows is told, and who was asked for it."""
+        resolvers = Path(self.mktemp())
+        self.patch(dialing, "RESOLVERS", resolvers)
+        self.assertEqual(dialing.name_server(), "127.0.0.1:53")
+        resolvers.write_text("# of this machine\nsearch example\nnameserver 10.9.8.7\nnameserver 10.9.8.6\n")
         client = WebhookClient(_Reactor(_Resolver([])), CallSettings(url="http://hook.example/"))
         self.addCleanup(client.close)
         error = await self.refusal(client)
-        self.assertEqual(error.why, "dial tcp: lookup hook.example: no such host")
+        self.assertEqual(error.why, "dial tcp: lookup hook.example on 10.9.8.7:53: no such host")
 
     async def test_slow_names(self) -> None:
         """A name that is not resolved in time is given up; what comes later does no harm."""
