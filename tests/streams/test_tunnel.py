@@ -1,0 +1,251 @@
+"""Ports that are forwarded through a WebSocket."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.streams.tunnel import Tunnel, tunnelled
+from kubetwist.streams.websocket import WebSocketConnection, check_handshake
+
+from .wires import FULL, Wire, pump
+
+ASKED = {
+    b"connection": [b"Upgrade"],
+    b"upgrade": [b"websocket"],
+    b"sec-websocket-key": [b"dGhlIHNhbXBsZSBub25jZQ=="],
+    b"sec-websocket-version": [b"13"],
+    b"sec-websocket-protocol": [b"SPDY/3.1+portforward.k8s.io, v5.channel.k8s.io, SPDY/3.1+v2.portforward.k8s.io"],
+}
+
+
+class _Backend:
+    """Somebody who speaks anything."""
+
+    def __init__(self) -> None:
+        self.got = b""
+        self.gone = False
+
+    def makeConnection(self, transport: Any) -> None:
+        self.transport = transport
+
+    def dataReceived(self, data: bytes) -> None:
+        self.got += data
+
+    def connectionLost(self, reason: Any) -> None:
+        self.gone = True
+
+
+class _Run:
+    """A tunnel, a client and a backend."""
+
+    def __init__(self, *, protocol: bytes | None = b"portforward.k8s.io", upgrade: bytes = b"SPDY/3.1") -> None:
+        self.clock = Clock()
+        self.wires: list[Wire] = []
+        self.fields = ASKED
+        self.site = SimpleNamespace(reactor=self.clock)
+        self.head: list[tuple[bytes, bytes]] = []
+        self.texts: list[tuple[int, str]] = []
+        self.messages: list[bytes] = []
+        self.ends: list[bool] = []
+        self.aborted = False
+        self.switched = True
+        self.answered = [(b"connection", b"Upgrade"), (b"upgrade", upgrade)]
+        if protocol is not None:
+            self.answered.append((b"x-stream-protocol-version", protocol))
+        self.client = WebSocketConnection(self.clock, self, client=True)
+        self.backend = _Backend()
+        self.tunnel = Tunnel(self, check_handshake(b"GET", ASKED))  # type: ignore[arg-type]
+        self.over = self.tunnel.upgraded(self, self)  # type: ignore[arg-type]
+        self.pump()
+
+    # A request.
+
+    def switch_protocols(self, fields: Any, protocol: Any, end: Any) -> bool:
+        self.head = list(fields)
+        self.end = end
+        self.wires.append(Wire(protocol, self.client))
+        return True
+
+    def respond_text(self, code: int, text: str) -> None:
+        self.texts.append((code, text))
+
+    # An answer.
+
+    def field(self, name: bytes) -> bytes | None:
+        return dict(self.answered).get(name)
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def take_over(self, protocol: Any) -> None:
+        self.wires.append(Wire(protocol, self.backend))
+
+    # A client.
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        self.messages.append(data)
+
+    def closed(self, clean: bool) -> None:
+        self.ends.append(clean)
+
+    def pump(self, size: int = 1 << 16) -> None:
+        pump(self.clock, *self.wires, size=size)
+
+
+class Requests(SynchronousTestCase):
+    """What is asked for."""
+
+    def test_tunnelled(self) -> None:
+        """Of what a client speaks, that is tunnelled which says so."""
+        self.assertEqual(["portforward.k8s.io", "v2.portforward.k8s.io"], tunnelled(ASKED))
+        self.assertEqual([], tunnelled({}))
+        self.assertEqual([], tunnelled({b"sec-websocket-protocol": [b"SPDY/3.1+other, x.k8s.io"]}))
+
+    def test_fields(self) -> None:
+        """The backend is asked for SPDY, and hears nothing of WebSockets."""
+        run = _Run()
+        fields = [(name, value) for name, values in ASKED.items() for value in values]
+        self.assertEqual(b"POST", run.tunnel.method)
+        self.assertEqual(
+            [
+                (b"x-forwarded-for", b"192.0.2.1"),
+                (b"Connection", b"Upgrade"),
+                (b"Upgrade", b"SPDY/3.1"),
+                (b"X-Stream-Protocol-Version", b"portforward.k8s.io"),
+                (b"X-Stream-Protocol-Version", b"v2.portforward.k8s.io"),
+            ],
+            run.tunnel.fields([*fields, (b"x-stream-protocol-version", b"odd"), (b"x-forwarded-for", b"192.0.2.1")]),
+        )
+
+    def test_chosen(self) -> None:
+        """The client is told what the backend has chosen, if it has asked for it."""
+        self.assertIn((b"Sec-WebSocket-Protocol", b"SPDY/3.1+portforward.k8s.io"), _Run().head)
+        for other in (b"odd.k8s.io", None):
+            self.assertNotIn(b"Sec-WebSocket-Protocol", dict(_Run(protocol=other).head))
+
+    def test_other_protocol(self) -> None:
+        """A backend that switches to something else is not connected to anybody."""
+        run = _Run(upgrade=b"websocket")
+        self.assertEqual([(500, "unable to upgrade: missing upgrade headers in response\n")], run.texts)
+        self.assertTrue(run.aborted)
+        self.assertEqual([], run.wires)
+        self.assertIsNone(self.successResultOf(run.over))
+
+    def test_client_gone(self) -> None:
+        """A client that is gone when the backend has answered is not waited for."""
+        switch, _Run.switch_protocols = _Run.switch_protocols, lambda *_: False  # type: ignore[assignment]
+        self.addCleanup(setattr, _Run, "switch_protocols", switch)
+        run = _Run()
+        self.assertTrue(run.aborted)
+        self.assertIsNone(self.successResultOf(run.over))
+
+
+class Tunnels(SynchronousTestCase):
+    """What goes through."""
+
+    @given(st.lists(st.binary(min_size=1, max_size=500), max_size=5), st.integers(1, 200))
+    def test_both_ways(self, pieces: list[bytes], size: int) -> None:
+        """Bytes come to the other side as they were, both ways, however they are cut."""
+        run = _Run()
+        for piece in pieces:
+            run.client.send(piece)
+            run.backend.transport.write(piece[::-1])
+        run.pump(size)
+        self.assertEqual(b"".join(pieces), run.backend.got)
+        self.assertEqual(b"".join(piece[::-1] for piece in pieces), b"".join(run.messages))
+
+    def test_backend_ends(self) -> None:
+        """When the backend has ended, the client is told goodbye behind what came before it."""
+        run = _Run()
+        run.backend.transport.write(b"last")
+        run.backend.transport.loseConnection()
+        run.pump()
+        self.assertEqual(([b"last"], [True]), (run.messages, run.ends))
+        self.assertIsNone(self.successResultOf(run.over))
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_client_ends(self) -> None:
+        """When the client has ended, so has the backend's connection, behind what came before it."""
+        for leave in (lambda run: run.client.close(), lambda run: run.wires[0].second.loseConnection()):
+            run = _Run()
+            run.client.send(b"last")
+            leave(run)
+            run.pump()
+            self.assertEqual((b"last", True), (run.backend.got, run.backend.gone))
+            self.assertIsNone(self.successResultOf(run.over))
+            self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_stop(self) -> None:
+        """When the server stops, both connections end."""
+        run = _Run()
+        run.end()
+        run.pump()
+        self.assertTrue(run.backend.gone and run.wires[0].first.gone)
+        self.assertIsNone(self.successResultOf(run.over))
+        self.assertEqual([], run.clock.getDelayedCalls())
+
+    def test_slow_client(self) -> None:
+        """A client that does not read stops the backend, and nothing is lost."""
+        run = _Run()
+        run.wires[0].second.reading = False
+        for _ in range(100):
+            run.backend.transport.write(b"x" * 10_000)
+            run.pump()
+        self.assertLess(run.wires[0].first.most_waiting, FULL + (1 << 17))
+        self.assertGreater(len(run.wires[1].second.waiting), 500_000)
+        run.backend.transport.loseConnection()
+        run.wires[0].second.reading = True
+        run.pump()
+        self.assertEqual((1_000_000, [True]), (sum(map(len, run.messages)), run.ends))
+
+    def test_slow_backend(self) -> None:
+        """A backend that does not read stops the client, and nothing is lost."""
+        run = _Run()
+        run.wires[1].second.reading = False
+        for _ in range(100):
+            run.client.send(b"x" * 10_000)
+            run.pump()
+        self.assertLess(run.wires[1].first.most_waiting, FULL + (1 << 17))
+        self.assertGreater(len(run.wires[0].second.waiting), 500_000)
+        run.wires[1].second.reading = True
+        run.pump()
+        self.assertEqual(1_000_000, len(run.backend.got))
+
+    def test_client_lost_while_slow(self) -> None:
+        """A client that is lost while it does not read leaves nothing behind."""
+        run = _Run()
+        run.wires[0].second.reading = False
+        for _ in range(30):
+            run.backend.transport.write(b"x" * 10_000)
+            run.pump()
+        run.wires[0].second.abortConnection()
+        run.pump()
+        self.assertTrue(run.backend.gone)
+        self.assertIsNone(self.successResultOf(run.over))
+
+    def test_backend_lost_while_slow(self) -> None:
+        """A client of a backend that is lost while it does not read is told."""
+        run = _Run()
+        run.wires[1].second.reading = False
+        for _ in range(30):
+            run.client.send(b"x" * 10_000)
+            run.pump()
+        run.wires[1].second.abortConnection()
+        run.pump()
+        self.assertEqual([True], run.ends)
+        self.assertIsNone(self.successResultOf(run.over))
+
+    def test_garbage(self) -> None:
+        """A client that sends no frames loses both connections."""
+        run = _Run()
+        run.wires[0].second.write(b"GET / HTTP/1.1\r\n\r\n")
+        run.pump()
+        self.assertTrue(run.backend.gone and run.wires[0].first.gone)
+        self.assertIsNone(self.successResultOf(run.over))
