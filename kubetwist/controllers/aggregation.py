@@ -298,18 +298,40 @@ class Remote:
         @raise CallError: There is none.
         @raise Unreachable: The service is nowhere, or what the APIService says of certificates makes no sense.
         """
+        headers = {"Accept": [accept]}
+        if etag:
+            headers["If-None-Match"] = [etag]
+        asking = UserInfo(user, groups=(MASTERS,))
+        return await self.call("GET", path, asking, headers=headers, query=query, timeout=timeout)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        user: UserInfo,
+        *,
+        headers: Mapping[str, Sequence[str]],
+        body: bytes = b"",
+        query: str = "",
+        timeout: float = 30.0,
+    ) -> Answer:
+        """
+        Have it do something in a user's name; L{fetch} tells the rest.
+
+        @param user: It is not asked again what he may do.
+        """
         if self._asking is None:
             try:
                 self._asking = self._aggregation.outgoing.client(self.settings(), limit=DOCUMENT_LIMIT)
             except BadSettings as error:
                 raise Unreachable(str(error)) from error
-        headers: dict[str, list[str]] = {"Accept": [accept]}
-        for name, value in identity_fields(UserInfo(user, groups=(MASTERS,))):
-            headers.setdefault(name.decode(), []).append(value.decode())
-        if etag:
-            headers["If-None-Match"] = [etag]
+        whole = {name: list(values) for name, values in headers.items()}
+        for name, value in identity_fields(user):
+            whole.setdefault(name.decode(), []).append(value.decode())
         try:
-            return await self._asking.fetch(path, timeout=timeout, origin=self.origin, query=query, headers=headers)
+            return await self._asking.fetch(
+                path, timeout=timeout, method=method, body=body, origin=self.origin, query=query, headers=whole
+            )
         except Exception:
             self.failed()
             raise

@@ -20,6 +20,7 @@ from .client import Client, controller_user
 from .informers import Informer, StoreSource
 
 if TYPE_CHECKING:
+    from .aggregation import Aggregation
     from .events import EventRecorder
 
 
@@ -99,6 +100,13 @@ class Context:
         """Have C{changed} called whenever L{root_ca} is another."""
         if self.config is not None:
             self.config.trust_followers.append(changed)
+
+    # --- other servers
+
+    @property
+    def aggregation(self) -> Aggregation | None:
+        """What other servers answer for; L{None} where none can be named."""
+        return None if self.config is None else self.config.aggregation
 
     # --- resources
 

@@ -170,6 +170,13 @@ class NamespaceController(Controller[str]):
                 places.add(info.key_prefix)
                 await self._delete_all(info, namespace, since, outcome)
                 await self.pause()
+        aggregation = self.context.aggregation
+        if aggregation is not None and aggregation.remotes:
+            # Most servers stand alone.
+            from .remotecontent import RemoteContent
+
+            content = RemoteContent(aggregation, self.client.user, self.context.resources())
+            await content.empty(namespace, outcome)
         return outcome
 
     async def _delete_all(self, info: ResourceInfo, namespace: str, since: str, outcome: Outcome) -> None:

@@ -157,12 +157,14 @@ class WebhookClient:
         path: str,
         *,
         timeout: float,
+        method: str = "GET",
+        body: bytes = b"",
         origin: str = "",
         query: str = "",
         headers: Mapping[str, Sequence[str]] | None = None,
     ) -> Answer:
         """
-        A GET of another path than the settings have; any code is an answer, be it that of a redirect.
+        Ask for another path than the settings have; any code is an answer, be it that of a redirect.
 
         @param path: Escaped already, as is C{query}.
         @param origin: What the other is told that it is called, C{"https://10.0.0.7:443"}; that of the settings
@@ -172,7 +174,7 @@ class WebhookClient:
         url = urlunsplit((parts.scheme, parts.netloc, path, query, ""))
         own = {_field(name): [_field(value) for value in values] for name, values in (headers or {}).items()}
         fields = {**self._fields, b"Host": [_field(parts.netloc.rpartition("@")[2])], **own}
-        return await self._call("GET", url, fields, b"", timeout, redirects=True)
+        return await self._call(method, url, fields, body, timeout, redirects=True)
 
     async def _call(
         self,

@@ -163,10 +163,10 @@ class RemoteLeaf(Leaf):
             request.respond_text(503, f"{error}\n")
             return
 
-        def fail(request: KubeRequest, error: ProxyError) -> object:
+        def fail(request: KubeRequest, error: ProxyError) -> None:
             if error.transport:
                 remote.failed()
-            return fail_with_text(request, error)
+            fail_with_text(request, error)
 
         info = request.info
         describes = not info.is_resource_request and info.path.strip("/").count("/") == 2
