@@ -19,6 +19,7 @@ from ..api.rbacrules import quoted_list
 from ..api.resource import GroupResource
 from ..api.selectors import Requirement, SelectorError, parse_field_selector, parse_label_selector
 from ..interfaces import IAuthorizer
+from ..registry.targets import clean_path
 from .requestinfo import sanitized
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
                 request.audit.refused_by(verdict)
             if verdict.error:
                 _fail(request, attributes, verdict)
+            elif attributes.verb != request.info.verb and attributes.resource == "pods":
+                # The reference asks a second time, too, but does not say for what.
+                _tell(attributes, verdict, request)
+                resource = GroupResource(attributes.group, attributes.resource)
+                request.fail(APIStatusError.forbidden(resource, attributes.name, verdict.reason))
             else:
                 forbid(request, attributes, verdict)
         elif attributes.subresource and attributes.verb != "create" and _runs_something(request, attributes):
@@ -78,8 +84,10 @@ def _runs_something(request: KubeRequest, attributes: AuthorizerAttributes) -> b
     """Whether a request to a subresource runs what the client wants, in a pod."""
     if attributes.resource == "pods":
         return attributes.subresource in _STREAMS
-    parts = request.info.parts
-    return attributes.resource == "nodes" and len(parts) > 3 and parts[2] == "proxy" and parts[3] in _KUBELET_STREAMS
+    if attributes.resource != "nodes" or attributes.subresource != "proxy":
+        return False
+    # As the kubelet gets to see it: without detours.
+    return clean_path("/" + "/".join(request.info.parts[3:])).split("/")[1] in _KUBELET_STREAMS
 
 
 def attributes_of(request: KubeRequest) -> AuthorizerAttributes:
@@ -152,6 +160,12 @@ def _fail(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdi
 
 def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
     """Tell a client that it may not, and the log what was looked for."""
+    _tell(attributes, verdict, request)
+    request.setHeader(b"x-content-type-options", b"nosniff")
+    request.fail(forbidden(attributes, verdict.reason))
+
+
+def _tell(attributes: AuthorizerAttributes, verdict: Verdict, request: KubeRequest) -> None:
     user = attributes.user
     _log.info(
         "forbidden ({audit_id}): nothing allows user {user} with groups {groups} to {sought}{reason}",
@@ -161,8 +175,6 @@ def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verd
         sought=sought(attributes),
         reason=f" ({_on_one_line(verdict.reason)})" if verdict.reason else "",
     )
-    request.setHeader(b"x-content-type-options", b"nosniff")
-    request.fail(forbidden(attributes, verdict.reason))
 
 
 def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from twisted.logger import LogEvent, formatEvent, globalLogPublisher
@@ -85,6 +86,11 @@ class QuestionTests(SynchronousTestCase):
         client = Client(filtered_site(authenticator=Everyone(UserInfo("eve")), authorizer=authorizer))
         return client.request(method, path).code
 
+    def answer(self, authorizer: Verbs, method: str, path: str) -> Any:
+        """What is answered to such a request."""
+        client = Client(filtered_site(authenticator=Everyone(UserInfo("eve")), authorizer=authorizer))
+        return json.loads(client.request(method, path).body)
+
     def test_selectors(self) -> None:
         """Authorizers see what selectors narrow a collection to, as far as anybody understands it."""
         authorizer = Verbs("list", "watch", "get", "deletecollection")
@@ -124,3 +130,21 @@ class QuestionTests(SynchronousTestCase):
             for verbs, expected in ((("get",), 403), (("get", "create"), 200)):
                 self.assertEqual(self.ask(Verbs(*verbs), "GET", path), expected, (stream, verbs))
         self.assertEqual(self.ask(Verbs("get"), "GET", "/api/v1/nodes/n/proxy/metrics"), 200)
+        self.assertEqual(self.ask(Verbs("get"), "GET", "/api/v1/nodes/n/proxy"), 200)
+
+    def test_detours_to_streams(self) -> None:
+        """A path that leads to a kubelet's streams is one to them, however it is written."""
+        for path in (
+            "/exec/ns/p/c",
+            "%2Fexec/ns/p/c",
+            "./exec/ns/p/c",
+            "a/../exec/ns/p/c",
+            "a/b/%2e%2e/%2e./%65xec/ns",
+        ):
+            self.assertEqual(self.ask(Verbs("get"), "GET", f"/api/v1/nodes/n/proxy/{path}"), 403, path)
+
+    def test_second_question(self) -> None:
+        """Who may get a stream, but not create it, is told so in the reference's words: without saying for what."""
+        answer = self.answer(Verbs("get"), "GET", "/api/v1/namespaces/ns/pods/p/exec?command=ls")
+        self.assertEqual(answer["message"], 'pods "p" is forbidden: ')
+        self.assertEqual(answer["details"], {"name": "p", "kind": "pods"})
