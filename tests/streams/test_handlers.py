@@ -1,0 +1,490 @@
+"""Requests for streams over HTTP: a client, the API server's handlers, and a kubelet."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet import reactor as installed_reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol, wrapClientTLS
+from twisted.internet.protocol import Protocol
+from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.resources.proxying import proxy_request, run
+from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.site import KubeRequest, KubeSite
+from kubetwist.server.tls import ServerContext
+from kubetwist.streams.channels import BASE64_V4, V4, V5
+from kubetwist.streams.commands import Command
+from kubetwist.streams.handlers import NODE_WEBSOCKETS, Way, translate, tunnel, way
+from kubetwist.streams.spdy import SPDYConnection, StreamEnded
+from kubetwist.streams.upgrades import spdy_fields
+from kubetwist.streams.websocket import WebSocketConnection
+
+from .serving import Session, serve_command, serve_port_forward
+
+reactor: Any = installed_reactor
+
+TUNNEL = "SPDY/3.1+portforward.k8s.io"
+
+
+class Ways(SynchronousTestCase):
+    """Which way a request goes."""
+
+    def way(self, subresource: str, protocols: str, features: Any = (), upgrade: bytes = b"websocket") -> Way:
+        """The way of a request."""
+        fields = {
+            b"connection": [b"Upgrade"],
+            b"upgrade": [upgrade],
+            b"sec-websocket-protocol": [protocols.encode()],
+        }
+        return way(type("Request", (), {"fields": fields})(), subresource, features)
+
+    def test_commands(self) -> None:
+        """Commands over the fifth version of the channels are translated; what is older is passed on."""
+        for subresource in ("exec", "attach"):
+            self.assertEqual(Way.TRANSLATE, self.way(subresource, f"x, {V5}"))
+            self.assertEqual(Way.PASS_ON, self.way(subresource, f"x, {V4}"))
+            self.assertEqual(Way.PASS_ON, self.way(subresource, TUNNEL))
+            self.assertEqual(Way.PASS_ON, self.way(subresource, V5, upgrade=b"SPDY/3.1"))
+
+    def test_ports(self) -> None:
+        """Ports over SPDY inside of a WebSocket go through a tunnel."""
+        self.assertEqual(Way.TUNNEL, self.way("portforward", TUNNEL))
+        self.assertEqual(Way.PASS_ON, self.way("portforward", V5))
+        self.assertEqual(Way.PASS_ON, self.way("portforward", "portforward.k8s.io", upgrade=b"SPDY/3.1"))
+
+    def test_new_nodes(self) -> None:
+        """A node that declares to speak WebSocket is spoken to as the client speaks."""
+        self.assertEqual(Way.PASS_ON, self.way("exec", V5, ["Other", NODE_WEBSOCKETS]))
+        self.assertEqual(Way.PASS_ON, self.way("portforward", TUNNEL, [NODE_WEBSOCKETS]))
+
+
+class _Upgraded(Protocol):
+    """A client that asks for another protocol, and then speaks it."""
+
+    def __init__(self, head: bytes, speaks: Any) -> None:
+        self._head = head
+        self._speaks = speaks
+        self._got = b""
+        self._switched = False
+        self.lost = False
+        self.answered: Deferred[tuple[int, dict[str, str], bytes]] = Deferred()
+
+    def connectionMade(self) -> None:
+        self.transport.write(self._head)  # type: ignore[union-attr]
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._switched:
+            self._speaks.dataReceived(data)
+            return
+        self._got += data
+        head, separator, rest = self._got.partition(b"\r\n\r\n")
+        if not separator or self.answered.called:
+            return
+        status, *lines = head.decode().split("\r\n")
+        fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        code = int(status.split(" ")[1])
+        if code != 101:
+            if len(rest) >= int(fields.get("content-length", "0")):
+                self.answered.callback((code, fields, rest))
+            return
+        self._switched = True
+        self._speaks.makeConnection(self.transport)
+        self.answered.callback((code, fields, b""))
+        if rest:
+            self._speaks.dataReceived(rest)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        self.lost = True
+        if self._switched:
+            self._speaks.connectionLost(reason)
+
+
+class _Messages:
+    """Listens to a WebSocket, and lets tests wait for what comes."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+        self.ends: list[bool] = []
+        self._partial = b""
+        self.changed = lambda: None
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        self._partial += data
+        if finished:
+            self.messages.append(self._partial)
+            self._partial = b""
+        self.changed()
+
+    def closed(self, clean: bool) -> None:
+        self.ends.append(clean)
+        self.changed()
+
+
+class _Collected:
+    """Listens to a stream, and keeps what comes."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self.ended: Deferred[bytes] = Deferred()
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+    def remote_finished(self) -> None:
+        self._end()
+
+    def lost(self, reason: StreamEnded) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if not self.ended.called:
+            self.ended.callback(self.data)
+
+
+class OverHTTP(TestCase):
+    """All of it, over connections of this machine."""
+
+    timeout = 20
+    tls = False
+
+    async def setUp(self) -> None:
+        """An API server that has one kubelet."""
+        self.sessions: list[Session] = []
+        self.features: list[str] = []
+        self.node_websockets = True
+        self.on_start: Any = self._echo
+        self.kubelet = KubeSite(self._kubelet, reactor)
+        self.site = KubeSite(self._answer, reactor)
+        self.outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.connections: list[Any] = []
+        authority = Authority.make("all")
+        self.pair = authority.issue(Subject("one", names=("127.0.0.1",), server=True))
+        self.ca = authority.pair.certificate
+        self.ports = [self._listen(site) for site in (self.kubelet, self.site)]
+        address = self.ports[0].getHost()
+        scheme = "https" if self.tls else "http"
+        self.url = f"{scheme}://127.0.0.1:{address.port}"
+        self.client = self.outgoing.stream_client(CallSettings(url=self.url, ca=self.ca if self.tls else b""))
+
+    def _listen(self, site: KubeSite) -> Any:
+        if self.tls:
+            return reactor.listenSSL(0, site, ServerContext(self.pair, "VersionTLS12"), interface="127.0.0.1")
+        return reactor.listenTCP(0, site, interface="127.0.0.1")
+
+    async def tearDown(self) -> None:
+        """End it all: nobody holds on to a connection."""
+        for port in self.ports:
+            await port.stopListening()
+        for connection in self.connections:
+            if not connection.lost:
+                connection.transport.abortConnection()
+        self.site.end_long_running()
+        self.kubelet.end_long_running()
+        await self.settled(lambda: not (self.site.channels or self.kubelet.channels or self.client.busy))
+        await self.outgoing.close()
+
+    async def settled(self, condition: Any) -> None:
+        """Let the reactor go round until it is so; the test's own timeout ends it otherwise."""
+        while not condition():
+            turn: Deferred[None] = Deferred()
+            reactor.callLater(0.001, turn.callback, None)
+            await turn
+
+    # The kubelet.
+
+    def _kubelet(self, request: KubeRequest) -> None:
+        if request.path.startswith(b"/portForward"):
+            serve_port_forward(request, self._dial, reactor=reactor)
+        else:
+            serve_command(request, self._start, reactor=reactor)
+
+    def _start(self, session: Session) -> None:
+        self.sessions.append(session)
+        self.on_start(session)
+
+    def _echo(self, session: Session) -> None:
+        def on_stdin(data: bytes | None) -> None:
+            if data is None:
+                session.exit(5)
+            else:
+                session.write(data.upper())
+
+        session.on_stdin = on_stdin
+
+    def _dial(self, port: int, write: Any, end: Any) -> Any:
+        if port == 1:
+            raise ConnectionRefusedError("nobody listens on port 1")
+
+        def taker(data: bytes | None) -> None:
+            if data is None:
+                end()
+            else:
+                write(b"%d:" % port + data)
+
+        return taker
+
+    # The API server.
+
+    def _answer(self, request: KubeRequest) -> None:
+        run(self._stream(request), request)
+
+    async def _stream(self, request: KubeRequest) -> None:
+        subresource = request.path.decode().strip("/")
+        switches = {name: name in request.query for name in ("input", "output", "error", "tty")}
+        query = "&".join(f"{name}=1" for name, on in switches.items() if on)
+        target = f"/{'portForward' if subresource == 'portforward' else subresource}/d/p/c?{query}".encode()
+        chosen = way(request, subresource, self.features)
+        if chosen is Way.TRANSLATE:
+            await translate(request, self.client, target, Command(*switches.values()))
+            return
+        through = tunnel(request) if chosen is Way.TUNNEL else None
+        if chosen is Way.PASS_ON or through is not None:
+            await proxy_request(request, self.client, target, upgrade_required=True, tunnel=through)
+
+    # Clients.
+
+    async def ask(
+        self, target: str, speaks: Any, fields: Any, method: str = "GET"
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Ask for another protocol."""
+        address = self.ports[1].getHost()
+        head = [f"{method} {target} HTTP/1.1", "Host: 127.0.0.1", *(f"{name}: {value}" for name, value in fields)]
+        client = _Upgraded("\r\n".join([*head, "", ""]).encode(), speaks)
+        endpoint: Any = TCP4ClientEndpoint(reactor, "127.0.0.1", address.port)
+        if self.tls:
+            trust = trustRootFromCertificates([Certificate.loadPEM(self.ca)])
+            endpoint = wrapClientTLS(optionsForClientTLS("127.0.0.1", trust), endpoint)
+        await connectProtocol(endpoint, client)
+        self.connections.append(client)
+        return await client.answered
+
+    async def websocket(self, target: str, *protocols: str) -> tuple[WebSocketConnection, _Messages, dict[str, str]]:
+        """A client with a WebSocket."""
+        heard = _Messages()
+        connection = WebSocketConnection(reactor, heard, client=True)
+        code, fields, body = await self.ask(target, connection, websocket_fields(*protocols))
+        self.assertEqual(101, code, body)
+        return connection, heard, fields
+
+    async def spdy(self, target: str, *protocols: str) -> tuple[SPDYConnection, dict[str, str]]:
+        """A client with SPDY."""
+        connection = SPDYConnection(reactor)
+        fields = [(name.decode(), value.decode()) for name, value in spdy_fields(protocols)]
+        code, answered, body = await self.ask(target, connection, fields, "POST")
+        self.assertEqual(101, code, body)
+        return connection, answered
+
+    # Tests.
+
+    async def test_translated(self) -> None:
+        """A command over WebSocket runs at a kubelet that speaks SPDY."""
+        connection, heard, fields = await self.websocket("/exec?input&output&error", V5)
+        self.assertEqual(V5, fields["sec-websocket-protocol"])
+        for _ in range(3):
+            connection.send(b"\0abc")
+        connection.send(b"\xff\0")
+        await self.settled(lambda: heard.ends)
+        self.assertEqual(V4, self.sessions[0].version)
+        self.assertEqual(b"\1", heard.messages[0])
+        self.assertEqual(b"ABC" * 3, b"".join(message[1:] for message in heard.messages if message[0] == 1))
+        status = json.loads(heard.messages[-1][1:])
+        self.assertEqual([{"reason": "ExitCode", "message": "5"}], status["details"]["causes"])
+        self.assertEqual([True], heard.ends)
+
+    async def test_passed_on_websocket(self) -> None:
+        """A WebSocket with older channels goes to the kubelet as it is, and so does any to a node that declares it."""
+        for protocol, features in ((V4, []), (BASE64_V4, []), (V5, [NODE_WEBSOCKETS])):
+            self.features = features
+            connection, heard, fields = await self.websocket("/exec?input&output", protocol)
+            self.assertEqual(protocol, fields["sec-websocket-protocol"])
+            message = b"0YWJj" if protocol == BASE64_V4 else b"\0abc"
+            connection.send(message)
+            await self.settled(lambda heard=heard: len(heard.messages) == 2)
+            self.assertEqual(b"1QUJD" if protocol == BASE64_V4 else b"\1ABC", heard.messages[1])
+            self.assertEqual(protocol, self.sessions[-1].version)
+            self.sessions[-1].exit(0)
+            await self.settled(lambda heard=heard: heard.ends)
+
+    async def test_passed_on_spdy(self) -> None:
+        """SPDY goes to the kubelet as it is."""
+        connection, fields = await self.spdy("/exec?input&output", V4)
+        self.assertEqual(V4, fields["x-stream-protocol-version"])
+        errors, output = _Collected(), _Collected()
+        await connection.open({"streamtype": "error"}, errors)
+        stdin = await connection.open({"streamtype": "stdin"}, _Collected())
+        await connection.open({"streamtype": "stdout"}, output)
+        stdin.write(b"abc")
+        stdin.finish()
+        self.assertEqual(b"ABC", await output.ended)
+        self.assertIn(b"NonZeroExitCode", await errors.ended)
+
+    async def forward(self, connection: SPDYConnection) -> None:
+        """Have ports forwarded."""
+        for number, (port, expected) in enumerate([(80, b"80:abc"), (1, b""), (81, b"81:abc")]):
+            headers = {"port": str(port), "requestid": str(number)}
+            errors, data = _Collected(), _Collected()
+            (await connection.open({**headers, "streamtype": "error"}, errors)).finish()
+            stream = await connection.open({**headers, "streamtype": "data"}, data)
+            stream.write(b"abc")
+            stream.finish()
+            self.assertEqual(expected, await data.ended)
+            self.assertEqual(b"nobody listens on port 1" if port == 1 else b"", await errors.ended)
+        connection.close()
+
+    async def test_ports(self) -> None:
+        """Ports are forwarded over SPDY as it is."""
+        connection, _ = await self.spdy("/portforward", "portforward.k8s.io")
+        await self.forward(connection)
+
+    async def test_tunnel(self) -> None:
+        """Ports are forwarded over SPDY inside of a WebSocket, with a kubelet that speaks SPDY alone."""
+        inner = SPDYConnection(reactor)
+        heard = _Messages()
+        connection = WebSocketConnection(reactor, heard, client=True)
+        code, fields, _ = await self.ask("/portforward", connection, websocket_fields(TUNNEL))
+        self.assertEqual((101, TUNNEL), (code, fields["sec-websocket-protocol"]))
+        heard.message_received = lambda data, finished: inner.dataReceived(data)  # type: ignore[method-assign]
+        inner.makeConnection(_Inside(connection))
+        await self.forward(inner)
+        await self.settled(lambda: not self.kubelet.channels)
+
+    async def test_refused(self) -> None:
+        """What a kubelet says against an upgrade comes to the client as it is, or as the end of a command."""
+        self.kubelet.handler = lambda request: request.respond_text(404, "no such container")
+        code, _, body = await self.ask("/exec", None, [("Connection", "Upgrade"), ("Upgrade", "SPDY/3.1")], "POST")
+        self.assertEqual((404, b"no such container"), (code, body))
+        code, _, body = await self.ask("/portforward", None, websocket_fields(TUNNEL))
+        self.assertEqual((404, b"no such container"), (code, body))
+        _, heard, _ = await self.websocket("/exec?output", V5)
+        await self.settled(lambda: heard.ends)
+        status = json.loads(heard.messages[-1][1:])
+        self.assertEqual("unable to upgrade connection: no such container", status["details"]["causes"][0]["message"])
+
+    async def test_bad_requests(self) -> None:
+        """What is wrong with a request is told, and no kubelet asked."""
+        self.kubelet.handler = lambda request: self.fail("asked")
+        for target, protocol in (("/exec", V5), ("/portforward", TUNNEL)):
+            fields = [field for field in websocket_fields(protocol) if field[0] != "Sec-WebSocket-Key"]
+            code, _, body = await self.ask(target, None, fields)
+            self.assertEqual((400, b"mismatch challenge/response"), (code, body))
+            code, _, body = await self.ask(target, None, websocket_fields(protocol), "POST")
+            self.assertEqual((405, b"bad method"), (code, body))
+            fields = [*fields, ("Sec-WebSocket-Key", "x")]
+            fields.remove(("Sec-WebSocket-Version", "13"))
+            code, answered, _ = await self.ask(target, None, fields)
+            self.assertEqual((400, "13"), (code, answered["sec-websocket-version"]))
+        code, _, body = await self.ask("/exec", None, [])
+        self.assertEqual((400, "Upgrade request required"), (code, json.loads(body)["message"]))
+
+    async def test_client_goes(self) -> None:
+        """A client that goes takes the kubelet's connection along, whichever way it came."""
+        gone: list[bool] = []
+        self.on_start = lambda session: setattr(session, "on_gone", lambda: gone.append(True))
+        for protocol in (V5, V4):
+            connection, _, _ = await self.websocket("/exec?input&output", protocol)
+            await self.settled(lambda: self.sessions)
+            self.sessions.clear()
+            connection.abort()
+        await self.settled(lambda: len(gone) == 2)
+
+    async def test_kubelet_goes(self) -> None:
+        """When the kubelet is lost the client is told, or loses its connection, whichever way it came."""
+        for protocol in (V5, V4):
+            _, heard, _ = await self.websocket("/exec?input&output", protocol)
+            await self.settled(lambda: self.sessions)
+            self.sessions.clear()
+            self.kubelet.abort_all()
+            await self.settled(lambda heard=heard: heard.ends)
+            self.assertEqual([protocol == V5], heard.ends)
+            if protocol == V5:
+                self.assertIn(b"unexpected EOF", heard.messages[-1])
+
+    async def test_slow_client(self) -> None:
+        """A client that does not read stops a command far away, and gets everything when it reads again."""
+        full: list[bool] = []
+
+        def start(session: Session) -> None:
+            session.on_pressure = full.append
+            while not full:
+                session.write(b"x" * 50_000)
+                written.append(50_000)
+                if len(written) > 2000:
+                    break
+            reactor.callLater(0, more, session)
+
+        def more(session: Session) -> None:
+            # Until what is between the two is full as well.
+            if not full[-1]:
+                session.write(b"x" * 50_000)
+                written.append(50_000)
+                reactor.callLater(0, more, session)
+            else:
+                rounds.append(len(written))
+                if len(rounds) > 50 and rounds[-1] == rounds[-50]:
+                    session.exit(0)
+                else:
+                    reactor.callLater(0.001, more, session)
+
+        written: list[int] = []
+        rounds: list[int] = []
+        self.on_start = start
+        connection, heard, _ = await self.websocket("/exec?output", V5)
+        connection.hold("the test")
+        await self.settled(lambda: len(rounds) > 50 and rounds[-1] == rounds[-50])
+        connection.release("the test")
+        await self.settled(lambda: heard.ends)
+        self.assertEqual(sum(written), sum(len(message) - 1 for message in heard.messages if message[0] == 1))
+        self.assertIn(b"Success", heard.messages[-1])
+
+    async def test_stop(self) -> None:
+        """When the server stops its clients are told goodbye."""
+        _, heard, _ = await self.websocket("/exec?input&output", V5)
+        await self.settled(lambda: self.sessions)
+        self.site.end_long_running()
+        await self.settled(lambda: heard.ends and not self.site.channels)
+        self.assertEqual([False], heard.ends)
+
+
+class OverTLS(OverHTTP):
+    """The same with TLS on both sides."""
+
+    tls = True
+
+
+class _Inside:
+    """The transport of SPDY inside of a WebSocket."""
+
+    def __init__(self, connection: WebSocketConnection) -> None:
+        self._connection = connection
+
+    def write(self, data: bytes) -> None:
+        self._connection.send(data)
+
+    def writeSequence(self, pieces: Any) -> None:
+        self._connection.send(b"".join(pieces))
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        pass
+
+    def unregisterProducer(self) -> None:
+        pass
+
+    def loseConnection(self) -> None:
+        self._connection.close()
+
+
+def websocket_fields(*protocols: str) -> list[tuple[str, str]]:
+    """The header of a request for a WebSocket."""
+    return [
+        ("Connection", "Upgrade"),
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Protocol", ", ".join(protocols)),
+    ]
