@@ -124,7 +124,7 @@ class Seen:
     One event of a watch.
 
     @ivar kind: C{"ADDED"}, C{"MODIFIED"}, C{"DELETED"} or C{"BOOKMARK"}, which has only a revision.
-    @ivar value: After the change; of a deletion, the last one.
+    @ivar value: After the change; of a deletion, the last one, or C{""} where that is not told.
     """
 
     kind: str

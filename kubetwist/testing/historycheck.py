@@ -419,7 +419,7 @@ class _Check:
             return
         if (event.kind == "ADDED") is before.there:
             self._complain(f"{watch}: {event}, where there was {before}")
-        elif event.kind == "DELETED" and before.value != event.value:
+        elif event.kind == "DELETED" and event.value not in ("", before.value):
             self._complain(f"{watch}: {event} shows {event.value!r}, where there was {before.value!r}")
 
     def _check_gaps(self, watch: Watched, end: int, shown: set[tuple[int, str]]) -> None:

@@ -1,0 +1,302 @@
+"""Clients that write, read and watch ConfigMaps over HTTPS while servers come and go, and log what they are told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kubetwist.testing.connection import Connection
+from kubetwist.testing.history import Action, History, Operation, Outcome, Watched
+
+#: Seconds that an answer may take before the client takes it for lost.
+PATIENCE = 20.0
+#: Seconds before a client that can not connect tries again.
+AGAIN = 0.05
+#: The name of the last object that is made: who watches has seen everything when it has seen that.
+LAST = "the-last"
+
+_REASONS = {"Conflict": Outcome.CONFLICT, "AlreadyExists": Outcome.EXISTS, "NotFound": Outcome.MISSING}
+
+#: Where to send the next request: asked each time, since servers come and go.
+Choose = Callable[[], Connection]
+
+
+class Client(threading.Thread):
+    """
+    Works on a few objects of one namespace until it is told to stop.
+
+    @ivar acknowledged: How many writes were done, as it was told.
+    @ivar problems: Answers that no server should give.
+    """
+
+    def __init__(self, history: History, choose: Choose, namespace: str, name: str, names: Sequence[str]) -> None:
+        super().__init__(name=name, daemon=True)
+        self.history, self.choose, self.namespace = history, choose, namespace
+        self.names = names
+        self.dice = random.Random(name)
+        self.stopping = threading.Event()
+        self.acknowledged = 0
+        self.problems: list[str] = []
+        self.known: dict[str, int] = {}
+        self._connection: http.client.HTTPSConnection | None = None
+        self._chosen: Connection | None = None
+        self._context: ssl.SSLContext | None = None
+        self._number = 0
+
+    @property
+    def path(self) -> str:
+        """Of the collection."""
+        return f"/api/v1/namespaces/{self.namespace}/configmaps"
+
+    def key(self, name: str) -> str:
+        """What the history calls an object."""
+        return f"{self.namespace}/{name}"
+
+    def run(self) -> None:
+        """Do one thing after another."""
+        try:
+            while not self.stopping.is_set():
+                self.step()
+        finally:
+            self.disconnect()
+
+    def step(self) -> None:
+        """Do something."""
+        choice = self.dice.random()
+        name = self.dice.choice(self.names)
+        if choice < 0.08:
+            self.list()
+        elif choice < 0.2:
+            self.read(name)
+        elif name not in self.known:
+            self.create(name)
+        elif choice < 0.35:
+            self.delete(name)
+        else:
+            self.update(name)
+
+    # --- what it does
+
+    def create(self, name: str) -> None:
+        """Make an object."""
+        operation = self._begin(Action.CREATE, name, value=self._value())
+        self._write(operation, name, "POST", self.path, self._object(name, operation.value))
+
+    def update(self, name: str) -> None:
+        """Replace an object, if it is as it was seen last."""
+        operation = self._begin(Action.UPDATE, name, value=self._value(), expected=self.known[name])
+        body = self._object(name, operation.value, self.known[name])
+        self._write(operation, name, "PUT", f"{self.path}/{name}", body)
+
+    def delete(self, name: str) -> None:
+        """Delete an object, if it is as it was seen last."""
+        operation = self._begin(Action.DELETE, name, expected=self.known[name])
+        body = {"preconditions": {"resourceVersion": str(self.known[name])}}
+        self._write(operation, name, "DELETE", f"{self.path}/{name}", body)
+
+    def read(self, name: str) -> None:
+        """Read an object."""
+        operation = self._begin(Action.READ, name)
+        code, answer = self._request("GET", f"{self.path}/{name}")
+        if code == 200:
+            operation.found(*self._learn(name, answer))
+        else:
+            self._failed(operation, name, code, answer)
+
+    def list(self) -> int:
+        """Read all objects; the revision as of which, 0 when there is no answer."""
+        operation = self.history.begin(Action.LIST, f"{self.namespace}/", client=self.name)
+        code, answer = self._request("GET", self.path)
+        if code != 200:
+            return 0
+        revision = int(answer["metadata"]["resourceVersion"])
+        items = {item["metadata"]["name"]: item for item in answer["items"] if "value" in (item.get("data") or {})}
+        self.known = {}
+        operation.listed(revision, {self.key(name): self._learn(name, item) for name, item in items.items()})
+        return revision
+
+    def _begin(self, action: Action, name: str, value: str = "", expected: int | None = None) -> Operation:
+        return self.history.begin(action, self.key(name), value, expected, self.name)
+
+    def _value(self) -> str:
+        self._number += 1
+        return f"{self.name}-{self._number}"
+
+    def _object(self, name: str, value: str, revision: int = 0) -> dict[str, Any]:
+        metadata = {"name": name, "resourceVersion": str(revision)} if revision else {"name": name}
+        return {"metadata": metadata, "data": {"value": value, "pad": "x" * self.dice.choice((0, 100, 5000))}}
+
+    def _write(self, operation: Operation, name: str, method: str, path: str, body: Any) -> None:
+        code, answer = self._request(method, path, body)
+        if code in (200, 201):
+            self.acknowledged += 1
+            if operation.action is Action.DELETE:
+                self.known.pop(name, None)
+                operation.done()
+            else:
+                operation.done(self._learn(name, answer)[0])
+        else:
+            self._failed(operation, name, code, answer)
+
+    def _failed(self, operation: Operation, name: str, code: int, answer: Any) -> None:
+        outcome = _REASONS.get(answer.get("reason", ""), Outcome.UNKNOWN)
+        if code == 429:
+            outcome = Outcome.REFUSED
+        elif outcome is Outcome.UNKNOWN and code and code < 500:
+            self.problems.append(f"{operation}: {code} {answer}")
+        operation.failed(outcome)
+        if outcome is Outcome.MISSING:
+            self.known.pop(name, None)
+        elif outcome in (Outcome.CONFLICT, Outcome.EXISTS):
+            self.read(name)
+
+    def _learn(self, name: str, obj: Any) -> tuple[int, str]:
+        revision = int(obj["metadata"]["resourceVersion"])
+        self.known[name] = revision
+        return revision, obj["data"]["value"]
+
+    # --- HTTP
+
+    def _request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and answer; 0 when there is none."""
+        try:
+            connection = self.connect()
+            text = None if body is None else json.dumps(body)
+            connection.request(method, path, text, {"Content-Type": "application/json"} | self._authorization)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            self.disconnect()
+            self.stopping.wait(AGAIN)
+            return 0, {}
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """A connection to the server that is chosen now, or still the one to that chosen before."""
+        if self._connection is None:
+            chosen = self.choose()
+            if chosen is not self._chosen:
+                self._chosen, self._context = chosen, chosen.ssl_context()
+                self._authorization = {"Authorization": f"Bearer {chosen.token}"}
+            self._connection = http.client.HTTPSConnection(
+                "127.0.0.1", chosen.port, context=self._context, timeout=PATIENCE
+            )
+        return self._connection
+
+    def disconnect(self) -> None:
+        """Choose anew next time."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+class Watcher(Client):
+    """
+    Lists and watches one namespace, again and again from where it was, until it has seen the last object.
+
+    @ivar expired: How often it was told to list again.
+    """
+
+    expired = 0
+
+    def run(self) -> None:
+        """Watch."""
+        revision = 0
+        try:
+            while not self.stopping.is_set():
+                if not revision:
+                    revision = self.list()
+                    if self.key(LAST) in self.known or LAST in self.known:
+                        return
+                    continue
+                watched = self.history.watch(f"{self.namespace}/", revision, self.name)
+                self._watch(watched)
+                if watched.complete:
+                    return
+                revision = 0 if watched.ended else watched.last
+        finally:
+            self.disconnect()
+
+    def _watch(self, watched: Watched) -> None:
+        path = f"{self.path}?watch=1&allowWatchBookmarks=1&resourceVersion={watched.start}"
+        try:
+            connection = self.connect()
+            connection.request("GET", path, headers=self._authorization)
+            response = connection.getresponse()
+            if response.status != 200:
+                self._ended(watched, json.loads(response.read()))
+                return
+            for line in response:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    self._ended(watched, event["object"])
+                    break
+                self._show(watched, event)
+                if watched.complete or self.stopping.is_set():
+                    break
+        except (OSError, http.client.HTTPException, ValueError):
+            self.stopping.wait(AGAIN)
+        finally:
+            self.disconnect()
+
+    def _show(self, watched: Watched, event: Any) -> None:
+        meta = event["object"]["metadata"]
+        revision = int(meta["resourceVersion"])
+        if event["type"] == "BOOKMARK":
+            watched.bookmark(revision)
+        elif "value" in (event["object"].get("data") or {}):
+            watched.event(event["type"], self.key(meta["name"]), revision, event["object"]["data"]["value"])
+            watched.complete = meta["name"] == LAST
+
+    def _ended(self, watched: Watched, status: Any) -> None:
+        if status.get("code") == 410:
+            self.expired += 1
+            watched.expired()
+        else:
+            self.stopping.wait(AGAIN)
+
+
+class Clients:
+    """Some clients and watchers of one namespace."""
+
+    def __init__(self, choose: Choose, namespace: str, writers: int, watchers: int, objects: int = 6) -> None:
+        self.history = History()
+        names = [f"cm-{number}" for number in range(objects)]
+        self.clients = [Client(self.history, choose, namespace, f"c{number}", names) for number in range(writers)]
+        self.watchers = [Watcher(self.history, choose, namespace, f"w{number}", names) for number in range(watchers)]
+        self._last = Client(self.history, choose, namespace, "last", names)
+
+    def start(self) -> None:
+        """Begin."""
+        for client in (*self.clients, *self.watchers):
+            client.start()
+
+    @property
+    def acknowledged(self) -> int:
+        """How many writes were done, as the clients were told."""
+        return sum(client.acknowledged for client in self.clients)
+
+    @property
+    def problems(self) -> list[str]:
+        """Answers that no server should give."""
+        return [problem for client in (*self.clients, *self.watchers) for problem in client.problems]
+
+    def finish(self) -> History:
+        """Stop the clients, make the last object, wait for the watchers to see it, and list what is there."""
+        for client in self.clients:
+            client.stopping.set()
+        for client in self.clients:
+            client.join(PATIENCE * 2)
+        while not self._last.acknowledged:
+            self._last.create(LAST)
+        for watcher in self.watchers:
+            watcher.join(PATIENCE * 2)
+            assert not watcher.is_alive(), f"{watcher.name} has not seen the last object"
+        while not self._last.list():
+            pass
+        self._last.disconnect()
+        return self.history
