@@ -1,0 +1,276 @@
+"""Tests for L{kubetwist.storage.encryption.kms}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.encryption.ciphers import TransformError, TransformUnavailable
+from kubetwist.storage.encryption.envelope import MissingKey, Source, key_id_hash
+from kubetwist.storage.encryption.kms import KeyProvider, ServiceError, ServiceStatus
+from kubetwist.storage.encryption.transformers import Plain
+
+PLACE = b"/registry/secrets/default/db"
+
+
+class FakeService:
+    """
+    Keeps keys as it is told.
+
+    @ivar calls: What was asked for.
+    @ivar problem: What every call fails with.
+    @ivar encrypts_with: The key that is used, if not the one that is told of.
+    @ivar held: Answers that are to come, while it is a list.
+    """
+
+    def __init__(self) -> None:
+        self.key_id = "one"
+        self.healthz = "ok"
+        self.version = "v2"
+        self.calls: list[str] = []
+        self.problem: ServiceError | None = None
+        self.encrypts_with = ""
+        self.held: list[tuple[Deferred[Any], Any]] | None = None
+        self.closed = False
+
+    def _answer(self, call: str, value: Any) -> Deferred[Any]:
+        self.calls.append(call)
+        if self.problem is not None:
+            return fail(self.problem)
+        if self.held is not None:
+            answer: Deferred[Any] = Deferred()
+            self.held.append((answer, value))
+            return answer
+        return succeed(value)
+
+    def status(self) -> Deferred[ServiceStatus]:
+        """See L{kubetwist.storage.encryption.kms.KeyManagement.status}."""
+        return self._answer("status", ServiceStatus(self.version, self.healthz, self.key_id))
+
+    def encrypt(self, uid: str, plaintext: bytes) -> Deferred[Source]:
+        """See L{kubetwist.storage.encryption.kms.KeyManagement.encrypt}."""
+        return self._answer("encrypt", Source(self.encrypts_with or self.key_id, plaintext[::-1]))
+
+    def decrypt(self, uid: str, source: Source) -> Deferred[bytes]:
+        """See L{kubetwist.storage.encryption.kms.KeyManagement.decrypt}."""
+        return self._answer(f"decrypt {source.key_id}", source.encrypted[::-1])
+
+    def close(self) -> None:
+        """See L{kubetwist.storage.encryption.kms.KeyManagement.close}."""
+        self.closed = True
+
+    def asked(self) -> list[str]:
+        """What was asked for; forgotten then."""
+        calls, self.calls = self.calls, []
+        return calls
+
+
+class ProviderTests(SynchronousTestCase):
+    """A service that is asked no more often than it has to be."""
+
+    def setUp(self) -> None:
+        """Have a service, and who asks it."""
+        self.clock = Clock()
+        self.clock.rightNow = 1_000_000.0
+        self.service = FakeService()
+        self.provider = KeyProvider("foo", self.service, self.clock)
+        self.addCleanup(self.provider.close)
+
+    def start(self) -> None:
+        """Begin to ask."""
+        self.successResultOf(self.provider.start())
+
+    def check(self) -> str | None:
+        """What is wrong with the service."""
+        return self.successResultOf(self.provider.check())
+
+    def test_seed(self) -> None:
+        """One seed encrypts everything, for as long as the service has the same key; it is asked every minute."""
+        self.start()
+        self.assertEqual(self.service.asked(), ["status", "encrypt"])
+        data = [self.provider.envelope.encrypt(b"%d" % number, PLACE) for number in range(3)]
+        self.assertEqual([self.provider.envelope.decrypt(one, PLACE).value for one in data], [b"0", b"1", b"2"])
+        self.clock.advance(59)
+        self.assertEqual(self.service.asked(), [])
+        self.clock.advance(1)
+        self.assertEqual(self.service.asked(), ["status"])
+        self.clock.pump([60] * 5)
+        self.assertEqual(self.service.asked(), ["status"] * 5)
+
+    def test_rotation(self) -> None:
+        """A new key of the service brings a new seed; what was written before is read, and is stale."""
+        self.start()
+        envelope = self.provider.envelope
+        old = envelope.encrypt(b"old", PLACE)
+        self.service.key_id = "two"
+        self.service.asked()
+        self.clock.advance(60)
+        self.assertEqual(self.service.asked(), ["status", "encrypt"])
+        new = envelope.encrypt(b"new", PLACE)
+        self.assertEqual(envelope.decrypt(new, PLACE), Plain(b"new", False))
+        self.assertEqual(envelope.decrypt(old, PLACE), Plain(b"old", True))
+        self.assertEqual(self.service.asked(), [])
+
+    def test_fetch(self) -> None:
+        """A seed of another server is asked for once, whoever waits for it, and remembered."""
+        self.start()
+        other = KeyProvider("foo", self.service, self.clock)
+        self.addCleanup(other.close)
+        self.successResultOf(other.start())
+        data = other.envelope.encrypt(b"value", PLACE)
+        missing = self.assertRaises(MissingKey, self.provider.envelope.decrypt, data, PLACE)
+        self.service.asked()
+        self.service.held = []
+        answers = [missing.fetch(), missing.fetch()]
+        self.assertEqual(self.service.asked(), ["decrypt one"])
+        ((held, value),) = self.service.held
+        held.callback(value)
+        self.assertEqual([self.successResultOf(answer) for answer in answers], [None, None])
+        self.assertEqual(self.provider.envelope.decrypt(data, PLACE), Plain(b"value", False))
+        self.successResultOf(missing.fetch())
+        self.assertEqual(self.service.asked(), [])
+
+    def test_fetch_fails(self) -> None:
+        """A seed that can not be had is told of, and asked for again the next time."""
+        self.start()
+        missing = MissingKey(self.provider, Source("zero", bytes(32)), PLACE)
+        for unavailable, kind in ((False, TransformError), (True, TransformUnavailable)):
+            self.service.problem = ServiceError("rpc error", unavailable)
+            failure = self.failureResultOf(missing.fetch())
+            self.assertEqual((failure.type, str(failure.value)), (kind, "failed to decrypt DEK, error: rpc error"))
+        self.service.problem = None
+        self.successResultOf(missing.fetch())
+        short = MissingKey(self.provider, Source("zero", b"short"), PLACE)
+        error = self.failureResultOf(short.fetch(), TransformError).value
+        self.assertEqual(str(error), "invalid seed length 5 used for key generation")
+
+    def test_late_service(self) -> None:
+        """Without the service nothing is read or written; when it comes it is found within seconds."""
+        self.service.problem = ServiceError("rpc error: code = Unavailable desc = gone", True)
+        self.start()
+        envelope = self.provider.envelope
+        for act in (
+            lambda: envelope.encrypt(b"", PLACE),
+            lambda: envelope.decrypt(b"\x0a\x01x\x12\x01k\x1a\x01s", PLACE),
+        ):
+            error = self.assertRaises(TransformUnavailable, act)
+            self.assertEqual(str(error), "got unexpected nil transformer")
+        self.service.problem = None
+        self.clock.advance(9)
+        self.assertRaises(TransformUnavailable, envelope.encrypt, b"", PLACE)
+        self.clock.advance(1)
+        envelope.encrypt(b"", PLACE)
+
+    def test_lost_service(self) -> None:
+        """When the service goes, reading goes on, and writing for three minutes."""
+        self.start()
+        envelope = self.provider.envelope
+        data = envelope.encrypt(b"value", PLACE)
+        self.service.problem = ServiceError("gone", True)
+        self.clock.pump([10] * 18)
+        envelope.encrypt(b"value", PLACE)
+        self.clock.pump([10])
+        error = self.assertRaises(TransformError, envelope.encrypt, b"value", PLACE)
+        self.assertEqual(
+            str(error),
+            f'encryptedDEKSource with keyID hash "{key_id_hash("one")}" expired at 1970-01-12T13:49:40Z '
+            "(current time is 1970-01-12T13:49:50Z)",
+        )
+        self.assertEqual(envelope.decrypt(data, PLACE).value, b"value")
+        self.service.problem = None
+        self.clock.pump([10])
+        envelope.encrypt(b"value", PLACE)
+        self.assertEqual(envelope.decrypt(data, PLACE), Plain(b"value", False))
+
+    def test_health(self) -> None:
+        """A look is good for a while: longer when the service was well."""
+        self.start()
+        self.service.asked()
+        self.service.healthz = "tired"
+        self.clock.advance(19)
+        self.assertEqual((self.check(), self.service.asked()), (None, []))
+        self.clock.advance(1)
+        problem = "kmsv2 Provider foo is not healthy, error: got unexpected healthz status: tired"
+        self.assertEqual((self.check(), self.service.asked()), (problem, ["status"]))
+        self.clock.advance(2)
+        self.assertEqual((self.check(), self.service.asked()), (problem, []))
+        self.service.healthz = "ok"
+        self.clock.advance(1)
+        self.assertEqual((self.check(), self.service.asked()), (None, ["status"]))
+
+    def test_health_of_calls(self) -> None:
+        """A service that does not answer is said to be so when it was asked, and in fewer words afterwards."""
+        self.service.problem = ServiceError("gone", True)
+        self.assertEqual(
+            self.check(), "failed to perform status section of the healthz check for KMS Provider foo, error: gone"
+        )
+        self.assertEqual(self.check(), "gone")
+
+    def test_answers(self) -> None:
+        """A service that says strange things is not well, and is not written with."""
+        start = "kmsv2 Provider foo is not healthy, error: "
+        for attributes, problem in (
+            ({"version": "v1beta1"}, "expected KMSv2 API version v2, got v1beta1"),
+            ({"key_id": ""}, 'got invalid KMSv2 KeyID hash "": keyID is empty'),
+            (
+                {"key_id": "", "healthz": "bad"},
+                '[got unexpected healthz status: bad, got invalid KMSv2 KeyID hash "": keyID is empty]',
+            ),
+        ):
+            self.setUp()
+            for name, value in attributes.items():
+                setattr(self.service, name, value)
+            self.assertEqual(self.check(), start + problem)
+        self.setUp()
+        self.start()
+        self.service.version = "v2beta1"
+        self.clock.advance(60)
+        self.assertEqual(
+            self.check(),
+            f"{start}KMSv2 API version should not change after the initial status response version v2, got v2beta1",
+        )
+
+    def test_two_keys(self) -> None:
+        """A service that encrypts with another key than it tells of is not well; the seed of before is kept."""
+        self.start()
+        data = self.provider.envelope.encrypt(b"value", PLACE)
+        self.service.key_id, self.service.encrypts_with = "two", "three"
+        self.clock.advance(60)
+        problem = self.check() or ""
+        self.assertIn("failed to rotate DEK uid=", problem)
+        self.assertIn(
+            f'errState=<nil>, errGen=<nil>, statusKeyIDHash="{key_id_hash("two")}", '
+            f'encryptKeyIDHash="{key_id_hash("three")}", stateKeyIDHash="{key_id_hash("one")}", '
+            "expirationTimestamp=1970-01-12T13:49:40Z",
+            problem,
+        )
+        self.assertEqual(self.provider.envelope.decrypt(data, PLACE), Plain(b"value", False))
+
+    def test_no_seed(self) -> None:
+        """A service that encrypts nothing is not well."""
+        self.service.encrypts_with = "k" * 1025
+        problem = self.check() or ""
+        self.assertIn(
+            "useSeed=true, errState=got unexpected nil transformer, errGen=failed to validate key id: keyID is 1025 "
+            "bytes, which exceeds the max size of 1024,",
+            problem,
+        )
+        self.assertTrue(problem.endswith("expirationTimestamp=0001-01-01T00:00:00Z"), problem)
+
+    def test_close(self) -> None:
+        """Who is closed asks no more."""
+        self.start()
+        self.provider.close()
+        self.assertEqual((self.clock.getDelayedCalls(), self.service.closed), ([], True))
+        self.service.asked()
+        self.service.held = []
+        late = KeyProvider("foo", self.service, self.clock)
+        starting = Deferred.fromCoroutine(late.start())
+        late.close()
+        ((held, _),) = self.service.held
+        held.errback(ServiceError("cancelled", True))
+        self.successResultOf(starting)
+        self.assertEqual(self.clock.getDelayedCalls(), [])

@@ -1,0 +1,85 @@
+"""Tests for L{kubetwist.storage.encryption.kmsclient}, against a server of gRPC's own on a socket."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.storage.encryption.configuration import KeyService
+from kubetwist.storage.encryption.envelope import Source
+from kubetwist.storage.encryption.kms import ServiceError, ServiceStatus
+from kubetwist.storage.encryption.kmsclient import GRPCKeyManagement
+from kubetwist.testing.storage import StorageReactor
+
+from .kmsplugin import KMSPlugin
+
+
+class ClientTests(TestCase):
+    """Calls over a real socket."""
+
+    def setUp(self) -> None:
+        """Have a plugin and its client."""
+        from twisted.internet import reactor
+
+        # The path of a socket has at most about a hundred bytes.
+        folder = tempfile.TemporaryDirectory(prefix="kms-")
+        self.addCleanup(folder.cleanup)
+        self.plugin = KMSPlugin(Path(folder.name) / "s")
+        self.addCleanup(self.plugin.stop)
+        self.reactor = reactor
+
+    def client(self, timeout: float = 30.0) -> GRPCKeyManagement:
+        """A client of the plugin."""
+        client = GRPCKeyManagement(KeyService("foo", str(self.plugin.path), timeout), self.reactor)
+        self.addCleanup(client.close)
+        return client
+
+    async def test_calls(self) -> None:
+        """The three calls carry what they should, there and back."""
+        self.plugin.start()
+        client = self.client()
+        self.assertEqual(await client.status(), ServiceStatus("v2", "ok", "key-1"))
+        source = await client.encrypt("u" * 36, bytes(range(32)))
+        self.assertEqual(source, Source("key-1", bytes(range(32))[::-1], (("note.example.com", b"key-1"),)))
+        self.assertEqual(await client.decrypt("u", source), bytes(range(32)))
+        self.assertEqual(self.plugin.calls, ["status", "encrypt key-1", "decrypt key-1"])
+
+    async def test_refusal(self) -> None:
+        """What the plugin refuses fails with its words; that is no lack of the plugin."""
+        self.plugin.start()
+        self.plugin.lost.add("key-0")
+        error = await self.assertFailure(self.client().decrypt("u", Source("key-0", b"x")), ServiceError)
+        self.assertEqual(str(error), "rpc error: code = NotFound desc = key-0 is lost")
+        self.assertFalse(error.unavailable)
+
+    async def test_not_there(self) -> None:
+        """A plugin that is not there is waited for while there is time."""
+        error = await self.assertFailure(self.client(timeout=0.05).status(), ServiceError)
+        self.assertEqual(str(error), "rpc error: code = DeadlineExceeded desc = context deadline exceeded")
+        self.assertTrue(error.unavailable)
+        waiting = self.client().status()
+        self.plugin.start()
+        self.assertEqual((await waiting).key_id, "key-1")
+
+    async def test_close(self) -> None:
+        """Who is closed fails at once, and so does what is asked afterwards."""
+        client = self.client()
+        waiting = client.status()
+        client.close()
+        self.assertTrue((await self.assertFailure(waiting, ServiceError)).unavailable)
+        self.assertTrue((await self.assertFailure(client.status(), ServiceError)).unavailable)
+
+
+class WithoutGRPCTests(SynchronousTestCase):
+    """Where gRPC is not installed."""
+
+    def test_told(self) -> None:
+        """A service can not be configured, and it is said what is missing."""
+        self.addCleanup(sys.modules.__setitem__, "grpc", sys.modules["grpc"])
+        sys.modules["grpc"] = None  # type: ignore[assignment]
+        service = KeyService("foo", "/run/kms.sock", 3.0)
+        error = self.assertRaises(ValueError, GRPCKeyManagement, service, StorageReactor())
+        self.assertIn("kubetwist[kms]", str(error))

@@ -1,0 +1,402 @@
+"""Tests for L{kubetwist.storage.encryption.storage}."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.resource import GroupResource
+from kubetwist.interfaces import IRewriting, IStorageObserver, IStorageWatch
+from kubetwist.storage.encryption.ciphers import TransformError, TransformUnavailable
+from kubetwist.storage.encryption.configuration import Key, Provider, Rule
+from kubetwist.storage.encryption.envelope import Envelope, MissingKey, Sealing, Source
+from kubetwist.storage.encryption.storage import AT_ONCE, EncryptedStorage
+from kubetwist.storage.encryption.transformers import Transformer, Transformers
+from kubetwist.storage.errors import DecryptionUnavailable, UnreadableValue, UnwritableValue
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.values import StorageEvent, Write
+from kubetwist.testing.storage import RecordingObserver, StorageReactor, storage_tests
+
+THINGS = GroupResource("", "things")
+GCM = Provider("aesgcm", (Key("one", b"0123456789abcdef"),))
+
+
+def transformer(*providers: Provider) -> Transformer:
+    """What providers make."""
+
+    def service(_: Any) -> Any:
+        raise AssertionError("there are no services")
+
+    return Transformers([Rule((THINGS,), providers)], service).of(THINGS)
+
+
+class Fixed:
+    """An L{kubetwist.storage.encryption.storage.Encryption} of everything below a prefix."""
+
+    def __init__(self, used: Transformer, prefix: str = "/") -> None:
+        self.used = used
+        self.prefix = prefix
+        self.life: list[str] = []
+
+    def transformer(self, key: str) -> Transformer | None:
+        """See L{kubetwist.storage.encryption.storage.Encryption.transformer}."""
+        return self.used if key.startswith(self.prefix) else None
+
+    async def start(self) -> None:
+        """See L{kubetwist.storage.encryption.storage.Encryption.start}."""
+        self.life.append("started")
+
+    def stop(self) -> None:
+        """See L{kubetwist.storage.encryption.storage.Encryption.stop}."""
+        self.life.append("stopped")
+
+
+def over_memory(case: SynchronousTestCase, reactor: StorageReactor) -> EncryptedStorage:
+    """An encrypted store in memory."""
+    return EncryptedStorage(MemoryStorage(reactor), Fixed(transformer(GCM)), reactor)
+
+
+def over_sqlite(case: SynchronousTestCase, reactor: StorageReactor) -> EncryptedStorage:
+    """An encrypted store in a file."""
+    folder = tempfile.TemporaryDirectory()
+    case.addCleanup(folder.cleanup)
+    return EncryptedStorage(SQLiteStorage(Path(folder.name) / "s", reactor), Fixed(transformer(GCM)), reactor)
+
+
+class MemoryTests(storage_tests(over_memory)):
+    """An encrypted store does what every store does."""
+
+
+class SQLiteTests(storage_tests(over_sqlite)):
+    """So it does over a file."""
+
+
+class KeeperOf:
+    """Has keys when it is told so: an L{kubetwist.storage.encryption.envelope.Keeper}."""
+
+    def __init__(self) -> None:
+        self.sealing = Sealing(Source("one", b"mine"), bytes(32))
+        self.envelope = Envelope(self, lambda: self.sealing, lambda: self.sealing)
+        self.envelope.remember(self.sealing.source, self.sealing.cipher)
+        self.waiting: list[tuple[Source, Deferred[None]]] = []
+
+    def fetch(self, source: Source) -> Deferred[None]:
+        """See L{kubetwist.storage.encryption.envelope.Keeper.fetch}."""
+        answer: Deferred[None] = Deferred()
+        self.waiting.append((source, answer))
+        return answer
+
+    def answer(self, error: Exception | None = None) -> None:
+        """Give what was asked for first."""
+        source, answer = self.waiting.pop(0)
+        if error is not None:
+            answer.errback(error)
+        else:
+            self.envelope.learn(source, bytes(32))
+            answer.callback(None)
+
+
+def foreign(name: str, key: str, value: bytes) -> bytes:
+    """What another server wrote, whose seed is called C{name}."""
+    return Sealing(Source("one", name.encode()), bytes(32)).seal(value, key.encode())
+
+
+class EncryptedCase(SynchronousTestCase):
+    """Has an encrypted store over one in memory."""
+
+    def setUp(self) -> None:
+        """Open it."""
+        self.reactor = StorageReactor()
+        self.inner = MemoryStorage(self.reactor)
+        self.encryption = Fixed(self.made(), "/r/")
+        self.storage = EncryptedStorage(self.inner, self.encryption, self.reactor)
+        self.reactor.run(self.storage.open())
+        self.addCleanup(lambda: self.reactor.run(self.storage.close()))
+
+    def made(self) -> Transformer:
+        """What is used at first."""
+        return transformer(GCM)
+
+    def use(self, used: Transformer) -> None:
+        """Encrypt in another way from now on."""
+        self.encryption.used = used
+        self.storage.changed()
+
+    def put(self, key: str, value: bytes, attachment: object = None) -> None:
+        """Write one key."""
+        self.successResultOf(self.storage.commit([Write(key, value, None, None, attachment)]))
+
+    def put_raw(self, *values: tuple[str, bytes]) -> None:
+        """Write what is stored, as if another server did it."""
+        self.successResultOf(self.inner.commit([Write(key, value, None) for key, value in values]))
+
+    def raw(self, key: str) -> bytes:
+        """What is stored."""
+        return self.successResultOf(self.inner.read(key)).value
+
+    def watch(self, then: Any = None) -> RecordingObserver:
+        """Watch what is encrypted."""
+        observer = RecordingObserver(then)
+        self.handle = self.successResultOf(self.storage.watch("/r/", self.storage.revision, observer))
+        return observer
+
+
+class EncryptedTests(EncryptedCase):
+    """What is stored, and what is read."""
+
+    def test_interface(self) -> None:
+        """A store that is encrypted provides L{IRewriting}, too, and its watches what watches do."""
+        verifyObject(IRewriting, self.storage)
+        self.watch()
+        verifyObject(IStorageWatch, self.handle)
+        verifyObject(IStorageObserver, self.handle)
+
+    def test_stored(self) -> None:
+        """What is to be encrypted is not stored as it is; what is beside it is."""
+        self.put("/r/a", b"secret")
+        self.put("/other/a", b"plain")
+        self.assertTrue(self.raw("/r/a").startswith(b"k8s:enc:aesgcm:v1:one:"))
+        self.assertNotIn(b"secret", self.raw("/r/a"))
+        self.assertEqual(self.raw("/other/a"), b"plain")
+        for key, value in (("/r/a", b"secret"), ("/other/a", b"plain")):
+            self.assertEqual(self.successResultOf(self.storage.read(key)).value, value)
+
+    def test_not_at_all(self) -> None:
+        """What is no resource is neither encrypted nor looked at."""
+        self.put_raw(("/other/a", b"k8s:enc:whatever"))
+        self.assertEqual(self.successResultOf(self.storage.read("/other/a")).value, b"k8s:enc:whatever")
+        (item,) = self.successResultOf(self.storage.read_page("/other/")).items
+        self.assertEqual((item.value, item.problem), (b"k8s:enc:whatever", ""))
+
+    def test_attachment(self) -> None:
+        """What is attached to a write comes to watchers, with the value as it was; it is not decrypted for them."""
+        observer = self.watch()
+        attachment = object()
+        self.patch(self.encryption.used, "decrypt", None)
+        self.put("/r/a", b"secret", attachment)
+        (event,) = observer.events
+        self.assertEqual((event.value, event.attachment, event.revision), (b"secret", attachment, 2))
+
+    def test_other_writers(self) -> None:
+        """What others write is decrypted for watchers."""
+        observer = self.watch()
+        self.put_raw(("/r/a", self.encryption.used.encrypt(b"secret", b"/r/a")))
+        self.assertEqual((observer.seen(), observer.progress), ([("/r/a", b"secret", 2, 0)], 2))
+
+    def test_unreadable(self) -> None:
+        """What can not be read is told of by its key, and by what is wrong with it."""
+        self.put("/r/a", b"secret")
+        self.put("/r/b", b"secret")
+        changed = bytearray(self.raw("/r/a"))
+        changed[-1] ^= 1
+        for data, why in (
+            (bytes(changed), "cipher: message authentication failed"),
+            (self.raw("/r/b"), "cipher: message authentication failed"),
+            (b"k8s:enc:aesgcm:v1:two:x", "no matching key was found for the provided AES transformer"),
+            (b"{}", "no matching prefix found"),
+        ):
+            self.put_raw(("/r/a", data))
+            error = self.failureResultOf(self.storage.read("/r/a"), UnreadableValue).value
+            self.assertEqual(str(error), f'unable to transform key "/r/a": {why}')
+            self.failureResultOf(self.storage.is_stale("/r/a"), UnreadableValue)
+            first, second = self.successResultOf(self.storage.read_page("/r/")).items
+            self.assertEqual((first.key, first.value, first.problem), ("/r/a", b"", why))
+            self.assertEqual((second.value, second.problem), (b"secret", ""))
+
+    def test_unreadable_event(self) -> None:
+        """A watch to which something comes that can not be read is over."""
+        observer = self.watch()
+        self.put_raw(("/r/b", self.encryption.used.encrypt(b"b", b"/r/b")), ("/r/a", b"k8s:enc:aesgcm:v1:two:x"))
+        self.put("/r/b", b"later")
+        self.assertEqual((observer.events, observer.progress), ([], 0))
+        (reason,) = observer.reasons
+        self.assertEqual(str(reason)[:38], 'unable to transform key "/r/a": no mat')
+
+    def test_unreadable_past(self) -> None:
+        """So is one that begins before such a thing."""
+        revision = self.storage.revision
+        self.put_raw(("/r/a", b"k8s:enc:aesgcm:v1:two:x"))
+        observer = RecordingObserver()
+        self.successResultOf(self.storage.watch("/r/", revision, observer))
+        self.put("/r/b", b"later")
+        self.assertEqual((observer.events, len(observer.reasons)), ([], 1))
+
+    def test_stale(self) -> None:
+        """A value of another key than the first is stale, one of the first is not."""
+        old = Provider("secretbox", (Key("old", bytes(32)),))
+        self.use(transformer(old))
+        self.put("/r/a", b"secret")
+        self.use(transformer(GCM, old))
+        self.assertTrue(self.successResultOf(self.storage.is_stale("/r/a")))
+        self.put("/r/a", b"secret")
+        self.assertFalse(self.successResultOf(self.storage.is_stale("/r/a")))
+        self.put("/other/a", b"plain")
+        self.assertFalse(self.successResultOf(self.storage.is_stale("/other/a")))
+
+    def test_unwritable(self) -> None:
+        """What can not be encrypted is not written, nor is what would come with it."""
+
+        def refuse(value: bytes, place: bytes) -> bytes:
+            raise TransformError("no key")
+
+        self.patch(self.encryption.used, "encrypt", refuse)
+        writes = [Write("/other/a", b"", None), Write("/r/a", b"secret", None)]
+        error = self.failureResultOf(self.storage.commit(writes), UnwritableValue).value
+        self.assertEqual((str(error), error.key, self.inner.revision), ("no key", "/r/a", 1))
+        self.successResultOf(self.storage.commit([Write("/other/a", b"", None)]))
+
+    def test_many(self) -> None:
+        """Many values are decrypted by a thread, in their order."""
+        values = {f"/r/{number:03}": b"%d" % number * 1000 for number in range(AT_ONCE // 1000)}
+        for key, value in values.items():
+            self.put(key, value)
+        page = Deferred.fromCoroutine(self.storage.read_page("/r/"))
+        self.assertFalse(page.called)
+        self.assertEqual({item.key: item.value for item in self.reactor.run(page).items}, values)
+
+    def test_life(self) -> None:
+        """What encrypts is started with the store, and stopped with it."""
+        self.assertEqual(self.encryption.life, ["started"])
+        self.reactor.run(self.storage.close())
+        self.assertEqual(self.encryption.life, ["started", "stopped"])
+
+
+class WaitingTests(EncryptedCase):
+    """Values whose keys must be asked for."""
+
+    def made(self) -> Transformer:
+        """A service."""
+        self.keeper = KeeperOf()
+        return self.keeper.envelope
+
+    def test_read(self) -> None:
+        """A read waits for the key."""
+        self.put_raw(("/r/a", foreign("other", "/r/a", b"secret")))
+        reading = Deferred.fromCoroutine(self.storage.read("/r/a"))
+        self.assertNoResult(reading)
+        self.keeper.answer()
+        self.assertEqual(self.successResultOf(reading).value, b"secret")
+
+    def test_read_fails(self) -> None:
+        """A read fails by the key of the store, when the service has no key for it."""
+        self.put_raw(("/r/a", foreign("other", "/r/a", b"secret")))
+        for error in (TransformError("lost"), TransformUnavailable("lost")):
+            reading = Deferred.fromCoroutine(self.storage.read("/r/a"))
+            self.keeper.answer(error)
+            failure = self.failureResultOf(reading, UnreadableValue)
+            self.assertEqual(str(failure.value), 'unable to transform key "/r/a": lost')
+
+    def page(self) -> Deferred[Any]:
+        """All values, of which two are of one seed, and one is of another."""
+        for name, seed in (("a", "first"), ("b", "second"), ("c", "first")):
+            self.put_raw((f"/r/{name}", foreign(seed, f"/r/{name}", name.encode())))
+        self.put("/r/d", b"d")
+        return Deferred.fromCoroutine(self.storage.read_page("/r/"))
+
+    def test_page(self) -> None:
+        """A page waits for all the keys that it needs, each of which is asked for once."""
+        page = self.page()
+        self.assertEqual([source.encrypted for source, _ in self.keeper.waiting], [b"first", b"second"])
+        self.keeper.answer()
+        self.assertNoResult(page)
+        self.keeper.answer()
+        self.assertEqual([item.value for item in self.successResultOf(page).items], [b"a", b"b", b"c", b"d"])
+
+    def test_page_fails(self) -> None:
+        """In a page, what has no key is told of, and the others are there."""
+        page = self.page()
+        self.keeper.answer(TransformError("lost"))
+        self.keeper.answer()
+        items = self.successResultOf(page).items
+        self.assertEqual([item.problem for item in items], ["lost", "", "lost", ""])
+        self.assertEqual([item.value for item in items], [b"", b"b", b"", b"d"])
+
+    def test_page_unavailable(self) -> None:
+        """A page for which nobody can be asked is not to be had at present."""
+        page = self.page()
+        self.keeper.answer()
+        self.keeper.answer(TransformUnavailable("nobody there"))
+        error = self.failureResultOf(page, DecryptionUnavailable).value
+        self.assertEqual(str(error), 'unable to transform key "/r/b": nobody there')
+
+    def test_events(self) -> None:
+        """Events that wait for a key keep their order, and so does the progress that they are."""
+        observer = self.watch()
+        self.put("/r/0", b"0")
+        self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
+        self.put_raw(("/r/b", foreign("second", "/r/b", b"b")), ("/r/c", foreign("first", "/r/c", b"c")))
+        self.put_raw(("/other/x", b""))
+        self.put_raw(("/r/d", foreign("first", "/r/d", b"d")))
+        self.assertEqual(([event.value for event in observer.events], observer.progress), ([b"0"], 2))
+        self.keeper.answer()
+        self.assertEqual(([event.value for event in observer.events], observer.progress), ([b"0", b"a"], 3))
+        self.keeper.answer()
+        self.assertEqual([event.value for event in observer.events], [b"0", b"a", b"b", b"c", b"d"])
+        self.assertEqual(([event.revision for event in observer.events], observer.progress), ([2, 3, 4, 4, 6], 6))
+
+    def test_own_writes(self) -> None:
+        """A write is answered when those know of it who watch it and wait for a key; others do not wait."""
+        observer = self.watch()
+        self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
+        mine = self.storage.commit([Write("/r/b", b"b", None)])
+        refused = self.storage.commit([Write("/r/b", b"b", 0)])
+        other = self.storage.commit([Write("/other/b", b"b", None)])
+        self.assertEqual(self.successResultOf(other), 4)
+        self.assertNoResult(mine)
+        self.assertNoResult(refused)
+        self.keeper.answer()
+        self.assertEqual(self.successResultOf(mine), 3)
+        self.failureResultOf(refused)
+        self.assertEqual([event.value for event in observer.events], [b"a", b"b"])
+
+    def test_key_is_lost(self) -> None:
+        """A watch that waits for a key that is lost is over; who waits to be answered is answered."""
+        observer = self.watch()
+        self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
+        mine = self.storage.commit([Write("/r/b", b"b", None)])
+        self.keeper.answer(TransformError("lost"))
+        self.assertEqual(self.successResultOf(mine), 3)
+        self.assertEqual([str(reason) for reason in observer.reasons], ['unable to transform key "/r/a": lost'])
+        self.put("/r/c", b"c")
+        self.assertEqual(observer.events, [])
+
+    def test_stopped(self) -> None:
+        """A watch that is stopped while it waits tells nothing."""
+        observer = self.watch()
+        self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
+        self.handle.stop()
+        self.keeper.answer()
+        self.assertEqual((observer.events, observer.reasons, observer.progress), ([], [], 0))
+
+    def test_failing_observer(self) -> None:
+        """An observer that fails when it is told late has lost its place, as any other."""
+
+        def broken(events: Sequence[StorageEvent]) -> None:
+            raise ZeroDivisionError
+
+        observer = self.watch(broken)
+        self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
+        self.keeper.answer()
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        self.assertIsInstance(observer.reasons[0], ZeroDivisionError)
+
+    def test_forgotten(self) -> None:
+        """A key that is gone again whenever it was got is no reason to go on for ever."""
+        self.put_raw(("/r/a", foreign("first", "/r/a", b"a")))
+
+        def decrypt(data: bytes, place: bytes) -> Any:
+            raise MissingKey(self.keeper, Source("one", b"x"), place)
+
+        self.patch(self.keeper.envelope, "decrypt", decrypt)
+        for read, kind in ((self.storage.read, UnreadableValue), (self.storage.read_page, DecryptionUnavailable)):
+            result: Deferred[Any] = Deferred.fromCoroutine(read("/r/a" if read == self.storage.read else "/r/"))
+            for _ in range(3):
+                self.keeper.answer()
+            self.failureResultOf(result, kind)
