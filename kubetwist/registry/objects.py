@@ -14,10 +14,11 @@ from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import IRewriting, IStorageBackend
 from ..schema.managedfields import MalformedEntries, read_foreign
-from ..storage.errors import KeyNotFound, UnreadableValue, UnwritableValue
+from ..storage.errors import ForeignValue, KeyNotFound, UnreadableValue, UnwritableValue
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
+from .conversion import convert
 from .holds import NOTHING, Hold
 from .scope import RequestScope
 from .strategy import Strategy
@@ -129,16 +130,31 @@ class StoredObjects:
         return Draft(orjson.dumps(ordered), meta.get("labels") or {}, fields)
 
     def record(self, key: str, value: bytes, revision: int) -> Record:
-        """A stored value as the cache keeps it: the codec of L{WatchCache}."""
+        """
+        A stored value as the cache keeps it: the codec of L{WatchCache}.
+
+        @raise ForeignValue: It is no object of this kind, or of a version that this server does not know.
+        """
         obj = orjson.loads(value)
+        api_version = obj.get("apiVersion")
+        if api_version != self.gvk.api_version and api_version is not None:
+            obj = self._of_other_version(obj, api_version)
         meta = obj.setdefault("metadata", {})
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
         return Record.from_draft(key, revision, self.draft(obj))
 
+    def _of_other_version(self, obj: JSONObject, api_version: Any) -> JSONObject:
+        """An object that another server, or an older one, has stored in another version."""
+        kind = obj.get("kind")
+        group, _, version = str(api_version).rpartition("/")
+        if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.versions:
+            raise ForeignValue(f"it is a {kind} of {api_version}, which is not known here")
+        return convert(obj, GroupVersionKind(group, version, self.gvk.kind), self.gvk)
+
     def value(self, draft: Draft) -> bytes:
-        """What is stored: the draft's body behind kind and apiVersion."""
-        return self._value_start + draft.body[1:]
+        """What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion."""
+        return b"%b%b\n" % (self._value_start, draft.body[1:])
 
     def lookup(self, namespace: str, name: str) -> JSONObject | None:
         """A copy of an object as it is now; L{None} when there is none."""
@@ -170,7 +186,8 @@ class StoredObjects:
         before it answers; one that lost its place is waited for.
         """
         value = None if draft is None else self.value(draft)
-        write = Write(self._prefix + key, value, expected, self.ttl, draft)
+        # What is created has a uid of its own.
+        write = Write(self._prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         with Spending(ETCD):
             try:
                 if charges:

@@ -108,6 +108,10 @@ class UnreadableValue(StorageError):
         self.revision = revision
 
 
+class ForeignValue(StorageError):
+    """A value is sound, but nothing that this server knows; the text says what it is and does not quote it."""
+
+
 class UnwritableValue(StorageError):
     """A value can not be made what is to be stored at C{key}; nothing was written."""
 

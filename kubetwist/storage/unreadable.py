@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
-from .errors import StorageError, UnreadableValue
+from .errors import ForeignValue, StorageError, UnreadableValue
 from .expiry import Timer
 from .record import Record
 from .values import StorageEvent, StoredValue
@@ -20,6 +20,7 @@ RETRY: Final = 10.0
 
 #: What the reference says where nobody is configured who decrypts.
 _ENCRYPTED: Final = "identity transformer tried to read encrypted data"
+_ONLY_JSON: Final = "and only JSON can be read: kube-apiserver writes that with --storage-media-type=application/json"
 
 
 def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], skip: int) -> Record:
@@ -34,9 +35,20 @@ def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], sk
     try:
         return decode(item.key[skip:], item.value, item.revision)
     except Exception as error:
-        # What is wrong is told by kind: the text may quote the value.
-        why = _ENCRYPTED if item.value.startswith(b"k8s:enc:") else f"it is damaged ({type(error).__name__})"
-        raise UnreadableValue(item.key, why, item.revision) from error
+        raise UnreadableValue(item.key, _what_is_wrong(item.value, error), item.revision) from error
+
+
+def _what_is_wrong(value: bytes, error: Exception) -> str:
+    """What stands in the way of reading a value; it is told by kind: the text of an error may quote the value."""
+    if isinstance(error, ForeignValue):
+        return str(error)
+    if value.startswith(b"k8s:enc:"):
+        return _ENCRYPTED
+    if value.startswith(b"k8s\0"):
+        return f"it is encoded as protobuf, {_ONLY_JSON}"
+    if value.startswith(b"\xd9\xd9\xf7"):
+        return f"it is encoded as CBOR, {_ONLY_JSON}"
+    return f"it is damaged ({type(error).__name__})"
 
 
 class Unreadable:
