@@ -56,7 +56,8 @@ class Backend:
     """
     Another API server, on a free port of this machine.
 
-    @ivar received: What was asked of it, its discovery aside.
+    @ivar received: What was asked of it, its discovery and other documents aside.
+    @ivar documents: Which of the documents that describe it were asked for.
     @ivar answers: By path, what answers: given the request, it returns an object, or C{NOT_DONE_YET}.
     @ivar healthy: Whether it tells what it serves.
     """
@@ -65,6 +66,7 @@ class Backend:
         self.authority = Authority.make("backend-ca")
         self.received: list[Received] = []
         self.probes: list[Received] = []
+        self.documents: list[Received] = []
         self.answers: dict[str, Callable[[Any], Any]] = {}
         self.healthy = True
         self._names = names
@@ -128,6 +130,12 @@ class Backend:
             if not self.healthy:
                 request.setResponseCode(500)
             return DISCOVERY
+        if received.path == "/apis" or received.path.startswith("/openapi/"):
+            self.documents.append(received)
+            if answer is None:
+                request.setResponseCode(404)
+                return {}
+            return answer(request)
         self.received.append(received)
         return {"path": received.path} if answer is None else answer(request)
 
@@ -159,14 +167,18 @@ class AggregatedCase(KubeAPIMixin, TestCase):
     server: InProcessServer
     backend: Backend
 
-    async def begin(self, *flags: str, available: bool = True, **spec: Any) -> None:
+    async def begin(
+        self, *flags: str, available: bool = True, answers: dict[str, Any] | None = None, **spec: Any
+    ) -> None:
         """
         Start both, and name the other one by an APIService.
 
+        @param answers: Those of the other one.
         @param available: Wait until it is.
         @param spec: Further fields of the APIService's spec.
         """
         self.backend = Backend()
+        self.backend.answers.update(answers or {})
         await self.backend.start()
         self.addCleanup(self.backend.kill)
         self.server = await self.startKubeAPI("--controllers=", *self.flags, *flags)
