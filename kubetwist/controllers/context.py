@@ -106,7 +106,7 @@ class Context:
     @property
     def aggregation(self) -> Aggregation | None:
         """What other servers answer for; L{None} where none can be named."""
-        return None if self.config is None else self.config.aggregation
+        return getattr(self.config, "aggregation", None)
 
     # --- resources
 
