@@ -61,6 +61,9 @@ class Served:
     def __contains__(self, wanted: tuple[str, str, str]) -> bool:
         group, version, name = wanted
         installed = self._config.installed
+        if installed is None:
+            # Servers can be made of other paths than those of APIs.
+            return False
         if installed.generation != self._generation:
             self._generation = installed.generation
             self._names.clear()
