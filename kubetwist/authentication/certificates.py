@@ -272,4 +272,12 @@ def make(options: Any, server: Any) -> ClientCertificates:
 
     @raise BadAuthorities: A file can not be used.
     """
-    return ClientCertificates(watched_authorities(server, client_authorities(options), "--client-ca-file", user_of))
+
+    def tell(certificate: Any) -> UserInfo | None:
+        # A node can say that it is where this server is. Whoever may ask its kubelet is not to ask us as ourselves.
+        credentials = server.kubelet_credentials
+        if credentials is not None and credentials.is_shown(certificate):
+            raise AuthenticationFailed("it is the one that kubelets are shown")
+        return user_of(certificate)
+
+    return ClientCertificates(watched_authorities(server, client_authorities(options), "--client-ca-file", tell))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
 
 from twisted.internet.threads import deferToThreadPool
 
@@ -40,6 +41,8 @@ class KubeletCredentials:
         self._files = KubeletTLS()
         self._own: Pair | None = None
         self._renewed = utc_now()
+        self._last = b""
+        self._shown: set[bytes] = set()
         self._given = options["kubelet-client-certificate"] != ""
         if self._given != (options["kubelet-client-key"] != ""):
             raise StartError("--kubelet-client-certificate and --kubelet-client-key belong together")
@@ -71,15 +74,23 @@ class KubeletCredentials:
 
         @raise StartError: Our own certificate can not be written.
         """
-        files = self._files
-        if self._given:
-            return files
-        if self._own is None or utc_now() > self._renewed:
-            pool = self._reactor.getThreadPool()
-            own = await deferToThreadPool(self._reactor, pool, self._issue)
-            certificate = x509.load_pem_x509_certificate(own.certificate)
-            self._own, self._renewed = own, certificate.not_valid_after_utc - RENEW_BEFORE
-        return KubeletTLS(self._own.certificate, self._own.key, self._files.ca)
+        found = self._files
+        if not self._given:
+            if self._own is None or utc_now() > self._renewed:
+                pool = self._reactor.getThreadPool()
+                own = await deferToThreadPool(self._reactor, pool, self._issue)
+                certificate = x509.load_pem_x509_certificate(own.certificate)
+                self._own, self._renewed = own, certificate.not_valid_after_utc - RENEW_BEFORE
+            found = KubeletTLS(self._own.certificate, self._own.key, found.ca)
+        if found.certificate is not self._last:
+            self._last = found.certificate
+            leaf = x509.load_pem_x509_certificates(found.certificate)[0]
+            self._shown.add(leaf.fingerprint(SHA256()))
+        return found
+
+    def is_shown(self, certificate: x509.Certificate) -> bool:
+        """Whether a certificate is one that kubelets are shown, so that nobody else should have it."""
+        return bool(self._shown) and certificate.fingerprint(SHA256()) in self._shown
 
     def _issue(self) -> Pair:
         return self._data.issued(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)

@@ -73,20 +73,21 @@ class WebhookServer:
         *,
         names: tuple[str, ...] = ("127.0.0.1", "localhost"),
         tls: bool = True,
-        require_client: bool = False,
+        require_client: bool | Authority = False,
         expired: bool = False,
     ) -> None:
         """
         @param answer: Gives for a L{Call} an object to answer as JSON, a L{Reply}, L{NEVER} or L{HANG_UP}; or an
             awaitable of one.
         @param names: What its certificate is for.
-        @param require_client: Whether clients must show a certificate of L{client_pair}.
+        @param require_client: Whether clients must show a certificate of L{client_pair}, or of this authority.
         @param expired: Whether its certificate is of the day before yesterday.
         """
         self._reactor = reactor
         self._answer = answer
         self._authority = Authority.make("webhook-ca")
-        self._clients = Authority.make("webhook-client-ca")
+        given = isinstance(require_client, Authority)
+        self._clients = require_client if given else Authority.make("webhook-client-ca")
         self._names = names
         self._tls = tls
         self._require_client = require_client

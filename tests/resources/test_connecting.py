@@ -1,0 +1,222 @@
+"""What a server makes of kubelets and others that its objects lead to: answers, errors, certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.outgoing import dialing
+from kubetwist.server.certificates import Authority, Subject
+from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
+
+MERGE = "application/merge-patch+json"
+LOG = "/api/v1/namespaces/default/pods/pod/log"
+NODE = "/api/v1/nodes/node/proxy"
+
+
+class ConnectingCase(KubeAPIMixin, TestCase):
+    """A server, and a kubelet with a pod."""
+
+    answer: Any = staticmethod(lambda call: Reply(200, b"fine"))
+
+    async def begin(self, *flags: str, **options: Any) -> WebhookServer:
+        """Start both."""
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+        kubelet = WebhookServer(reactor, lambda call: self.answer(call), **options)
+        await kubelet.start()
+        self.addCleanup(lambda: Deferred.fromCoroutine(kubelet.stop()))
+        self.server: InProcessServer = await self.startKubeAPI("--allow-loopback-proxy", "--controllers=", *flags)
+        await self.ask("POST", "/api/v1/nodes", {"metadata": {"name": "node"}})
+        await self.move(kubelet.port)
+        await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        spec = {"nodeName": "node", "containers": [{"name": "main", "image": "i"}]}
+        await self.ask("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "pod"}, "spec": spec})
+        return kubelet
+
+    async def move(self, port: int, address: str = "127.0.0.1") -> None:
+        """Have the node say that its kubelet is elsewhere."""
+        status = {
+            "addresses": [{"type": "InternalIP", "address": address}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        await self.ask("PATCH", "/api/v1/nodes/node/status", {"status": status}, content_type=MERGE)
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        """Something that works."""
+        code, answer = await self.tell(method, path, body, **more)
+        self.assertIn(code, (200, 201), answer)
+        return answer
+
+    async def tell(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """The code and the body of an answer."""
+        answer: tuple[int, Any] = await deferToThread(self.server.request, method, path, body, **more)
+        return answer
+
+    @property
+    def config(self) -> Any:
+        """The server's."""
+        return self.server._service.server.config
+
+
+class LogTests(ConnectingCase):
+    """Tests for L{kubetwist.resources.podlogs}."""
+
+    async def test_refusals(self) -> None:
+        """What a kubelet says against it is told, in the reference's words; redirects lead nowhere."""
+        await self.begin()
+        missing = "the server could not find the requested resource ( pods/log pod)"
+        for said, code, reason, message in (
+            (Reply(404, b"no"), 404, "NotFound", missing),
+            (Reply(400, b"what?"), 400, "BadRequest", "what?"),
+            (Reply(403, b"no, eve"), 403, "Forbidden", "no, eve ( pods/log pod)"),
+            (Reply(500, b"broken"), 500, "InternalError", "Internal error occurred: broken"),
+            (
+                Reply(502, b"off"),
+                502,
+                "InternalError",
+                'an error on the server ("off") has prevented the request from succeeding ( pods/log pod)',
+            ),
+            (Reply(500, b"x" * 60_000), 500, "InternalError", f"Internal error occurred: {'x' * 50_000}"),
+        ):
+            self.answer = lambda call, said=said: said
+            answer = await self.tell("GET", LOG)
+            self.assertEqual((answer[0], answer[1].get("reason"), answer[1]["message"]), (code, reason, message))
+        for where in ("https://elsewhere.example/x", "/elsewhere"):
+            self.answer = lambda call, where=where: Reply(302, b"", {"Location": where})
+            code, answer = await self.tell("GET", LOG)
+            self.assertEqual(code, 500)
+            self.assertRegex(answer["message"], r'^Get "https://[a-z0-9.:]+/(x|elsewhere)": redirects forbidden$')
+        self.answer = lambda call: Reply(302, b"")
+        code, answer = await self.tell("GET", LOG)
+        self.assertEqual(code, 502)
+        self.answer = lambda call: HANG_UP
+        code, answer = await self.tell("GET", LOG)
+        self.assertEqual((code, answer.get("reason")), (500, None))
+        self.assertRegex(answer["message"], r'^Get "https://127\.0\.0\.1:\d+/containerLogs/default/pod/main": ')
+
+    async def test_text(self) -> None:
+        """A log is plain text, whatever the kubelet says that it is, and without the kubelet's header."""
+        self.answer = lambda call: Reply(200, b"one\n", {"Content-Type": "text/html", "Set-Cookie": "a=b"})
+        kubelet = await self.begin()
+        self.assertEqual(await self.ask("GET", f"{LOG}?tailLines=1"), "one\n")
+        (call,) = kubelet.calls
+        self.assertEqual((call.path, call.query), ("/containerLogs/default/pod/main", {"tailLines": "1"}))
+        self.assertNotIn("authorization", call.headers)
+
+    async def test_names(self) -> None:
+        """A node whose name for itself nobody knows, or can know, is not reached."""
+        await self.begin()
+        resolvers = Path(self.mktemp())
+        self.patch(dialing, "RESOLVERS", resolvers)
+        for name in ("no/such@host", "a b", "x#"):
+            await self.move(10250, name)
+            for path in (LOG, f"{NODE}/healthz"):
+                code, answer = await self.tell("GET", path)
+                self.assertEqual((code, answer["message"]), (400, f"lookup {name}: no such host"))
+
+
+class CertificateTests(ConnectingCase):
+    """What kubelets are shown, and what they must show."""
+
+    async def test_kubelet_of_somebody_else(self) -> None:
+        """A kubelet with a certificate of another authority is asked for nothing, unless for a log that may be."""
+        other = Path(self.mktemp())
+        other.write_bytes(Authority.make("other").pair.certificate)
+        kubelet = await self.begin(f"--kubelet-certificate-authority={other}")
+        code, answer = await self.tell("GET", LOG)
+        self.assertEqual(code, 500)
+        self.assertIn("tls: failed to verify certificate: x509: certificate signed by unknown authority", str(answer))
+        code, answer = await self.tell("GET", f"{NODE}/pods")
+        self.assertEqual(code, 503)
+        self.assertIn("x509: certificate signed by unknown authority", answer["message"])
+        self.assertEqual(kubelet.calls, [])
+        self.assertEqual(await self.ask("GET", f"{LOG}?insecureSkipTLSVerifyBackend=true"), "fine")
+
+    async def test_files(self) -> None:
+        """The files of the command line are used, and so is what later stands in them."""
+        names = {name: Path(self.mktemp()) for name in ("certificate", "key")}
+        authority = Authority.make("clients")
+        shown: list[str] = []
+
+        def write(name: str) -> None:
+            pair = authority.issue(Subject(name))
+            names["certificate"].write_bytes(pair.certificate)
+            names["key"].write_bytes(pair.key)
+
+        def answer(call: Call) -> Reply:
+            shown.append(call.client)
+            return Reply(200, b"")
+
+        self.answer = answer
+        write("first")
+        await self.begin(
+            f"--kubelet-client-certificate={names['certificate']}", f"--kubelet-client-key={names['key']}",
+            require_client=authority,
+        )  # fmt: skip
+        files = self.config.files
+        await self.ask("GET", f"{NODE}/pods")
+        write("second")
+        files._tell(files._changes())
+        await self.ask("GET", f"{NODE}/pods")
+        names["key"].write_text("garbage")
+        files._tell(files._changes())
+        await self.ask("GET", LOG)
+        self.assertEqual(shown, ["first", "second", "second"])
+
+    async def test_node_that_is_this_server(self) -> None:
+        """CVE-2022-3294: through a node that is where the server itself is nobody becomes what the server is."""
+        await self.begin()
+        port = int(self.server.url.rpartition(":")[2])
+        await self.move(port)
+        code, answer = await self.tell("GET", f"{NODE}/api/v1/secrets")
+        self.assertEqual((code, answer["reason"]), (401, "Unauthorized"))
+        self.flushLoggedErrors()
+
+
+class ProxyTests(ConnectingCase):
+    """What proxies lead to."""
+
+    async def test_addresses(self) -> None:
+        """A name that leads to the link, or to metadata services, is refused when its address is known."""
+        await self.begin()
+
+        class Names:
+            def resolveHostName(self, receiver: Any, host: str, *arguments: Any, **more: Any) -> Any:
+                from twisted.internet.address import IPv4Address
+
+                receiver.resolutionBegan(None)
+                receiver.addressResolved(IPv4Address("TCP", "169.254.169.254", 0))
+                receiver.resolutionComplete()
+
+        await self.move(10250, "metadata.example")
+        self.config.outgoing._reactor = _Named(self.config.outgoing._reactor, Names())
+        for path in (f"{NODE}/healthz", LOG, "/api/v1/nodes/node:80/proxy/"):
+            code, answer = await self.tell("GET", path)
+            self.assertEqual((code, answer["message"]), (400, "address not allowed"), path)
+
+    async def test_root(self) -> None:
+        """A proxy without a path is left for one with a slash, that relative links lead behind it."""
+        kubelet = await self.begin()
+        self.assertEqual((await self.tell("GET", f"{NODE}?a=b"))[0], 301)
+        self.assertEqual(kubelet.calls, [])
+        self.assertEqual(await self.ask("POST", NODE, b"body"), "fine")
+        self.assertEqual([(call.path, call.body) for call in kubelet.calls], [("/", b"body")])
+
+
+class _Named:
+    """A reactor with other names in the world."""
+
+    def __init__(self, inner: Any, names: Any) -> None:
+        self._inner = inner
+        self.nameResolver = names
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
