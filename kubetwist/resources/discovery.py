@@ -181,7 +181,9 @@ class Groups(Leaf):
     def render(self, request: Request) -> bytes | int:
         """Answer any method."""
         accept = header(request, b"accept")
-        aggregated = self._aggregated.answer(request, accept)
+        # Of what the reference has there, only the path without a slash knows of the aggregated document.
+        slash = request.uri.partition(b"?")[0].endswith(b"/")
+        aggregated = None if slash else self._aggregated.answer(request, accept)
         return _unrouted(request, self._kept.get(), accept) if aggregated is None else aggregated
 
 

@@ -243,6 +243,12 @@ class AggregatedDiscoveryTests(DiscoveryCase):
         self.assertEqual(headers.getRawHeaders("vary"), ["Accept"])
         self.assertEqual(headers.getRawHeaders("cache-control"), ["public"])
 
+    def test_slash(self) -> None:
+        """With a slash behind it, C{/apis} is the plain document, whatever is asked for besides."""
+        accept = f"{AGGREGATED % 'v2'},application/json"
+        self.assertEqual(self.get("/apis/", accept=accept)["kind"], "APIGroupList")
+        self.assertEqual(self.refused("GET", "/apis/", accept=AGGREGATED % "v2")[0], 406)
+
     def test_core(self) -> None:
         """C{/api} has the core group's, which has no name."""
         document = self.get("/api", accept=AGGREGATED % "v2")
