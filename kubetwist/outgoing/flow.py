@@ -161,6 +161,11 @@ class RawTransport:
             self.disconnecting = True
             self._connection.part()
 
+    def hang_up(self) -> None:
+        """As L{loseConnection}, whether or not a producer is not done yet."""
+        self._transport.unregisterProducer()
+        self.loseConnection()
+
     def abortConnection(self) -> None:
         """End it now."""
         self._connection.abort()

@@ -27,12 +27,14 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
+from ..storage.errors import OutcomeUnknown, StorageUnavailable
 from .channel import MAX_BODY, KubeChannel
 from .streaming import StreamedBody, collected_body
 
 if TYPE_CHECKING:
     from ..api.resource import UserInfo
     from ..filters.requestinfo import RequestInfo
+    from ..flowcontrol.turns import Turns
 
 Handler = Callable[["KubeRequest"], None]
 
@@ -40,7 +42,7 @@ TEXT: Final = b"text/plain; charset=utf-8"
 
 _STATUS_LINES: Final = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _PLAIN_HEAD: Final = (
-    b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\nContent-Length: %d\r\n\r\n"
+    b"%bAudit-Id: %b\r\nCache-Control: %b\r\nContent-Type: %b\r\nDate: %b\r\n%bContent-Length: %d\r\n\r\n"
 )
 #: How many bytes of unfinished bodies are held for all connections together; then new ones are refused.
 MAX_BODIES: Final = 256 * 1024 * 1024
@@ -64,6 +66,10 @@ class KubeRequest(Request):
     @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
     @ivar authorized_at: When it was allowed; 0 as long as it is not.
     @ivar waited: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
+    @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
+    @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.levels.Assignment}.
+    @ivar waiting_handler: What answers it when it has a seat.
+    @ivar flow_head: What the head of the answer says of its priority: lines.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.
@@ -84,6 +90,10 @@ class KubeRequest(Request):
     authenticated_at = 0.0
     authorized_at = 0.0
     waited = 0.0
+    ticket: Any = None
+    assigned: Any = None
+    waiting_handler: Any = None
+    flow_head = b""
     streamed: StreamedBody | None = None
     switched = False
     method: bytes
@@ -300,6 +310,7 @@ class KubeRequest(Request):
                 self.cache_control,
                 content_type,
                 self.site.date,
+                self.flow_head,
                 len(body),
             )
         else:
@@ -344,7 +355,7 @@ class KubeRequest(Request):
         for name, values in headers.getAllRawHeaders():
             for value in values:
                 lines += (name, b": ", value, b"\r\n")
-        lines.append(b"\r\n")
+        lines += (self.flow_head, b"\r\n")
         return b"".join(lines)
 
     def write(self, data: bytes) -> None:
@@ -398,20 +409,35 @@ class KubeRequest(Request):
         self.respond(self.code, body, b"" if self.responseHeaders.hasHeader(b"Content-Type") else TEXT)
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """Something went wrong that should not have: log it, and tell the client no more than that."""
-        self._log.failure(
-            "{method} {path} failed (audit id {audit_id})",
-            reason,
-            method=self.method.decode("latin-1"),
-            path=self.path.decode("latin-1"),
-            audit_id=self.audit_id,
-        )
+        """
+        Something went wrong that should not have: log it, and tell the client no more than that.
+
+        What is wrong with the store, though, clients are told, as the reference does.
+        """
+        answer = APIStatusError.internal("the server met an unexpected condition")
+        if reason.check(StorageUnavailable, OutcomeUnknown):
+            answer = APIStatusError.unknown(reason.value.told)  # type: ignore[union-attr]
+            self._log.warn(
+                "{method} {path} failed (audit id {audit_id}): {why}",
+                why=reason.value,
+                method=self.method.decode("latin-1"),
+                path=self.path.decode("latin-1"),
+                audit_id=self.audit_id,
+            )
+        else:
+            self._log.failure(
+                "{method} {path} failed (audit id {audit_id})",
+                reason,
+                method=self.method.decode("latin-1"),
+                path=self.path.decode("latin-1"),
+                audit_id=self.audit_id,
+            )
         if self.switched:
             self.abort()
         elif self.startedWriting and not self.finished:
             self.loseConnection()
         else:
-            self.fail(APIStatusError.internal("the server met an unexpected condition"))
+            self.fail(answer)
         return reason
 
     def crashed(self, reason: Failure) -> None:
@@ -463,7 +489,7 @@ class KubeRequest(Request):
         channel.transport.write(b"".join(lines))
         transport = channel.switch(protocol)
         if not self._disconnected:
-            self.long_running(end or transport.loseConnection)
+            self.long_running(end or transport.hang_up)
         return True
 
     def cut(self) -> None:
@@ -518,6 +544,7 @@ class KubeSite(Site):
     @ivar open_requests: Those that are not answered yet.
     @ivar long_running: What ends each of those that would not end by themselves.
     @ivar channels: All connections.
+    @ivar turns: Where heavy work is done a little at a time; L{None} does it at once.
     @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
@@ -538,6 +565,7 @@ class KubeSite(Site):
         self.date: bytes = datetimeToString()
         self.channels: set[KubeChannel] = set()
         self.ended: Callable[[KubeRequest], object] | None = None
+        self.turns: Turns | None = None
         self.streams: list[Callable[[KubeRequest], bool]] = []
         self._bodies = 0
         self._tick: Any = None

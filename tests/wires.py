@@ -1,0 +1,215 @@
+"""Both ends of connections in the hands of a test: what arrives is waited for, byte by byte, and nothing is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet import ssl
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, wrapClientTLS
+from twisted.internet.protocol import Factory, Protocol
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.outgoing.tls import ClientTLS
+from kubetwist.server.certificates import Authority, Pair, Subject
+
+
+class Wire(Protocol):
+    """
+    One end of a connection.
+
+    @ivar data: What has arrived and was not taken.
+    @ivar total: How many bytes have arrived.
+    @ivar lost: Why the connection is gone; L{None} while it is there.
+    """
+
+    transport: Any
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.total = 0
+        self.lost: Failure | None = None
+        self._waiting: list[tuple[Callable[[], Any], Deferred[Any]]] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        """Keep it."""
+        self.data += data
+        self.total += len(data)
+        self._look()
+
+    def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008
+        """The other end is gone."""
+        self.lost = reason
+        self._look()
+
+    def _look(self) -> None:
+        for one in list(self._waiting):
+            if one not in self._waiting:
+                # Whoever was told before has had this one told, too.
+                continue
+            found = one[0]()
+            if found is not None:
+                self._waiting.remove(one)
+                one[1].callback(found)
+            elif self.lost is not None:
+                self._waiting.remove(one)
+                one[1].errback(AssertionError(f"the connection is lost; there is {bytes(self.data)!r}"))
+
+    def when(self, condition: Callable[[], Any]) -> Deferred[Any]:
+        """What C{condition} gives when it is not L{None}."""
+        waiting: Deferred[Any] = Deferred()
+        self._waiting.append((condition, waiting))
+        self._look()
+        return waiting
+
+    def until(self, end: bytes) -> Deferred[bytes]:
+        """Take everything up to C{end}, and that."""
+
+        def look() -> bytes | None:
+            at = self.data.find(end)
+            return None if at < 0 else self._take(at + len(end))
+
+        return self.when(look)
+
+    def take(self, size: int) -> Deferred[bytes]:
+        """Take so many bytes."""
+        return self.when(lambda: self._take(size) if len(self.data) >= size else None)
+
+    def arrived(self, total: int) -> Deferred[Any]:
+        """Wait until so many bytes have come altogether, and keep none of them."""
+
+        def look() -> Any:
+            self.data.clear()
+            return True if self.total >= total else None
+
+        return self.when(look)
+
+    def end(self) -> Deferred[bytes]:
+        """Wait for the end of the connection; what had come until then."""
+        return self.when(lambda: self._take(len(self.data)) if self.lost is not None else None)
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self.data[:size])
+        del self.data[:size]
+        return taken
+
+    def send(self, data: bytes) -> None:
+        """Write."""
+        self.transport.write(data)
+
+    def close(self) -> None:
+        """End the connection in good order."""
+        self.transport.loseConnection()
+
+    def kill(self) -> None:
+        """End it as a process does that is killed in the middle of what it does."""
+        self.transport.abortConnection()
+
+
+class Backend:
+    """
+    Listens on a free port of this machine.
+
+    @ivar ca: The authority, PEM, when it speaks TLS.
+    @ivar wires: Its connections, in order, also those that are gone.
+    """
+
+    def __init__(self, reactor: Any, *, tls: bool = False, names: tuple[str, ...] = ("127.0.0.1",)) -> None:
+        self._reactor = reactor
+        self._authority = Authority.make("backend-ca") if tls else None
+        self._clients = Authority.make("client-ca") if tls else None
+        self._names = names
+        self._port: Any = None
+        self._awaited: list[Deferred[Wire]] = []
+        self._untaken: list[Wire] = []
+        self.wires: list[Wire] = []
+
+    def start(self, *, require_client: bool = False) -> Backend:
+        """Listen."""
+        factory: Any = Factory.forProtocol(self._accept)
+        factory.noisy = False
+        if self._authority is not None:
+            assert self._clients is not None
+            pair = self._authority.issue(Subject("backend", names=self._names, server=True))
+            certificate = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key)
+            authority = ssl.Certificate.loadPEM(self._clients.pair.certificate)
+            options = ssl.CertificateOptions(
+                privateKey=certificate.privateKey.original,
+                certificate=certificate.original,
+                trustRoot=ssl.trustRootFromCertificates([authority]) if require_client else None,
+                acceptableProtocols=[b"http/1.1"],
+            )
+            factory = TLSMemoryBIOFactory(options, False, factory)
+            factory.noisy = False
+        self._port = self._reactor.listenTCP(0, factory, interface="127.0.0.1")
+        return self
+
+    def _accept(self) -> Wire:
+        backend = self
+
+        class Accepted(Wire):
+            def connectionMade(self) -> None:
+                backend.wires.append(self)
+                if backend._awaited:
+                    backend._awaited.pop(0).callback(self)
+                else:
+                    backend._untaken.append(self)
+
+        return Accepted()
+
+    @property
+    def ca(self) -> bytes:
+        """The authority, PEM."""
+        return b"" if self._authority is None else self._authority.pair.certificate
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._port.getHost().port  # type: ignore[no-any-return]
+
+    @property
+    def url(self) -> str:
+        """Without a path."""
+        return f"{'http' if self._authority is None else 'https'}://127.0.0.1:{self.port}"
+
+    def client_pair(self, name: str) -> Pair:
+        """A client certificate that it takes."""
+        assert self._clients is not None
+        return self._clients.issue(Subject(name))
+
+    def connection(self) -> Deferred[Wire]:
+        """The next connection that nobody has asked for yet."""
+        waiting: Deferred[Wire] = Deferred()
+        if self._untaken:
+            waiting.callback(self._untaken.pop(0))
+        else:
+            self._awaited.append(waiting)
+        return waiting
+
+    async def stop(self) -> None:
+        """End all connections, and do not listen any more."""
+        if self._port is not None:
+            await self._port.stopListening()
+            self._port = None
+        for wire in self.wires:
+            if wire.lost is None:
+                wire.kill()
+                await wire.end()
+
+
+async def connect(reactor: Any, port: int, *, ca: bytes = b"") -> Wire:
+    """
+    Connect to this machine.
+
+    @param ca: The authority of the other side's certificate; without it no TLS is spoken.
+    """
+    endpoint: Any = TCP4ClientEndpoint(reactor, "127.0.0.1", port)
+    if ca:
+        endpoint = wrapClientTLS(ClientTLS(CallSettings(url="", ca=ca), "127.0.0.1"), endpoint)
+    factory: Any = Factory.forProtocol(Wire)
+    factory.noisy = False
+    wire: Wire = await endpoint.connect(factory)
+    return wire
