@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import choice
 from typing import TYPE_CHECKING, Any, Final
@@ -122,16 +123,18 @@ class Registered:
     All group-versions that there are APIServices for, in their order.
 
     @ivar generation: Another number after every change.
+    @ivar groups: How many versions each group has.
     """
 
     def __init__(self) -> None:
         self.generation = 0
+        self.groups: Counter[str] = Counter()
         self._by_name: dict[str, Registration] = {}
-        self._listeners: list[Callable[[], object]] = []
+        self._listeners: list[Callable[[GroupVersion], object]] = []
         self._sorted: tuple[int, dict[str, list[GroupVersion]]] = (-1, {})
 
-    def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Call C{listener} after every change, until the function that is returned is called."""
+    def subscribe(self, listener: Callable[[GroupVersion], object]) -> Callable[[], None]:
+        """Call C{listener} with what has changed, after every change, until the function that is returned is called."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -169,6 +172,11 @@ class Registered:
     def _version_key(self, one: GroupVersion) -> tuple[Any, ...]:
         return -self._by_name[name_of(one)].priority.version, version_preference(one.version)
 
+    def _count(self, group: str, difference: int) -> None:
+        self.groups[group] += difference
+        if not self.groups[group]:
+            del self.groups[group]
+
     def put(self, name: str, registration: Registration | None) -> Registration | None:
         """Take what an APIService says now, L{None} when it is gone; return what it said before."""
         before = self._by_name.get(name)
@@ -178,8 +186,14 @@ class Registered:
             self._by_name[name] = registration
         if _place(before) != _place(registration):
             self.generation += 1
+            if before is not None:
+                self._count(before.group_version.group, -1)
+            if registration is not None:
+                self._count(registration.group_version.group, 1)
+            one = registration or before
+            assert one is not None, "nothing is no change of nothing"
             for listener in tuple(self._listeners):
-                listener()
+                listener(one.group_version)
         return before
 
 

@@ -6,25 +6,20 @@ Whether the servers behind services answer for the group-versions that APIServic
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from ..api import times
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
-from ..api.options import UpdateOptions
-from ..api.resource import GroupVersion, JSONObject
+from ..api.resource import GroupVersion
 from ..outgoing.errors import CallError, Unreachable
-from ..registry.bootstrap import SERVER
-from ..registry.parts import status_rules
-from ..registry.scope import RequestScope
-from ..registry.store import Store
 from ..storage.errors import StorageError
-from .aggregation import LOCAL, Aggregation, Condition, Remote, ServiceReference
+from .aggregation import Aggregation, Condition, Remote, ServiceReference
+from .availablecondition import set_available
 from .backends import Backends, has_ready_endpoint
 from .queue import WorkQueue
 
@@ -238,54 +233,3 @@ async def _first_good(clock: IReactorTime, ask: Callable[[], Awaitable[str]]) ->
 
 async def _asked(ask: Callable[[], Awaitable[str]]) -> str:
     return await ask()
-
-
-async def set_available(store: Store, name: str, condition: Condition, *, remote: bool) -> None:
-    """
-    Write the condition C{Available} of an APIService; nothing is written where nothing changes.
-
-    @param remote: Whether it is to have a service; nothing is written when that is not so any more.
-    @raise APIStatusError: It is gone (404).
-    """
-
-    def changed(obj: JSONObject | None) -> JSONObject:
-        assert obj is not None, "a status is no object"
-        if (obj["spec"].get("service") is not None) != remote:
-            return obj
-        status = obj.get("status") or {}
-        conditions = with_condition(status.get("conditions") or (), condition)
-        new = {**obj, "metadata": {**obj["metadata"]}, "status": {**status, "conditions": conditions}}
-        store.own(obj, new, "status", SERVER)
-        return new
-
-    await store.update(RequestScope(), name, changed, UpdateOptions(), status_rules(store), patching=True)
-
-
-def with_condition(conditions: Sequence[JSONObject], condition: Condition) -> list[JSONObject]:
-    """The conditions of an APIService with another C{Available} among them; its time is that of its status."""
-    now = times.now()
-    found = []
-    new: JSONObject = {"type": "Available", "status": condition.status, "lastTransitionTime": now}
-    there = False
-    for one in conditions:
-        if one.get("type") == "Available" and not there:
-            there = True
-            if one.get("status") == condition.status:
-                new["lastTransitionTime"] = one.get("lastTransitionTime")
-            one = new
-        found.append(one)
-    if not there:
-        found.append(new)
-    for key, text in (("reason", condition.reason), ("message", condition.message)):
-        if text:
-            new[key] = text
-    return found
-
-
-async def keep_local(store: Store, name: str) -> None:
-    """Tell again that the server itself answers for what an APIService says, if somebody has said otherwise."""
-    try:
-        await set_available(store, name, LOCAL, remote=False)
-    except APIStatusError as error:
-        if error.code not in (404, 409):
-            raise

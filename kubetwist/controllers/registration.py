@@ -28,7 +28,7 @@ from ..storage.record import Record
 from ..storage.window import DELETED
 from .aggregation import GROUP, LOCAL, Condition, name_of
 from .aggregation import Registration as Said
-from .availability import keep_local
+from .availablecondition import keep_local
 from .informers import Informer
 from .queue import WorkQueue
 

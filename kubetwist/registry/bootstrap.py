@@ -7,7 +7,7 @@ facts of kube-apiserver, which clients rely on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
@@ -16,7 +16,6 @@ from ..api import times
 from ..api.errors import APIStatusError
 from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupVersion, JSONObject
-from .kinds import group_priority, version_priority
 from .scope import RequestScope
 from .updates import UpdateRules
 

@@ -116,14 +116,18 @@ class AggregatedPaths:
         self._prefixes[group_version] = prefix
         self._below.add(prefix)
 
-    def _registered(self) -> None:
+    def _registered(self, group_version: GroupVersion) -> None:
         """Groups that nobody but an APIService knows of are told of, too."""
-        groups = {one.group for one in self._aggregation.registered.group_versions()} - self._built_in
-        for group in groups - self._groups:
+        group = group_version.group
+        if group in self._built_in:
+            return
+        there = group in self._aggregation.registered.groups
+        if there and group not in self._groups:
+            self._groups.add(group)
             self._front.claim(f"/apis/{group}", Group(self.listed, group))
-        for group in self._groups - groups:
+        elif not there:
+            self._groups.discard(group)
             self._front.release(f"/apis/{group}")
-        self._groups = groups
 
 
 class RemoteLeaf(Leaf):

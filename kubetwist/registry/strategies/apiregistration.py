@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import path_segment_problems
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
 from ..strategy import Strategy
@@ -18,6 +19,8 @@ class APIServiceStrategy(Strategy):
 
     has_status = True
     allow_unconditional_update = False
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
+    standard_finalizers = False
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """A part of a path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...api.errors import Cause, invalid, required
-from ...api.names import is_dns1035_label_problems
+from ...api.names import is_dns1035_label_problems, path_segment_problems
 from ...api.resource import JSONObject
 from .config import decoded_size
 from .fields import PORT_RANGE, Causes, dns_subdomain, invalid_shown, quote, unsupported
@@ -14,10 +14,13 @@ def validate_api_service(obj: JSONObject) -> list[Cause]:
     causes: Causes = []
     spec = obj["spec"]
     group, version = spec.get("group") or "", spec.get("version") or ""
-    name, wanted = obj["metadata"].get("name") or "", f"{version}.{group}"
-    if name != wanted:
-        text = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
-        causes.append(invalid("metadata.name", name, text))
+    wanted = f"{version}.{group}"
+    for field in ("generateName", "name"):
+        name = obj["metadata"].get(field) or ""
+        # What can be no part of a path is told of already.
+        if name and name != wanted and not path_segment_problems(name, field == "generateName"):
+            text = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
+            causes.append(invalid(f"metadata.{field}", name, text))
     if not group:
         if version != "v1":
             text = "only v1 may have an empty group and it better be legacy kube"
