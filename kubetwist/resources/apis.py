@@ -20,6 +20,7 @@ from ..controllers.customresources import DefinitionController
 from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..metrics.streams import StreamMetrics
 from ..registry import bootstrap, bootstraprbac
 from ..registry.codec import Codec
 from ..registry.customresources.definition import converts_elsewhere
@@ -34,6 +35,7 @@ from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
+from ..streams.handlers import Streams
 from .aggregation import add_aggregator
 from .connecting import passes_on
 from .customresources import CustomResources
@@ -280,6 +282,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     clients = TargetClients(
         config.outgoing,
         config.kubelet_credentials.current,
+        Streams(StreamMetrics(config.metrics), options["feature-gates"]),
         loopback=options["allow-loopback-proxy"],
         patience=options["kubelet-timeout"],
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..filters.requestinfo import RequestInfo
     from ..registry.targets import Target
     from ..server.site import KubeRequest
+    from ..streams.handlers import Streams
     from .proxying import ProxyError
     from .targetclients import TargetClients
 
@@ -49,7 +50,7 @@ class Connects:
         elif endpoint.subresource == "proxy":
             await _proxy(request, client, target)
         else:
-            await _stream(request, client, target, endpoint.subresource)
+            await _stream(request, client, target, endpoint.subresource, self._clients.streams)
 
     async def _client(self, clients: TargetClients, target: Target) -> Any:
         try:
@@ -132,24 +133,26 @@ def no_such_host(error: NoSuchHost) -> APIStatusError:
     return APIStatusError.bad_request(str(error).removeprefix("dial tcp: "))
 
 
-async def _stream(request: KubeRequest, client: Any, target: Target, subresource: str) -> None:
+async def _stream(request: KubeRequest, client: Any, target: Target, subresource: str, streams: Streams) -> None:
     """C{exec}, C{attach}, C{portforward}: the connection becomes one of something else, here and there."""
-    from ..streams.handlers import Way, translate, tunnel, way
+    from ..streams.handlers import Way
     from .proxying import proxy_request
 
-    chosen = way(request, subresource, target.features)
+    chosen = streams.way(request, subresource, target.features)
     asked = target_bytes(target)
     if chosen is Way.TRANSLATE:
         from ..streams.commands import Command
 
         options = target.options
         command = Command(*(bool(options.get(name)) for name in ("stdin", "stdout", "stderr", "tty")))
-        await translate(request, client, asked, command)
+        await streams.translate(request, client, asked, command)
         return
-    through = None
+    tunnel = None
     if chosen is Way.TUNNEL:
-        through = tunnel(request)
-        if through is None:
+        tunnel = streams.tunnel(request)
+        if tunnel is None:
             return
     host = request.header(b"host") or b""
-    await proxy_request(request, client, asked, host=host, upgrade_required=True, tunnel=through, fail=_fail)
+    await proxy_request(request, client, asked, host=host, upgrade_required=True, tunnel=tunnel, fail=_fail)
+    if tunnel is not None:
+        tunnel.answered()

@@ -14,6 +14,7 @@ from ..outgoing.settings import CallSettings
 
 if TYPE_CHECKING:
     from ..registry.targets import Target
+    from ..streams.handlers import Streams
 
 #: Clients that are kept; those that were not used the longest go first.
 _KEPT: Final = 512
@@ -49,12 +50,17 @@ class KubeletTLS:
 
 
 class TargetClients:
-    """All clients of one server for what its objects lead to."""
+    """
+    All clients of one server for what its objects lead to.
+
+    @ivar streams: Handles requests for streams.
+    """
 
     def __init__(
         self,
         outgoing: Any,
         kubelet_tls: Callable[[], Awaitable[KubeletTLS]],
+        streams: Streams,
         *,
         loopback: bool = False,
         patience: float = 5.0,
@@ -65,6 +71,7 @@ class TargetClients:
         @param loopback: Whether addresses of this machine are called.
         @param patience: Seconds that a kubelet is given to take a connection.
         """
+        self.streams = streams
         self._outgoing = outgoing
         self._kubelet_tls = kubelet_tls
         self._loopback = loopback

@@ -125,6 +125,15 @@ def exit_status(code: int) -> bytes:
     )
 
 
+def status_code(status: bytes) -> int:
+    """What came of a command, as an HTTP status: that it has ended is well, whatever its exit code is."""
+    told = json.loads(status)
+    if told.get("status") == "Success" or told.get("reason") == _NON_ZERO:
+        return 200
+    code = told.get("code")
+    return code if isinstance(code, int) else 500
+
+
 class Sizes:
     """Reads the sizes of a terminal: JSON objects, one after the other, however they are cut."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from .channels import V5
-from .commands import Command
-from .websocket import NoWebSocket, check_handshake, is_websocket, subprotocols
+from .handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
 
 if TYPE_CHECKING:
+    from ..metrics.streams import StreamMetrics
     from ..outgoing.streaming import StreamingClient
     from ..server.site import KubeRequest
+    from .commands import Command
     from .tunnel import Tunnel
 
 #: What a node declares whose kubelet speaks WebSocket as clients do.
@@ -30,63 +31,83 @@ class Way(Enum):
     TUNNEL = "tunnel"
 
 
-def way(request: KubeRequest, subresource: str, node_features: Collection[str]) -> Way:
+class Streams:
     """
-    Decide.
+    Handles the requests for streams of one server.
 
-    @param subresource: C{exec}, C{attach} or C{portforward}.
-    @param node_features: What the pod's node declares to be able to do.
+    @ivar metrics: Counts them.
     """
-    from .tunnel import tunnelled
 
-    if not is_websocket(request.fields) or NODE_WEBSOCKETS in node_features:
-        return Way.PASS_ON
-    if subresource == "portforward":
-        return Way.TUNNEL if tunnelled(request.fields) else Way.PASS_ON
-    return Way.TRANSLATE if V5 in subprotocols(request.fields) else Way.PASS_ON
+    def __init__(self, metrics: StreamMetrics, gates: Mapping[str, bool]) -> None:
+        """
+        @param gates: The feature gates that were set.
+        """
+        self.metrics = metrics
+        self._translates = gates.get("TranslateStreamCloseWebsocketRequests", True)
+        self._tunnels = gates.get("PortForwardWebsockets", True)
+        self._leaves = gates.get(NODE_WEBSOCKETS, True)
 
+    def way(self, request: KubeRequest, subresource: str, node_features: Collection[str]) -> Way:
+        """
+        Decide.
 
-async def translate(
-    request: KubeRequest,
-    client: StreamingClient,
-    target: bytes,
-    command: Command,
-    fields: Sequence[tuple[bytes, bytes]] = (),
-) -> None:
-    """
-    Answer a request that goes the way of L{Way.TRANSLATE}: with what is wrong with it, or with its command's streams.
+        @param subresource: C{exec}, C{attach} or C{portforward}.
+        @param node_features: What the pod's node declares to be able to do.
+        """
+        from .tunnel import tunnelled
 
-    @param client: Of the kubelet.
-    @param target: Path and query of the command there.
-    @param fields: What else the kubelet is told.
-    """
-    from .translator import Translator
+        kubelet = self._leaves and NODE_WEBSOCKETS in node_features
+        self.metrics.routed(subresource, kubelet)
+        if kubelet or not is_websocket(request.fields):
+            return Way.PASS_ON
+        if subresource == "portforward":
+            return Way.TUNNEL if self._tunnels and tunnelled(request.fields) else Way.PASS_ON
+        return Way.TRANSLATE if self._translates and V5 in subprotocols(request.fields) else Way.PASS_ON
 
-    try:
-        handshake = check_handshake(request.method, request.fields)
-    except NoWebSocket as error:
-        _refuse(request, error)
-        return
-    translator = Translator(request.site.reactor, command)
-    if request.switch_protocols(handshake.fields(V5), translator.websocket, translator.stop):
-        await translator.run(client, target, fields)
-    else:
-        translator.stop()
+    async def translate(
+        self,
+        request: KubeRequest,
+        client: StreamingClient,
+        target: bytes,
+        command: Command,
+        fields: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """
+        Answer a request that goes the way of L{Way.TRANSLATE}: with what is wrong with it, or its command's streams.
 
+        @param client: Of the kubelet.
+        @param target: Path and query of the command there.
+        @param fields: What else the kubelet is told.
+        """
+        from .translator import Translator
 
-def tunnel(request: KubeRequest) -> Tunnel | None:
-    """
-    The tunnel of a request that goes the way of L{Way.TUNNEL}, for the proxy.
+        try:
+            handshake = check_handshake(request.method, request.fields)
+        except NoWebSocket as error:
+            self.metrics.translated(400)
+            _refuse(request, error)
+            return
+        translator = Translator(request.site.reactor, command)
+        if request.switch_protocols(handshake.fields(V5), translator.websocket, translator.stop):
+            self.metrics.translated(await translator.run(client, target, fields))
+        else:
+            translator.stop()
 
-    @return: L{None} if there can be none; then the request is answered.
-    """
-    from .tunnel import Tunnel
+    def tunnel(self, request: KubeRequest) -> Tunnel | None:
+        """
+        The tunnel of a request that goes the way of L{Way.TUNNEL}, for the proxy.
 
-    try:
-        return Tunnel(request, check_handshake(request.method, request.fields))
-    except NoWebSocket as error:
-        _refuse(request, error)
-        return None
+        @return: L{None} if there can be none; then the request is answered.
+        """
+        from .tunnel import Tunnel
+
+        try:
+            handshake = check_handshake(request.method, request.fields)
+        except NoWebSocket as error:
+            self.metrics.tunnelled(400)
+            _refuse(request, error)
+            return None
+        return Tunnel(request, handshake, self.metrics.tunnelled)
 
 
 def _refuse(request: KubeRequest, error: NoWebSocket) -> None:

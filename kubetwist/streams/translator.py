@@ -25,6 +25,7 @@ from .commands import (
     encode_size,
     final_status,
     internal,
+    status_code,
 )
 from .spdy import ConnectionGone, SPDYConnection, SPDYStream, StreamEnded
 from .upgrades import PROTOCOL_VERSION, NoUpgrade, connect
@@ -71,17 +72,18 @@ class Translator:
         self.websocket.on_pressure = self._client_pressure
         self._spdy.on_pressure = self._kubelet_pressure
 
-    async def run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> None:
+    async def run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> int:
         """
         Run the command; the client's connection is there.
 
         @param client: Of the kubelet.
         @param target: Path and query of the command.
         @param fields: What else is said to the kubelet.
+        @return: What came of it, as an HTTP status.
         """
         if self._client_gone:
             self._finish(None)
-            return
+            return 200
         self._send(first_written(self._command.stdout, self._command.stderr), b"")
         running = self._running = Deferred.fromCoroutine(self._run(client, target, fields))
         try:
@@ -89,12 +91,13 @@ class Translator:
         except CancelledError:
             # The client has gone.
             self._finish(None)
+            return 200
         except Exception:
             self._log.failure("a command could not be run")
             self._finish(internal("the command could not be run"))
             raise
-        else:
-            self._finish(status)
+        self._finish(status)
+        return status_code(status)
 
     async def _run(self, client: StreamingClient, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
         try:

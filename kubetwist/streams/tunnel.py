@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred
@@ -11,8 +11,9 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from .handshakes import Handshake, subprotocols
 from .upgrades import PROTOCOL_VERSION, is_spdy, spdy_fields
-from .websocket import Handshake, WebSocketConnection, subprotocols
+from .websocket import WebSocketConnection
 
 if TYPE_CHECKING:
     from ..outgoing.streaming import StreamedAnswer
@@ -44,9 +45,20 @@ class Tunnel:
 
     method = b"POST"
 
-    def __init__(self, request: KubeRequest, handshake: Handshake) -> None:
+    def __init__(self, request: KubeRequest, handshake: Handshake, count: Callable[[int], object]) -> None:
+        """
+        @param count: Told the code of the answer.
+        """
         self._request = request
         self._handshake = handshake
+        self._count = count
+        self._counted = False
+
+    def answered(self) -> None:
+        """The request is answered, by this or by somebody else."""
+        if not self._counted:
+            self._counted = True
+            self._count(self._request.code)
 
     def fields(self, fields: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """What the backend is told, made of what the client says: it is asked for SPDY, and for nothing else."""
@@ -68,6 +80,7 @@ class Tunnel:
             answer.abort()
             # As Go's http.Error.
             request.respond_text(500, "unable to upgrade: missing upgrade headers in response\n")
+            self.answered()
             return _fired()
         chosen = PREFIX + (answer.field(PROTOCOL_VERSION.lower()) or b"").decode("latin-1").strip()
         protocol = chosen if chosen in self._handshake.protocols else ""
@@ -75,6 +88,7 @@ class Tunnel:
         if not request.switch_protocols(self._handshake.fields(protocol), ends.websocket, ends.stop):
             answer.abort()
             return _fired()
+        self.answered()
         answer.take_over(ends.backend)
         return ends.over
 

@@ -1,15 +1,12 @@
-"""WebSocket connections, over C{wsproto}: what a client asks for, and what comes and goes afterwards."""
+"""WebSocket connections, over C{wsproto}, after the handshake."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from attrs import frozen
 from wsproto.connection import Connection, ConnectionState, ConnectionType
-from wsproto.events import BytesMessage, CloseConnection, Event, Message, Ping, Pong
+from wsproto.events import BytesMessage, CloseConnection, Event, Message, Ping, Pong, TextMessage
 from wsproto.frame_protocol import CloseReason
-from wsproto.utilities import generate_accept_token
 
 from twisted.python.failure import Failure
 
@@ -19,91 +16,6 @@ from .inlet import Inlet
 NORMAL: Final = 1000
 #: Seconds that the other side is given to say goodbye as well, when it has taken what was written.
 GOODBYE: Final = 120.0
-
-
-class NoWebSocket(Exception):
-    """
-    A request that can not become a WebSocket.
-
-    @ivar code: The HTTP status of the answer.
-    @ivar fields: Header fields for the answer.
-    """
-
-    def __init__(self, code: int, text: str, fields: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        super().__init__(text)
-        self.code = code
-        self.fields = fields
-
-
-@frozen
-class Handshake:
-    """
-    What a client asks for.
-
-    @ivar key: What the answer proves to have seen.
-    @ivar protocols: The subprotocols that it speaks, its favourite first.
-    """
-
-    key: bytes
-    protocols: Sequence[str]
-
-    def fields(self, protocol: str = "") -> list[tuple[bytes, bytes]]:
-        """
-        The header of the 101 that agrees.
-
-        @param protocol: What is spoken; C{""} if nothing was agreed upon.
-        """
-        fields = [
-            (b"Upgrade", b"websocket"),
-            (b"Connection", b"Upgrade"),
-            (b"Sec-WebSocket-Accept", generate_accept_token(self.key)),
-        ]
-        if protocol:
-            fields.append((b"Sec-WebSocket-Protocol", protocol.encode("latin-1")))
-        return fields
-
-
-Fields = Mapping[bytes, Sequence[bytes]]
-
-
-def is_upgrade(fields: Fields) -> bool:
-    """
-    Whether a request wants the connection to become another.
-
-    @param fields: A header, by names in lower case.
-    """
-    return any(b"upgrade" in value.lower() for value in fields.get(b"connection", ()))
-
-
-def is_websocket(fields: Fields) -> bool:
-    """Whether a request wants it to become a WebSocket."""
-    return fields.get(b"upgrade", (b"",))[0].lower() == b"websocket" and is_upgrade(fields)
-
-
-def subprotocols(fields: Fields) -> list[str]:
-    """The subprotocols that are asked for."""
-    asked = fields.get(b"sec-websocket-protocol", (b"",))[0].decode("latin-1").strip()
-    return [one.strip() for one in asked.split(",")] if asked else []
-
-
-def check_handshake(method: bytes, fields: Fields) -> Handshake:
-    """
-    Look at what a client asks for, with the reference's answers to what is wrong with it.
-
-    Where it comes from is not looked at: clients show credentials, which no browser adds for a stranger.
-
-    @raise NoWebSocket: It can not be had.
-    """
-    if method != b"GET":
-        raise NoWebSocket(405, "bad method")
-    if not is_websocket(fields):
-        raise NoWebSocket(400, "not websocket protocol")
-    key = fields.get(b"sec-websocket-key", (b"",))[0]
-    if not key:
-        raise NoWebSocket(400, "mismatch challenge/response")
-    if fields.get(b"sec-websocket-version", (b"",))[0] != b"13":
-        raise NoWebSocket(400, "missing or bad WebSocket Version", [(b"Sec-WebSocket-Version", b"13")])
-    return Handshake(key, subprotocols(fields))
 
 
 class WebSocketListener(Protocol):
@@ -125,7 +37,7 @@ class WebSocketListener(Protocol):
 
 
 class WebSocketConnection(Inlet):
-    """One connection, after the handshake."""
+    """One connection."""
 
     def __init__(self, reactor: Any, listener: WebSocketListener, *, client: bool = False) -> None:
         """
@@ -146,6 +58,10 @@ class WebSocketConnection(Inlet):
     def send(self, data: bytes) -> None:
         """Send a message."""
         self._write(BytesMessage(data=data))
+
+    def send_text(self, text: str) -> None:
+        """Send a message of text."""
+        self._write(TextMessage(data=text))
 
     def ping(self) -> None:
         """Ask the other side for a sign of life."""

@@ -9,9 +9,10 @@ from kubetwist.server.site import KubeRequest
 from kubetwist.streams import channels
 from kubetwist.streams.channels import ChannelClosed, ChannelReader, choose, first_written
 from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_status, exit_status
+from kubetwist.streams.handshakes import NoWebSocket, check_handshake, is_websocket
 from kubetwist.streams.spdy import SPDYConnection, SPDYStream, StreamEnded
 from kubetwist.streams.upgrades import PROTOCOL_VERSION, SPDY
-from kubetwist.streams.websocket import NoWebSocket, WebSocketConnection, check_handshake, is_websocket
+from kubetwist.streams.websocket import WebSocketConnection
 
 WEBSOCKET_PROTOCOLS = (
     channels.V5,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.internet import reactor as installed_reactor
@@ -12,6 +13,8 @@ from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.metrics.registry import Number, Registry
+from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import proxy_request, run
@@ -20,7 +23,7 @@ from kubetwist.server.site import KubeRequest, KubeSite
 from kubetwist.server.tls import ServerContext
 from kubetwist.streams.channels import BASE64_V4, V4, V5
 from kubetwist.streams.commands import Command
-from kubetwist.streams.handlers import NODE_WEBSOCKETS, Way, translate, tunnel, way
+from kubetwist.streams.handlers import NODE_WEBSOCKETS, Streams, Way
 from kubetwist.streams.spdy import SPDYConnection, StreamEnded
 from kubetwist.streams.upgrades import spdy_fields
 from kubetwist.streams.websocket import WebSocketConnection
@@ -35,14 +38,17 @@ TUNNEL = "SPDY/3.1+portforward.k8s.io"
 class Ways(SynchronousTestCase):
     """Which way a request goes."""
 
-    def way(self, subresource: str, protocols: str, features: Any = (), upgrade: bytes = b"websocket") -> Way:
+    def way(
+        self, subresource: str, protocols: str, features: Any = (), upgrade: bytes = b"websocket", **gates: bool
+    ) -> Way:
         """The way of a request."""
         fields = {
             b"connection": [b"Upgrade"],
             b"upgrade": [upgrade],
             b"sec-websocket-protocol": [protocols.encode()],
         }
-        return way(type("Request", (), {"fields": fields})(), subresource, features)
+        request: Any = SimpleNamespace(fields=fields)
+        return Streams(StreamMetrics(Registry()), gates).way(request, subresource, features)
 
     def test_commands(self) -> None:
         """Commands over the fifth version of the channels are translated; what is older is passed on."""
@@ -62,6 +68,12 @@ class Ways(SynchronousTestCase):
         """A node that declares to speak WebSocket is spoken to as the client speaks."""
         self.assertEqual(Way.PASS_ON, self.way("exec", V5, ["Other", NODE_WEBSOCKETS]))
         self.assertEqual(Way.PASS_ON, self.way("portforward", TUNNEL, [NODE_WEBSOCKETS]))
+
+    def test_gates(self) -> None:
+        """What the reference's feature gates say is kept to: without theirs there is no way but to pass on."""
+        self.assertEqual(Way.PASS_ON, self.way("exec", V5, TranslateStreamCloseWebsocketRequests=False))
+        self.assertEqual(Way.PASS_ON, self.way("portforward", TUNNEL, PortForwardWebsockets=False))
+        self.assertEqual(Way.TRANSLATE, self.way("exec", V5, [NODE_WEBSOCKETS], ExtendWebSocketsToKubelet=False))
 
 
 class _Upgraded(Protocol):
@@ -157,7 +169,8 @@ class OverHTTP(TestCase):
         """An API server that has one kubelet."""
         self.sessions: list[Session] = []
         self.features: list[str] = []
-        self.node_websockets = True
+        self.registry = Registry()
+        self.streams = Streams(StreamMetrics(self.registry), {})
         self.on_start: Any = self._echo
         self.kubelet = KubeSite(self._kubelet, reactor)
         self.site = KubeSite(self._answer, reactor)
@@ -239,13 +252,24 @@ class OverHTTP(TestCase):
         switches = {name: name in request.query for name in ("input", "output", "error", "tty")}
         query = "&".join(f"{name}=1" for name, on in switches.items() if on)
         target = f"/{'portForward' if subresource == 'portforward' else subresource}/d/p/c?{query}".encode()
-        chosen = way(request, subresource, self.features)
+        chosen = self.streams.way(request, subresource, self.features)
         if chosen is Way.TRANSLATE:
-            await translate(request, self.client, target, Command(*switches.values()))
+            await self.streams.translate(request, self.client, target, Command(*switches.values()))
             return
-        through = tunnel(request) if chosen is Way.TUNNEL else None
-        if chosen is Way.PASS_ON or through is not None:
-            await proxy_request(request, self.client, target, upgrade_required=True, tunnel=through)
+        tunnel = self.streams.tunnel(request) if chosen is Way.TUNNEL else None
+        if chosen is Way.PASS_ON or tunnel is not None:
+            await proxy_request(request, self.client, target, upgrade_required=True, tunnel=tunnel)
+        if tunnel is not None:
+            tunnel.answered()
+
+    def counted(self) -> dict[tuple[str, ...], float]:
+        """What was counted, by the end of its name and its labels."""
+        return {
+            (family.name.split("_")[2], *labels): child.value
+            for family in self.registry.families()
+            for labels, child in family.children()
+            if isinstance(child, Number)
+        }
 
     # Clients.
 
@@ -296,6 +320,9 @@ class OverHTTP(TestCase):
         status = json.loads(heard.messages[-1][1:])
         self.assertEqual([{"reason": "ExitCode", "message": "5"}], status["details"]["causes"])
         self.assertEqual([True], heard.ends)
+        self.assertEqual(
+            {("translator", "200"): 1, ("streaming", "exec", "translated_at_apiserver"): 1}, self.counted()
+        )
 
     async def test_passed_on_websocket(self) -> None:
         """A WebSocket with older channels goes to the kubelet as it is, and so does any to a node that declares it."""
@@ -353,6 +380,7 @@ class OverHTTP(TestCase):
         inner.makeConnection(_Inside(connection))
         await self.forward(inner)
         await self.settled(lambda: not self.kubelet.channels)
+        self.assertEqual(1, self.counted()["tunnel", "101"])
 
     async def test_refused(self) -> None:
         """What a kubelet says against an upgrade comes to the client as it is, or as the end of a command."""
@@ -365,6 +393,8 @@ class OverHTTP(TestCase):
         await self.settled(lambda: heard.ends)
         status = json.loads(heard.messages[-1][1:])
         self.assertEqual("unable to upgrade connection: no such container", status["details"]["causes"][0]["message"])
+        await self.settled(lambda: not self.site.channels)
+        self.assertEqual((1, 1), (self.counted()["tunnel", "404"], self.counted()["translator", "500"]))
 
     async def test_bad_requests(self) -> None:
         """What is wrong with a request is told, and no kubelet asked."""

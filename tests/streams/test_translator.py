@@ -185,7 +185,7 @@ class Streams(SynchronousTestCase):
         run.pump()
         self.assertEqual([b"\1", b"\1out", b"\2err", b"\3" + SUCCESS], run.messages)
         self.assertEqual([True], run.ends)
-        self.assertIsNone(self.successResultOf(run.done))
+        self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_exit_code(self) -> None:
@@ -295,7 +295,7 @@ class Kubelets(SynchronousTestCase):
         run = _Run()
         run.answer = answer
         run.begin()
-        self.assertIsNone(self.successResultOf(run.done))
+        self.assertEqual(500, self.successResultOf(run.done))
         self.assertEqual([True], run.ends)
         status = run.status()
         self.assertEqual((500, "InternalError"), (status["code"], status["reason"]))
@@ -438,7 +438,7 @@ class Clients(SynchronousTestCase):
             leave(run)
             run.pump()
             self.assertEqual([b"last", None, "gone"], heard)
-            self.assertIsNone(self.successResultOf(run.done))
+            self.assertEqual(200, self.successResultOf(run.done))
             self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_goes_early(self) -> None:
@@ -451,7 +451,7 @@ class Clients(SynchronousTestCase):
         run.pump()
         run.front.second.abortConnection()
         self.assertEqual([True], cancelled)
-        self.assertIsNone(self.successResultOf(run.done))
+        self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_gone_before(self) -> None:
@@ -459,7 +459,7 @@ class Clients(SynchronousTestCase):
         run = _Run()
         run.front.second.abortConnection()
         run.begin()
-        self.assertIsNone(self.successResultOf(run.done))
+        self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.calls)
         self.assertEqual([], run.clock.getDelayedCalls())
 
@@ -480,7 +480,7 @@ class Clients(SynchronousTestCase):
         run.pump()
         self.assertEqual([None, "gone"], heard)
         self.assertTrue(run.front.first.gone)
-        self.assertIsNone(self.successResultOf(run.done))
+        self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
     def test_stop_late(self) -> None:
@@ -578,5 +578,5 @@ class Pressure(SynchronousTestCase):
         run.wires[1].second.reading = True
         run.pump()
         self.assertTrue(run.wires[1].first.gone)
-        self.assertIsNone(self.successResultOf(run.done))
+        self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.streams.handshakes import check_handshake
 from kubetwist.streams.tunnel import Tunnel, tunnelled
-from kubetwist.streams.websocket import WebSocketConnection, check_handshake
+from kubetwist.streams.websocket import WebSocketConnection
 
 from .wires import FULL, Wire, pump
 
@@ -55,13 +56,15 @@ class _Run:
         self.messages: list[bytes] = []
         self.ends: list[bool] = []
         self.aborted = False
+        self.code = 200
+        self.counted: list[int] = []
         self.switched = True
         self.answered = [(b"connection", b"Upgrade"), (b"upgrade", upgrade)]
         if protocol is not None:
             self.answered.append((b"x-stream-protocol-version", protocol))
         self.client = WebSocketConnection(self.clock, self, client=True)
         self.backend = _Backend()
-        self.tunnel = Tunnel(self, check_handshake(b"GET", ASKED))  # type: ignore[arg-type]
+        self.tunnel = Tunnel(self, check_handshake(b"GET", ASKED), self.counted.append)  # type: ignore[arg-type]
         self.over = self.tunnel.upgraded(self, self)  # type: ignore[arg-type]
         self.pump()
 
@@ -69,12 +72,14 @@ class _Run:
 
     def switch_protocols(self, fields: Any, protocol: Any, end: Any) -> bool:
         self.head = list(fields)
+        self.code = 101
         self.end = end
         self.wires.append(Wire(protocol, self.client))
         return True
 
     def respond_text(self, code: int, text: str) -> None:
         self.texts.append((code, text))
+        self.code = code
 
     # An answer.
 
@@ -127,6 +132,7 @@ class Requests(SynchronousTestCase):
     def test_chosen(self) -> None:
         """The client is told what the backend has chosen, if it has asked for it."""
         self.assertIn((b"Sec-WebSocket-Protocol", b"SPDY/3.1+portforward.k8s.io"), _Run().head)
+        self.assertEqual([101], _Run().counted)
         for other in (b"odd.k8s.io", None):
             self.assertNotIn(b"Sec-WebSocket-Protocol", dict(_Run(protocol=other).head))
 
@@ -135,6 +141,7 @@ class Requests(SynchronousTestCase):
         run = _Run(upgrade=b"websocket")
         self.assertEqual([(500, "unable to upgrade: missing upgrade headers in response\n")], run.texts)
         self.assertTrue(run.aborted)
+        self.assertEqual([500], run.counted)
         self.assertEqual([], run.wires)
         self.assertIsNone(self.successResultOf(run.over))
 

@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.streams.handshakes import NoWebSocket, check_handshake, is_websocket, subprotocols
 from kubetwist.streams.inlet import PORTION
-from kubetwist.streams.websocket import (
-    GOODBYE,
-    NoWebSocket,
-    WebSocketConnection,
-    check_handshake,
-    is_websocket,
-    subprotocols,
-)
+from kubetwist.streams.websocket import GOODBYE, WebSocketConnection
 
 from .wires import FULL, Wire, pump
 

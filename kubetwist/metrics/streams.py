@@ -1,0 +1,49 @@
+"""
+What is counted of exec, attach and port-forward.
+
+@see: kubernetes/apiserver, C{pkg/util/proxy/metrics/metrics.go}.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .registry import Registry
+
+
+class StreamMetrics:
+    """Counts the requests for streams that one server has passed on."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._translated = registry.counter(
+            "apiserver_stream_translator_requests_total",
+            "Commands over WebSocket that became commands over SPDY, by what came of them.",
+            ("code",),
+        )
+        self._tunnelled = registry.counter(
+            "apiserver_stream_tunnel_requests_total",
+            "Forwarded ports whose SPDY came inside of a WebSocket, by what came of them.",
+            ("code",),
+        )
+        self._routed = registry.counter(
+            "apiserver_websocket_streaming_requests_total",
+            "Requests for streams, by whether their kubelet would have taken a WebSocket as it is.",
+            ("subresource", "proxy_type"),
+        )
+
+    def routed(self, subresource: str, kubelet: bool) -> None:
+        """A request has come whose kubelet takes WebSockets, or does not."""
+        self._routed.of(subresource, "proxied_to_kubelet" if kubelet else "translated_at_apiserver").value += 1
+
+    def translated(self, code: Any) -> None:
+        """A command has ended, or has not begun."""
+        self._translated.of(_label(code)).value += 1
+
+    def tunnelled(self, code: Any) -> None:
+        """A tunnel is there, or is not."""
+        self._tunnelled.of(_label(code)).value += 1
+
+
+def _label(code: Any) -> str:
+    """The code of an answer, which kubelets can say anything to be."""
+    return str(code) if isinstance(code, int) and 100 <= code < 600 else "500"

@@ -1,0 +1,97 @@
+"""How clients ask for a WebSocket, and how that is answered."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha1
+from typing import Final
+
+from attrs import frozen
+
+#: What the key is hashed with, as RFC 6455 has it.
+_ACCEPT: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+Fields = Mapping[bytes, Sequence[bytes]]
+
+
+class NoWebSocket(Exception):
+    """
+    A request that can not become a WebSocket.
+
+    @ivar code: The HTTP status of the answer.
+    @ivar fields: Header fields for the answer.
+    """
+
+    def __init__(self, code: int, text: str, fields: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        super().__init__(text)
+        self.code = code
+        self.fields = fields
+
+
+@frozen
+class Handshake:
+    """
+    What a client asks for.
+
+    @ivar key: What the answer proves to have seen.
+    @ivar protocols: The subprotocols that it speaks, its favourite first.
+    """
+
+    key: bytes
+    protocols: Sequence[str]
+
+    def fields(self, protocol: str = "") -> list[tuple[bytes, bytes]]:
+        """
+        The header of the 101 that agrees.
+
+        @param protocol: What is spoken; C{""} if nothing was agreed upon.
+        """
+        fields = [
+            (b"Upgrade", b"websocket"),
+            (b"Connection", b"Upgrade"),
+            (b"Sec-WebSocket-Accept", b64encode(sha1(self.key + _ACCEPT, usedforsecurity=False).digest())),
+        ]
+        if protocol:
+            fields.append((b"Sec-WebSocket-Protocol", protocol.encode("latin-1")))
+        return fields
+
+
+def is_upgrade(fields: Fields) -> bool:
+    """
+    Whether a request wants the connection to become another.
+
+    @param fields: A header, by names in lower case.
+    """
+    return any(b"upgrade" in value.lower() for value in fields.get(b"connection", ()))
+
+
+def is_websocket(fields: Fields) -> bool:
+    """Whether a request wants it to become a WebSocket."""
+    return fields.get(b"upgrade", (b"",))[0].lower() == b"websocket" and is_upgrade(fields)
+
+
+def subprotocols(fields: Fields) -> list[str]:
+    """The subprotocols that are asked for."""
+    asked = fields.get(b"sec-websocket-protocol", (b"",))[0].decode("latin-1").strip()
+    return [one.strip() for one in asked.split(",")] if asked else []
+
+
+def check_handshake(method: bytes, fields: Fields) -> Handshake:
+    """
+    Look at what a client asks for, with the reference's answers to what is wrong with it.
+
+    Where it comes from is not looked at: clients show credentials, which no browser adds for a stranger.
+
+    @raise NoWebSocket: It can not be had.
+    """
+    if method != b"GET":
+        raise NoWebSocket(405, "bad method")
+    if not is_websocket(fields):
+        raise NoWebSocket(400, "not websocket protocol")
+    key = fields.get(b"sec-websocket-key", (b"",))[0]
+    if not key:
+        raise NoWebSocket(400, "mismatch challenge/response")
+    if fields.get(b"sec-websocket-version", (b"",))[0] != b"13":
+        raise NoWebSocket(400, "missing or bad WebSocket Version", [(b"Sec-WebSocket-Version", b"13")])
+    return Handshake(key, subprotocols(fields))
