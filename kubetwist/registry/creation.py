@@ -128,7 +128,10 @@ class Creation(StoredObjects):
             taken.message += ", the server was not able to generate a unique name for the object"
             taken.details = {**(taken.details or {}), "retryAfterSeconds": 1}
             taken.retry_after = 1
-        record = self.cache.get(error.key.removeprefix(self._prefix))
+        try:
+            record = self.cache.get(error.key.removeprefix(self._prefix))
+        except APIStatusError:
+            record = None  # It is there, if nothing can be said of it.
         if record is not None and "deletionTimestamp" in orjson.loads(record.item)["metadata"]:
             taken.message = f"object is being deleted: {taken.message}"
         return taken

@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
 from ..controllers.queue import WorkQueue
-from ..storage.errors import KeyNotFound
+from ..storage.errors import DecryptionUnavailable, KeyNotFound
 from ..storage.values import StoredValue, Write
 
 #: Keys written in one transaction: so many do not hold up the reactor.
@@ -67,8 +67,9 @@ class ServerState:
         return self._server.config.backend
 
     async def take_start(self) -> None:
-        """Remember the state as that of the start."""
-        self._start = await self.take()
+        """Remember the state as that of the start; one that can not be decrypted yet can not be gone back to."""
+        with suppress(DecryptionUnavailable):
+            self._start = await self.take()
 
     async def take(self) -> Snapshot:
         """The state now."""
@@ -140,7 +141,7 @@ class ServerState:
 
     async def make_fresh(self) -> None:
         """Make the state what it was at the start, and end all watches."""
-        assert self._start is not None, "the server was not started"
+        assert self._start is not None, "there is a state of the start"
         site = self._server.site
         site.end_long_running()
         await self._requests_finished(site)

@@ -117,6 +117,32 @@ class WatchedFilesTests(SynchronousTestCase):
         self.look()
         self.assertTrue(self.lines[0].endswith(": not with me"), self.lines)
 
+    def test_used_later(self) -> None:
+        """Who needs time to use the content is waited for; the log tells what comes of it, and others do not wait."""
+        infos: list[str] = []
+        self.info = lambda text, **fields: infos.append(text.format(**fields))  # type: ignore[method-assign]
+        answers: list[Deferred[None]] = []
+
+        def use(value: str) -> Deferred[None]:
+            answers.append(Deferred())
+            return answers[-1]
+
+        self.write("one")
+        self.files.watch([self.path], _upper, use, "--flag")
+        for content in ("two", "three", "four"):
+            self.write(content)
+            self.look()
+        self.assertEqual((len(answers), infos, self.lines), (3, [], []))
+        answers[0].callback(None)
+        answers[1].errback(ValueError("not now"))
+        self.assertEqual(infos, [f"--flag: new content of {self.path} is in use"])
+        self.assertEqual(
+            self.lines, ["--flag: what was read before stays in use, as the new content can not be used: not now"]
+        )
+        with self.assertRaises(AssertionError):
+            answers[2].errback(ZeroDivisionError())
+            self.failureResultOf(answers[2]).raiseException()
+
     def test_missing_file(self) -> None:
         """A file that is gone changes nothing; the log says so once, and its return is seen."""
         self.write("one")

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...api.configurations import BadConfiguration
+from ...api.configurations import LIMIT, BadConfiguration
 from ...api.goquote import quoted
 from ...api.resource import GroupResource
 from ..worker import ThreadedReactor
@@ -120,7 +120,7 @@ class FileEncryption:
         """
         try:
             with open(self._path, "rb") as file:
-                content = file.read()
+                content = file.read(LIMIT + 1)
         except OSError as error:
             raise self._unreadable(error) from None
         self._current = self._made(load_configuration(content, self._path, reload=False))

@@ -8,7 +8,7 @@ wait for a key that somebody else keeps is waited for in order, and nobody but i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from twisted.internet.defer import Deferred, DeferredList, fail
@@ -85,6 +85,11 @@ class EncryptedStorage:
         """See L{IStorageBackend.shared}."""
         return self.inner.shared
 
+    def due(self) -> Mapping[str, float]:
+        """When keys delete themselves, where the store below tells that."""
+        due: Callable[[], Mapping[str, float]] = getattr(self.inner, "due", dict)
+        return due()
+
     # --- life
 
     async def open(self) -> None:
@@ -137,7 +142,7 @@ class EncryptedStorage:
             raise UnwritableValue(key, str(error)) from None
         if data is value:
             return write
-        return Write(key, data, write.expected, write.ttl, _Sealed(value, write.attachment))
+        return Write(key, data, write.expected, write.ttl, _Sealed(value, write.attachment), write.unique)
 
     def _when_told(self, result: Any, writes: Sequence[Write]) -> Any:
         """Give a result on when those know of it who wait for keys of earlier values."""

@@ -1,0 +1,431 @@
+"""Tests for L{kubetwist.server.encryption}: encryption at rest, over HTTP, over a store in a file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.server.errors import StartError
+from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+from tests.storage.encryption.kmsplugin import KMSPlugin
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+VALUE = b64encode(b"correct horse battery staple").decode()
+
+
+def provider(kind: str, *names: str) -> dict[str, Any]:
+    """A provider with keys that are made of their names."""
+    keys = [{"name": name, "secret": b64encode(name.encode().ljust(32, b".")).decode()} for name in names]
+    return {kind: {"keys": keys}}
+
+
+IDENTITY: dict[str, Any] = {"identity": {}}
+
+
+class EncryptionCase(KubeAPIMixin, TestCase):
+    """Starts servers on one data directory, with a file that says how it encrypts."""
+
+    def setUp(self) -> None:
+        """Have a directory."""
+        # The path of a socket has at most about a hundred bytes.
+        folder = tempfile.TemporaryDirectory(prefix="enc-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.path = self.folder / "encryption.json"
+        self.server: InProcessServer | None = None
+
+    def configure(self, *providers: dict[str, Any], resources: tuple[str, ...] = ("secrets",)) -> None:
+        """Say how secrets are encrypted."""
+        rules = [{"resources": list(resources), "providers": list(providers)}]
+        head = {"kind": "EncryptionConfiguration", "apiVersion": "apiserver.config.k8s.io/v1"}
+        self.path.write_text(json.dumps({**head, "resources": rules}))
+
+    async def start(self, *flags: str) -> None:
+        """Start a server, in the place of the one before."""
+        await self.stop()
+        server = InProcessServer(
+            "--storage-backend=sqlite",
+            f"--encryption-provider-config={self.path}",
+            *flags,
+            data_dir=self.folder / "data",
+            controllers="",
+        )
+        self.addCleanup(server.stop)
+        self.server = await server.start()
+
+    async def stop(self) -> None:
+        """End the server."""
+        server, self.server = self.server, None
+        if server is not None:
+            await server.stop()
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Make a request."""
+        assert self.server is not None
+        return await deferToThread(self.server.request, method, path, body)  # type: ignore[no-any-return]
+
+    async def put(self, name: str, **changes: Any) -> int:
+        """Make a secret."""
+        secret = {"metadata": {"name": name, **changes}, "data": {"password": VALUE}}
+        code, made = await self.ask("POST", SECRETS, secret)
+        self.assertEqual(code, 201, made)
+        return int(made["metadata"]["resourceVersion"])
+
+    async def value(self, name: str) -> Any:
+        """What a secret holds; of one that can not be read, the message."""
+        code, found = await self.ask("GET", f"{SECRETS}/{name}")
+        return found["data"]["password"] if code == 200 else (code, found["message"])
+
+    def stored(self, name: str) -> bytes:
+        """The newest stored form of a secret."""
+        return self.rows(f"/registry/secrets/default/{name}")[-1]
+
+    def rows(self, key: str) -> list[bytes]:
+        """All stored forms of a key."""
+        with sqlite3.connect(f"file:{self.folder / 'data' / 'store.sqlite'}?mode=ro", uri=True) as store:
+            found = store.execute("SELECT value FROM log WHERE key = ? ORDER BY rowid", (key,)).fetchall()
+        store.close()
+        return [row[0] for row in found]
+
+    def damage(self, name: str, value: bytes) -> None:
+        """Change what is stored of a secret, while no server runs."""
+        with sqlite3.connect(self.folder / "data" / "store.sqlite") as store:
+            key = f"/registry/secrets/default/{name}"
+            self.assertEqual(store.execute("UPDATE log SET value = ? WHERE key = ?", (value, key)).rowcount, 1)
+        store.close()
+
+    def look(self) -> Any:
+        """Have the server look at its files."""
+        assert self.server is not None
+        files = self.server._service.server.config.files
+        files._tell(files._changes())
+
+
+class EncryptionTests(EncryptionCase):
+    """Secrets with keys in the file."""
+
+    async def test_not_in_plain(self) -> None:
+        """What a secret holds is nowhere in the files of the store; what a ConfigMap holds is."""
+        self.configure(provider("aesgcm", "one"), IDENTITY)
+        await self.start()
+        await self.put("db")
+        maps = "/api/v1/namespaces/default/configmaps"
+        await self.ask("POST", maps, {"metadata": {"name": "m"}, "data": {"colour": "ultramarine"}})
+        self.assertEqual(await self.value("db"), VALUE)
+        await self.stop()
+        files = b"".join(path.read_bytes() for path in (self.folder / "data").glob("store.sqlite*"))
+        for text, there in ((VALUE, False), ("correct horse", False), ("password", False), ("ultramarine", True)):
+            self.assertEqual(text.encode() in files, there, text)
+        self.assertIn(b"k8s:enc:aesgcm:v1:one:", files)
+        await self.start()
+        self.assertEqual(await self.value("db"), VALUE)
+
+    async def test_rotation(self) -> None:
+        """A secret that is replaced by itself is stored by the first key, once."""
+        self.configure(IDENTITY)
+        await self.start()
+        first = await self.put("db")
+        self.assertTrue(self.stored("db").startswith(b'{"kind":"Secret"'))
+        self.configure(provider("secretbox", "new"), IDENTITY)
+        await self.start()
+        code, secret = await self.ask("GET", f"{SECRETS}/db")
+        self.assertEqual((code, int(secret["metadata"]["resourceVersion"])), (200, first))
+        versions = []
+        for _ in range(3):
+            code, secret = await self.ask("PUT", f"{SECRETS}/db", secret)
+            self.assertEqual(code, 200)
+            versions.append(int(secret["metadata"]["resourceVersion"]))
+        self.assertTrue(first < versions[0])
+        self.assertEqual(versions, [versions[0]] * 3)
+        self.assertTrue(self.stored("db").startswith(b"k8s:enc:secretbox:v1:new:"))
+        self.assertNotIn(VALUE.encode(), self.stored("db"))
+        self.configure(provider("aescbc", "newer"), provider("secretbox", "new"))
+        await self.start()
+        for path, body in ((f"{SECRETS}/db?dryRun=All", secret), (f"{SECRETS}/db", secret)):
+            self.assertEqual((await self.ask("PUT", path, body))[0], 200)
+        self.assertEqual(len(self.rows("/registry/secrets/default/db")), 3)
+        self.assertTrue(self.stored("db").startswith(b"k8s:enc:aescbc:v1:newer:"))
+        self.configure(provider("aescbc", "newer"))
+        await self.start()
+        self.assertEqual(await self.value("db"), VALUE)
+
+    async def test_unknown_key(self) -> None:
+        """A secret whose key is not there is told of by its own; the others are served, and it can not be replaced."""
+        self.configure(provider("aesgcm", "one"))
+        await self.start()
+        await self.put("lost")
+        self.configure(provider("aesgcm", "two"), provider("aesgcm", "one"))
+        await self.start()
+        await self.put("kept")
+        self.configure(provider("aesgcm", "two"))
+        await self.start()
+        why = (
+            'Internal error occurred: unable to transform key "/registry/secrets/default/lost": '
+            "no matching key was found for the provided AES transformer"
+        )
+        self.assertEqual([await self.value("kept"), await self.value("lost")], [VALUE, (500, why)])
+        self.assertEqual((await self.ask("GET", f"{SECRETS}/none"))[0], 404)
+        for path in (SECRETS, f"{SECRETS}?limit=1", "/api/v1/secrets", f"{SECRETS}?resourceVersion=0"):
+            code, status = await self.ask("GET", path)
+            self.assertEqual((code, status["reason"], status["message"]), (500, "InternalError", why), path)
+        self.assertEqual((await self.ask("GET", "/api/v1/namespaces/kube-system/secrets"))[0], 200)
+        self.assertEqual((await self.ask("GET", f"{SECRETS}?watch=1"))[0], 429)
+        secret = {"metadata": {"name": "lost"}, "data": {}}
+        for method, path, expected in (
+            ("POST", SECRETS, 409),
+            ("PUT", f"{SECRETS}/lost", 500),
+            ("DELETE", f"{SECRETS}/lost", 500),
+        ):
+            self.assertEqual((await self.ask(method, path, secret if method != "DELETE" else None))[0], expected)
+        self.assertEqual((await self.ask("PUT", f"{SECRETS}/kept", {**secret, "metadata": {"name": "kept"}}))[0], 200)
+        self.configure(provider("aesgcm", "two"), provider("aesgcm", "one"))
+        await self.start()
+        self.assertEqual(await self.value("lost"), VALUE)
+
+    async def test_tampered(self) -> None:
+        """A stored secret that was changed, or put in the place of another one, is refused by its key."""
+        self.configure(provider("aesgcm", "one"), IDENTITY)
+        await self.start()
+        for name in ("a", "b"):
+            await self.put(name)
+        await self.stop()
+        self.damage("b", self.stored("a"))
+        await self.start()
+        why = 'unable to transform key "/registry/secrets/default/b": cipher: message authentication failed'
+        self.assertEqual(
+            [await self.value("a"), await self.value("b")], [VALUE, (500, f"Internal error occurred: {why}")]
+        )
+
+    async def test_without_configuration(self) -> None:
+        """Without the flag, what is encrypted is said to be so."""
+        self.configure(provider("aesgcm", "one"))
+        await self.start()
+        await self.put("db")
+        self.path.unlink()
+        await self.start("--encryption-provider-config=")
+        self.assertEqual(
+            await self.value("db"),
+            (
+                500,
+                'Internal error occurred: unable to transform key "/registry/secrets/default/db": identity transformer '
+                "tried to read encrypted data",
+            ),
+        )
+
+    async def test_everything(self) -> None:
+        """Every resource can be encrypted, custom ones with the others; the server starts again and finds all."""
+        self.configure(provider("aesgcm", "one"), resources=("*.*",))
+        await self.start("--controllers=*")
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        names = {"plural": "swans", "kind": "Swan"}
+        spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        swan = {"apiVersion": "example.com/v1", "kind": "Swan", "metadata": {"name": "s"}}
+        await self.ask("POST", definitions, {"metadata": {"name": "swans.example.com"}, "spec": spec})
+        code = 404
+        while code == 404:  # Until the names are accepted.
+            code, made = await self.ask("POST", "/apis/example.com/v1/swans", swan)
+        self.assertEqual(code, 201, made)
+        await self.start()
+        self.assertEqual((await self.ask("GET", "/apis/example.com/v1/swans/s"))[0], 200)
+        with sqlite3.connect(self.folder / "data" / "store.sqlite") as store:
+            rows = store.execute("SELECT key, value FROM log WHERE value IS NOT NULL").fetchall()
+        store.close()
+        keys = {key for key, _ in rows}
+        self.assertLessEqual({"/registry/example.com/swans/s", "/registry/namespaces/default"}, keys)
+        plain = [key for key, value in rows if not bytes(value).startswith(b"k8s:enc:aesgcm:v1:one:")]
+        self.assertEqual(
+            [key for key in plain if not key.startswith(("/registry/ranges", "/registry/masterleases"))], []
+        )
+
+    async def test_bad_file(self) -> None:
+        """A file that can not be used keeps the server from starting, and is not quoted."""
+        self.configure({"aesgcm": {"keys": [{"name": "one", "secret": "hunter2"}]}})
+        error = await self.assertFailure(deferredStart(self), StartError)
+        self.assertEqual(
+            str(error),
+            "--encryption-provider-config: error while parsing file: resources[0].providers[0].aesgcm.keys[0].secret: "
+            'Invalid value: "REDACTED": secrets must be base64 encoded',
+        )
+
+    async def test_no_health(self) -> None:
+        """Where no service is configured and nothing is reloaded, there is nothing to be seen of it."""
+        self.configure(provider("aesgcm", "one"))
+        await self.start()
+        for path in ("readyz", "healthz"):
+            self.assertEqual((await self.ask("GET", f"/{path}/kms-providers"))[0], 404)
+
+
+def deferredStart(case: EncryptionCase) -> Any:
+    """Start a server."""
+    from twisted.internet.defer import Deferred
+
+    return Deferred.fromCoroutine(case.start())
+
+
+class ReloadTests(EncryptionCase):
+    """A file that is followed."""
+
+    FLAG = "--encryption-provider-config-automatic-reload"
+
+    async def test_reload(self) -> None:
+        """New keys are used without a restart; what is bad changes nothing."""
+        self.configure(provider("aesgcm", "one"))
+        await self.start(self.FLAG)
+        await self.put("a")
+        self.configure(provider("aesgcm", "two"), provider("aesgcm", "one"))
+        self.look()
+        await self.put("b")
+        self.assertTrue(self.stored("a").startswith(b"k8s:enc:aesgcm:v1:one:"))
+        self.assertTrue(self.stored("b").startswith(b"k8s:enc:aesgcm:v1:two:"))
+        _, listed = await self.ask("GET", SECRETS)
+        for secret in listed["items"]:
+            self.assertEqual((await self.ask("PUT", f"{SECRETS}/{secret['metadata']['name']}", secret))[0], 200)
+        self.assertTrue(self.stored("a").startswith(b"k8s:enc:aesgcm:v1:two:"))
+        self.path.write_text("bad")
+        self.look()
+        await self.put("c")
+        self.assertTrue(self.stored("c").startswith(b"k8s:enc:aesgcm:v1:two:"))
+
+    async def test_seen(self) -> None:
+        """It has a line in the health checks, but for /livez, and a hook."""
+        self.configure(IDENTITY)
+        await self.start(self.FLAG)
+        for path, there in (("healthz", True), ("readyz", True), ("livez", False)):
+            code, lines = await self.ask("GET", f"/{path}?verbose")
+            self.assertEqual((code, "[+]kms-providers ok" in lines), (200, there), lines)
+            self.assertIn("[+]poststarthook/start-encryption-provider-config-automatic-reload ok", lines)
+
+    async def test_not_followed(self) -> None:
+        """Without the flag the file is read once."""
+        self.configure(provider("aesgcm", "one"))
+        await self.start()
+        self.configure(provider("aesgcm", "two"))
+        self.look()
+        await self.put("a")
+        self.assertTrue(self.stored("a").startswith(b"k8s:enc:aesgcm:v1:one:"))
+
+
+class ServiceTests(EncryptionCase):
+    """Secrets whose keys a service keeps, on a real socket."""
+
+    def setUp(self) -> None:
+        """Have a service."""
+        super().setUp()
+        self.plugin = KMSPlugin(self.folder / "kms")
+        self.addCleanup(self.plugin.stop)
+
+    def service(self, timeout: str = "30s") -> dict[str, Any]:
+        """As a provider."""
+        return {"kms": {"apiVersion": "v2", "name": "foo", "endpoint": self.plugin.endpoint, "timeout": timeout}}
+
+    async def test_service(self) -> None:
+        """One key of the service serves many secrets; after a restart it is asked once for the one before."""
+        self.plugin.start()
+        self.configure(self.service(), IDENTITY)
+        await self.start()
+        for name in ("a", "b", "c"):
+            await self.put(name)
+            self.assertTrue(self.stored(name).startswith(b"k8s:enc:kms:v2:foo:"))
+        self.assertEqual(self.plugin.calls, ["status", "encrypt key-1"])
+        self.assertEqual((await self.ask("GET", "/readyz/kms-providers"))[0], 200)
+        await self.start()
+        self.assertEqual(await self.value("c"), VALUE)
+        self.assertEqual(self.plugin.calls[2:], ["status", "encrypt key-1", "decrypt key-1"])
+
+    async def test_new_key(self) -> None:
+        """With a new key of the service, secrets that are replaced by themselves are encrypted with it."""
+        self.plugin.start()
+        self.configure(self.service())
+        await self.start()
+        await self.put("a")
+        self.plugin.key_id = "key-2"
+        await self.start()
+        code, secret = await self.ask("GET", f"{SECRETS}/a")
+        code, changed = await self.ask("PUT", f"{SECRETS}/a", secret)
+        self.assertEqual(code, 200)
+        self.assertNotEqual(changed["metadata"]["resourceVersion"], secret["metadata"]["resourceVersion"])
+        self.plugin.lost.add("key-1")
+        await self.start()
+        self.assertEqual(await self.value("a"), VALUE)
+
+    async def test_lost_key(self) -> None:
+        """Secrets of a key that the service has lost are told of, the others are served."""
+        self.plugin.start()
+        self.configure(self.service())
+        await self.start()
+        await self.put("a")
+        self.plugin.key_id = "key-2"
+        await self.start()
+        await self.put("b")
+        self.plugin.lost.add("key-1")
+        await self.start()
+        why = (
+            'Internal error occurred: unable to transform key "/registry/secrets/default/a": failed to decrypt DEK, '
+            "error: rpc error: code = NotFound desc = key-1 is lost"
+        )
+        self.assertEqual([await self.value("a"), await self.value("b")], [(500, why), VALUE])
+
+    async def test_late_service(self) -> None:
+        """A server starts without its service: secrets are neither read nor written, all else is; /readyz tells."""
+        self.plugin.start()
+        self.configure(self.service())
+        await self.start()
+        await self.put("a")
+        await self.stop()
+        self.plugin.stop()
+        self.configure(self.service("100ms"))
+        await self.start()
+        why = "got unexpected nil transformer"
+        named = f'Internal error occurred: unable to transform key "/registry/secrets/default/a": {why}'
+        for path in (f"{SECRETS}/a", SECRETS):
+            code, status = await self.ask("GET", path)
+            self.assertEqual((code, status["message"]), (500, named))
+        code, status = await self.ask("POST", SECRETS, {"metadata": {"name": "b"}})
+        self.assertEqual((code, status["message"]), (500, f"Internal error occurred: {why}"))
+        self.assertEqual((await self.ask("GET", f"{SECRETS}?watch=1"))[0], 429)
+        maps = "/api/v1/namespaces/default/configmaps"
+        self.assertEqual((await self.ask("POST", maps, {"metadata": {"name": "m"}}))[0], 201)
+        code, text = await self.ask("GET", "/readyz")
+        self.assertIn(
+            "[-]kms-providers failed: reason withheld", text if isinstance(text, str) else orjson.dumps(text).decode()
+        )
+        self.assertEqual((await self.ask("GET", "/livez"))[0], 200)
+        self.plugin.start()
+        assert self.server is not None
+        for _ in range(100):
+            self.server.advance_time(10)
+            if (await self.ask("GET", f"{SECRETS}/a"))[0] == 200:
+                break
+        self.assertEqual(await self.value("a"), VALUE)
+        await self.put("b")
+        self.assertEqual((await self.ask("GET", "/readyz"))[0], 200)
+
+    async def test_reload(self) -> None:
+        """A file that brings a service is used when the service is well."""
+        self.configure(provider("aesgcm", "one"))
+        await self.start("--encryption-provider-config-automatic-reload")
+        await self.put("a")
+        self.plugin.start()
+        self.configure(self.service(), provider("aesgcm", "one"))
+        self.look()
+        assert self.server is not None
+        encryption = self.server._service.server.config.encryption
+        for _ in range(1000):
+            if encryption.has_services:
+                break
+            await self.ask("GET", "/version")
+        await self.put("b")
+        self.assertTrue(self.stored("b").startswith(b"k8s:enc:kms:v2:foo:"))
+        self.assertEqual(await self.value("a"), VALUE)
