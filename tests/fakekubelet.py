@@ -264,6 +264,7 @@ class KubeletProcess:
         (folder / "ca.crt").write_bytes(self.authority.pair.certificate)
         (folder / "kubelet.crt").write_bytes(pair.certificate)
         (folder / "kubelet.key").write_bytes(pair.key)
+        (folder / "requests").touch()
 
     @classmethod
     def beside(cls, other: KubeletProcess, name: str) -> KubeletProcess:

@@ -19,6 +19,7 @@ from ..api.resource import GroupResource
 from ..outgoing.errors import AddressNotAllowed, Unreachable
 from ..outgoing.refusals import generic_refusal
 from ..registry.kubelets import not_allowed
+from ..streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
     from ..outgoing.streaming import StreamedAnswer
@@ -54,6 +55,11 @@ async def send_log(request: KubeRequest, client: Any, target: bytes, name: str) 
         return
     if not 200 <= answer.code <= 206:
         raise await _refusal(answer, _url(client, target), name)
+    if is_websocket(request.fields):
+        from .socketlogs import send_by_websocket
+
+        await send_by_websocket(request, answer)
+        return
     request.code = 200
     request.setHeader(b"Content-Type", b"text/plain")
     # Who follows a log wants to know that there is one.

@@ -67,13 +67,14 @@ def clients(server: SubprocessServer) -> bytes:
     return (server.kubeconfig.parent / "pki" / "ca.crt").read_bytes()
 
 
-def make_node(server: SubprocessServer, name: str, kubelet: KubeletProcess) -> None:
+def make_node(server: SubprocessServer, name: str, kubelet: KubeletProcess, *features: str) -> None:
     """A node whose kubelet this is."""
     code, _ = server.request("POST", "/api/v1/nodes", {"metadata": {"name": name}})
     assert code in (201, 409)
     status = {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet.port}},
+        "declaredFeatures": list(features),
     }
     code, made = server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, content_type=MERGE)
     assert code == 200, made
@@ -147,6 +148,34 @@ def test_logs_that_are_followed(kubectl: Kubectl, kubelet: KubeletProcess, pod: 
         following.communicate()
 
 
+def test_log_in_a_browser(server: SubprocessServer, kubelet: KubeletProcess, namespace: str, pod: str) -> None:
+    """A log is followed over a WebSocket, too, which ends with it or with its client."""
+    import websocket
+
+    log = kubelet.log(namespace, pod, "main")
+    log.write_text("one\n")
+    url = f"{server.url.replace('https', 'wss')}/api/v1/namespaces/{namespace}/pods/{pod}/log"
+    options: dict[str, Any] = {
+        "header": [f"Authorization: Bearer {server.token}"],
+        "sslopt": {"context": server.connection.ssl_context()},
+        "timeout": PATIENCE,
+    }
+    following = websocket.create_connection(f"{url}?follow=true", **options)
+    assert following.recv() == b"one\n"
+    with log.open("a") as file:
+        file.write("two\n")
+    assert following.recv() == b"two\n"
+    assert connections(server, kubelet.port) > 0
+    following.close()
+    encoded = websocket.create_connection(url, subprotocols=["base64.binary.k8s.io"], **options)
+    assert encoded.recv() == "b25lCnR3bwo="
+    assert encoded.recv_data(control_frame=True)[0] == websocket.ABNF.OPCODE_CLOSE
+    encoded.close()
+    with pytest.raises(websocket.WebSocketBadStatusException) as caught:
+        websocket.create_connection(url, subprotocols=["morse"], **options)
+    assert caught.value.status_code == 403
+
+
 # Commands.
 
 
@@ -159,6 +188,20 @@ def test_exec(kubectl: Kubectl, pod: str, websockets: str) -> None:
     assert done.stderr == "err\ncommand terminated with exit code 7\n"
     assert kubectl("exec", "-i", pod, "--", "tr", "a-z", "A-Z", stdin="shout\n" * 5000, **chosen) == "SHOUT\n" * 5000
     assert len(kubectl("exec", pod, "--", "head", "-c", "5000000", "/dev/zero", **chosen)) == 5_000_000
+
+
+def test_exec_by_a_kubelet_that_speaks_websocket(
+    kubectl: Kubectl, server: SubprocessServer, kubelet: KubeletProcess, namespace: str
+) -> None:
+    """A node that declares it gets WebSockets as they come, and SPDY from those who speak that."""
+    make_node(server, "modern", kubelet, "ExtendWebSocketsToKubelet")
+    make_pod(server, namespace, "modern")
+    before = len(kubelet.requests())
+    for websockets in ("true", "false"):
+        chosen = {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": websockets}
+        done = kubectl.run("exec", "-i", "pod", "--", "sh", "-c", "cat; exit 5", stdin="in", **chosen)
+        assert (done.stdout, done.returncode) == ("in", 5)
+    assert [one.partition(" ")[0] for one in kubelet.requests()[before:]] == ["GET", "POST"]
 
 
 class Terminal:
@@ -450,6 +493,35 @@ def test_client_that_dies_while_a_command_runs(
     running.kill()
     running.communicate()
     until(lambda: connections(server, doomed.port) == 0, "the end of the connection")
+
+
+def test_server_that_stops(
+    start_server: Callable[..., SubprocessServer], kubelet: KubeletProcess, home: Path, namespace: str
+) -> None:
+    """A server that is to stop does not wait for whoever follows a log or runs a command."""
+    stopping = start_server(
+        "--controllers=", "--allow-loopback-proxy", f"--kubelet-certificate-authority={kubelet.folder / 'ca.crt'}"
+    )
+    other = KubeletProcess.beside(kubelet, f"{namespace}-other")
+    try:
+        other.start(clients(stopping))
+        make_node(stopping, "node", other)
+        stopping.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+        make_pod(stopping, "default")
+        other.log("default", "pod", "main").write_text("started\n")
+        kubectl = Kubectl(stopping.kubeconfig, "default", home)
+        command = ("exec", "pod", "--", "sh", "-c", "echo started; exec sleep 600")
+        running = [kubectl.start("logs", "-f", "pod"), kubectl.start(*command)]
+        kubectl.environment = kubectl.environment | {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false"}
+        running.append(kubectl.start(*command))
+        for one in running:
+            assert one.stdout is not None
+            assert one.stdout.readline() == "started\n"
+        assert stopping.stop() == 0
+        for one in running:
+            one.communicate(timeout=PATIENCE)
+    finally:
+        other.kill()
 
 
 def memory(server: SubprocessServer) -> int:
