@@ -23,7 +23,7 @@ from .discovery import page_not_found
 from .discovery_http import Leaf, answer_bare, header
 from .installed import IInstalled
 from .negotiation import parse_accept
-from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed
+from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed, answer_packed, to_be_unpacked
 from .remotes import FAILURES, IRunInThread
 
 if TYPE_CHECKING:
@@ -139,6 +139,19 @@ class _Shelf:
 class _OpenAPI(Leaf):
     _log = Logger()
 
+    def __init__(self, run: IRunInThread) -> None:
+        self._run = run
+
+    def answer_packed(self, request: Request, packed: Packed) -> bytes | int:
+        """As L{answer_packed}; what takes its time is done in a thread."""
+        if not to_be_unpacked(request, packed):
+            return answer_packed(request, packed)
+
+        def answer(request: Request, unpacked: bytes) -> bytes | int:
+            return answer_packed(request, packed, unpacked)
+
+        return self.answer_from(self._run(packed.unpacked), request, answer)
+
     def answer_from(self, found: Any, request: Request, answer: Callable[[Request, Any], bytes | int]) -> bytes | int:
         """Answer any method, at once or when what is to be answered with is there."""
         if not isinstance(found, Deferred):
@@ -182,6 +195,7 @@ class OpenAPIV2(_OpenAPI):
         @param builder: See L{builder_of}.
         @param remote: What is served by others, if there are any.
         """
+        super().__init__(run)
         self._json = _Shelf(installed, run, lambda now, before, others: builder().v2(now, others), None, remote)
         self._protobuf = _Shelf(
             installed, run, lambda now, before, others: builder().v2_protobuf(now, others), None, remote
@@ -197,7 +211,7 @@ class OpenAPIV2(_OpenAPI):
         if not subtype:
             return answer_bare(request, 406)
         shelf = self._json if subtype == "json" else self._protobuf
-        return self.answer_from(shelf.get(), request, answer_packed)
+        return self.answer_from(shelf.get(), request, self.answer_packed)
 
 
 class OpenAPIV3(_OpenAPI):
@@ -216,9 +230,9 @@ class OpenAPIV3(_OpenAPI):
         @param now: The time of day, for the header C{Expires}.
         @param remote: What is served by others, if there are any.
         """
+        super().__init__(run)
         # What others serve has documents of its own.
         self._shelf = _Shelf(installed, run, lambda now, before, _: builder().v3(now, before), {}, lambda: None)
-        self._run = run
         self._now = now
         self._remote = remote
         #: By name: of which document, and that in protobuf.
@@ -257,8 +271,8 @@ class OpenAPIV3(_OpenAPI):
             request.setHeader(b"cache-control", b"public, immutable")
             request.setHeader(b"expires", expires.strftime("%a, %d %b %Y %H:%M:%S GMT").encode())
         if subtype == "json":
-            return answer_packed(request, packed)
-        return self.answer_from(self._in_protobuf(name, packed), request, answer_packed)
+            return self.answer_packed(request, packed)
+        return self.answer_from(self._in_protobuf(name, packed), request, self.answer_packed)
 
     def _in_protobuf(self, name: str, packed: Packed) -> Packed | Deferred[Packed]:
         kept = self._protobuf.get(name)

@@ -18,6 +18,9 @@ from .discovery_http import answer_bare, header, takes_gzip
 V2_PROTOBUF: Final = "com.github.proto-openapi.spec.v2.v1.0+protobuf"
 V3_PROTOBUF: Final = "com.github.proto-openapi.spec.v3.v1.0+protobuf"
 
+#: Documents of more bytes are not unpacked while others wait.
+LARGE: Final = 256 * 1024
+
 
 @frozen
 class Packed:
@@ -57,8 +60,17 @@ class Packed:
         return zlib.decompress(self.body, 31, self.size)
 
 
-def answer_packed(request: Request, packed: Packed) -> bytes | int:
-    """Set the head of the response, and return its body; or answer without a body, if the client has it already."""
+def to_be_unpacked(request: Request, packed: Packed) -> bool:
+    """Whether an answer has to be unpacked that takes its time."""
+    return packed.size > LARGE and request.method != b"HEAD" and not takes_gzip(request)
+
+
+def answer_packed(request: Request, packed: Packed, unpacked: bytes | None = None) -> bytes | int:
+    """
+    Set the head of the response, and return its body; or answer without a body, if the client has it already.
+
+    @param unpacked: The document, if it is unpacked already.
+    """
     etag = b'"%b"' % packed.hash.encode()
     request.setHeader(b"etag", etag)
     known = header(request, b"if-none-match")
@@ -74,7 +86,7 @@ def answer_packed(request: Request, packed: Packed) -> bytes | int:
         length = len(body)
     else:
         length = packed.size
-        body = b"" if request.method == b"HEAD" else packed.unpacked()
+        body = b"" if request.method == b"HEAD" else unpacked or packed.unpacked()
     request.setHeader(b"content-length", b"%d" % length)
     return b"" if request.method == b"HEAD" else body
 

@@ -7,13 +7,14 @@ Its files add C{null} to the types of optional fields and C{enum} to kind and ap
 from __future__ import annotations
 
 import re
-from collections.abc import KeysView
+from collections.abc import Iterator, KeysView
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import orjson
 
+from ..api.jsonpieces import decoded, members
 from ..api.resource import GroupVersionKind, JSONObject
 from .mergebuilder import MergeTypeBuilder
 from .mergetypes import MergeType
@@ -53,6 +54,15 @@ def available_versions() -> list[str]:
 def _definitions(minor: str) -> dict[str, JSONObject]:
     definitions: dict[str, JSONObject] = orjson.loads(_files()[minor].read_bytes())["$defs"]
     return definitions
+
+
+def _one_by_one(minor: str) -> Iterator[tuple[str, JSONObject]]:
+    """The same in short steps, for threads: to decode all of it at once would keep all others from running."""
+    text = _files()[minor].read_bytes()
+    for section, start, _ in members(text):
+        if section == "$defs":
+            for name, begin, end in members(text, start):
+                yield name, decoded(text[begin:end])
 
 
 class Definitions:
@@ -161,7 +171,7 @@ class Definitions:
         @param ref_prefix: What stands before the name in a C{$ref}: C{"#/definitions/"} makes them OpenAPI 2,
             everything else (C{"#/components/schemas/"}) OpenAPI 3.
         """
-        return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _definitions(self.minor).items()}
+        return {name: openapi_schema(name, schema, ref_prefix) for name, schema in _one_by_one(self.minor)}
 
     def openapi_schema(self, name: str) -> JSONObject:
         """One definition as L{openapi_schemas} has it, for OpenAPI 2."""
