@@ -1,0 +1,70 @@
+"""Tests for L{kubetwist.storage.encryption.storage} over etcd itself, where other servers write, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage.encryption.configuration import Key, Provider
+from kubetwist.storage.encryption.storage import EncryptedStorage
+from kubetwist.storage.values import Write
+from kubetwist.testing.etcd import why_no_etcd
+from kubetwist.testing.storage import RecordingObserver, storage_tests
+from tests.storage import test_etcd
+from tests.storage.etcdcase import EtcdCase, TurningReactor, fresh_storage
+
+from .test_storage import GCM, Fixed, transformer
+
+OTHER = Provider("secretbox", (Key("two", bytes(32)),))
+
+
+def over_etcd(case: SynchronousTestCase, reactor: Any) -> EncryptedStorage:
+    """An encrypted store in an etcd of its own."""
+    return EncryptedStorage(fresh_storage(case, reactor), Fixed(transformer(GCM)), reactor)
+
+
+class EtcdTests(storage_tests(over_etcd, TurningReactor)):
+    """An encrypted store in etcd does what every store does."""
+
+    skip = why_no_etcd() or None
+    # Time is real in etcd.
+    deleted = test_etcd.EtcdStorageTests.deleted
+    test_ttl = test_etcd.EtcdStorageTests.test_ttl
+    test_ttl_renewed = test_etcd.EtcdStorageTests.test_ttl_renewed
+
+
+class SharingTests(EtcdCase):
+    """Several servers with different keys on one etcd."""
+
+    def opened(self, *providers: Provider) -> EncryptedStorage:
+        """A store of a server that has these keys."""
+        return EncryptedStorage(self.open(), Fixed(transformer(*providers)), self.reactor)
+
+    def test_others_writes(self) -> None:
+        """Each reads what the other one writes with its own key, and knows that it is stale."""
+        stores = [self.opened(GCM, OTHER), self.opened(OTHER, GCM)]
+        observers = [RecordingObserver(), RecordingObserver()]
+        for store, observer in zip(stores, observers, strict=True):
+            self.reactor.run(store.watch("/r/", store.revision, observer))
+        mark = object()
+        for index, store in enumerate(stores):
+            revision = self.reactor.run(store.commit([Write(f"/r/{index}", b"%d" % index, 0, None, mark)]))
+            self.reactor.turn_until(lambda revision=revision: all(one.revision >= revision for one in stores))
+        seen = [[(event.key, event.value) for event in observer.events] for observer in observers]
+        self.assertEqual(seen, [[("/r/0", b"0"), ("/r/1", b"1")]] * 2)
+        attached = [[event.attachment for event in observer.events] for observer in observers]
+        self.assertEqual(attached, [[mark, None], [None, mark]])
+        stale = [[self.reactor.run(store.is_stale(f"/r/{index}")) for index in (0, 1)] for store in stores]
+        self.assertEqual(stale, [[False, True], [True, False]])
+
+    def test_another_server_encrypts(self) -> None:
+        """What comes from a server whose keys one has not ends a watch; what was written before stays readable."""
+        first, second = self.opened(GCM), self.opened(OTHER)
+        observer = RecordingObserver()
+        self.reactor.run(first.commit([Write("/r/a", b"a", 0)]))
+        self.reactor.run(first.watch("/r/", first.revision, observer))
+        self.reactor.run(second.commit([Write("/r/b", b"b", 0)]))
+        self.reactor.turn_until(lambda: observer.reasons)
+        self.assertEqual(str(observer.reasons[0]), 'unable to transform key "/r/b": no matching prefix found')
+        self.assertEqual(self.reactor.run(first.read("/r/a")).value, b"a")
