@@ -1,7 +1,8 @@
 """
-What is counted of exec, attach and port-forward.
+What is counted of exec, attach and port-forward, and of logs.
 
-@see: kubernetes/apiserver, C{pkg/util/proxy/metrics/metrics.go}.
+@see: kubernetes/apiserver, C{pkg/util/proxy/metrics/metrics.go}; kubernetes/kubernetes,
+    C{pkg/registry/core/pod/rest/metrics.go}.
 """
 
 from __future__ import annotations
@@ -30,10 +31,27 @@ class StreamMetrics:
             "Requests for streams, by whether their kubelet would have taken a WebSocket as it is.",
             ("subresource", "proxy_type"),
         )
+        self._logs = registry.counter(
+            "kube_apiserver_pod_logs_insecure_backend_total",
+            "Requests for logs, by whether their kubelet had to show a good certificate.",
+            ("usage",),
+        )
+        self._strangers = registry.counter(
+            "kube_apiserver_pod_logs_backend_tls_failure_total",
+            "Requests for logs whose kubelet did not show a good certificate.",
+        )
 
     def routed(self, subresource: str, kubelet: bool) -> None:
         """A request has come whose kubelet takes WebSockets, or does not."""
         self._routed.of(subresource, "proxied_to_kubelet" if kubelet else "translated_at_apiserver").value += 1
+
+    def log_wanted(self, insecure: bool) -> None:
+        """A kubelet is asked for a log."""
+        self._logs.of("skip_tls_allowed" if insecure else "enforce_tls").value += 1
+
+    def log_of_stranger(self) -> None:
+        """What answers is not the kubelet."""
+        self._strangers.of().value += 1
 
     def translated(self, code: Any) -> None:
         """A command has ended, or has not begun."""

@@ -46,7 +46,9 @@ class Connects:
         if endpoint.subresource == "log":
             from .podlogs import send_log
 
-            await send_log(request, client, target_bytes(target), name)
+            metrics = self._clients.streams.metrics
+            metrics.log_wanted(target.insecure)
+            await send_log(request, client, target_bytes(target), name, metrics)
         elif endpoint.subresource == "proxy":
             await _proxy(request, client, target)
         else:

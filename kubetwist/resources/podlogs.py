@@ -22,6 +22,7 @@ from ..registry.kubelets import not_allowed
 from ..streams.handshakes import is_websocket
 
 if TYPE_CHECKING:
+    from ..metrics.streams import StreamMetrics
     from ..outgoing.streaming import StreamedAnswer
     from ..server.site import KubeRequest
 
@@ -31,7 +32,7 @@ _LOG: Final = GroupResource("", "pods/log")
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 
-async def send_log(request: KubeRequest, client: Any, target: bytes, name: str) -> None:
+async def send_log(request: KubeRequest, client: Any, target: bytes, name: str, metrics: StreamMetrics) -> None:
     """
     Answer with a log, as long as there is more of it.
 
@@ -46,6 +47,8 @@ async def send_log(request: KubeRequest, client: Any, target: bytes, name: str) 
     except Unreachable as error:
         if isinstance(error, AddressNotAllowed):
             raise not_allowed() from error
+        if "x509:" in str(error):
+            metrics.log_of_stranger()
         raise APIStatusError.unknown(f"Get {quoted(_url(client, target))}: {error}") from error
     except CancelledError:
         if request._disconnected:

@@ -139,6 +139,13 @@ class CertificateTests(ConnectingCase):
         self.assertIn("x509: certificate signed by unknown authority", answer["message"])
         self.assertEqual(kubelet.calls, [])
         self.assertEqual(await self.ask("GET", f"{LOG}?insecureSkipTLSVerifyBackend=true"), "fine")
+        metrics = await self.ask("GET", "/metrics")
+        for line in (
+            'insecure_backend_total{usage="enforce_tls"} 1',
+            'insecure_backend_total{usage="skip_tls_allowed"} 1',
+            "backend_tls_failure_total 1",
+        ):
+            self.assertIn(f"kube_apiserver_pod_logs_{line}", metrics)
 
     async def test_files(self) -> None:
         """The files of the command line are used, and so is what later stands in them."""
