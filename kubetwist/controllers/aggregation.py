@@ -202,15 +202,12 @@ class Remote:
     """
     Another server that answers for a group-version, as one APIService has it; there is a new one when that changes.
 
-    @ivar available: Whether it is known to answer.
-    @ivar reason: Why it is, or is not: C{"FailedDiscoveryCheck"}.
+    @ivar condition: Whether it is known to answer, and why, or why not.
     """
 
     registration: Registration
     _aggregation: Aggregation
-    available: bool = False
-    reason: str = ""
-    message: str = ""
+    condition: Condition = Condition()
     _asking: WebhookClient | None = None
     _streaming: Any = None
     _chosen: tuple[str, int] | None = None
@@ -229,6 +226,11 @@ class Remote:
     def priority(self) -> Priority:
         """Its place among the others."""
         return self.registration.priority
+
+    @property
+    def available(self) -> bool:
+        """Whether it is known to answer."""
+        return self.condition.status == "True"
 
     @property
     def service(self) -> ServiceReference:
@@ -454,14 +456,13 @@ class Aggregation:
                 self._tell(group_version, None)
             return
         if remote is not None and remote.registration == said:
-            before = remote.available, remote.reason, remote.message
-            if before == _state(condition):
+            if remote.condition == condition:
                 return
         else:
             if remote is not None:
                 remote.retire()
             remote = self.remotes[group_version] = Remote(said, self)
-        remote.available, remote.reason, remote.message = _state(condition)
+        remote.condition = condition
         self._tell(group_version, remote)
 
     def _tell(self, group_version: GroupVersion, remote: Remote | None) -> None:
@@ -479,7 +480,3 @@ def name_of(group_version: GroupVersion) -> str:
 
 def _place(one: Registration | None) -> tuple[Any, ...]:
     return () if one is None else (one.group_version, one.priority)
-
-
-def _state(condition: Condition) -> tuple[bool, str, str]:
-    return condition.status == "True", condition.reason, condition.message

@@ -18,7 +18,7 @@ from ..api.goquote import quoted
 from ..api.resource import GroupVersion
 from ..outgoing.errors import CallError, Unreachable
 from ..storage.errors import StorageError
-from .aggregation import Aggregation, Condition, Remote, ServiceReference
+from .aggregation import Aggregation, Condition, Remote, ServiceReference, name_of
 from .availablecondition import set_available
 from .backends import Backends, has_ready_endpoint
 from .queue import WorkQueue
@@ -33,6 +33,8 @@ _AHEAD: Final = 1.0
 #: Seconds until a check that failed is repeated: the first time, and at most.
 _RETRY_FIRST: Final = 0.005
 _RETRY_MOST: Final = 30.0
+#: Seconds until a condition is looked at that somebody else has written.
+_PATIENCE: Final = 1.0
 _WORKERS: Final = 5
 
 
@@ -48,6 +50,9 @@ class Availability:
         self._queue: WorkQueue[str] = WorkQueue(
             clock, self._work, workers=_WORKERS, retry_first=_RETRY_FIRST, retry_most=_RETRY_MOST
         )
+        #: By the names of APIServices, what was looked at, and what was found.
+        self._known: dict[str, tuple[Remote, tuple[bytes, bytes]]] = {}
+        self._written: dict[str, Condition] = {}
         self._resync: IDelayedCall | None = None
         self._stopped = False
         self._unsubscribe: Callable[[], None] | None = None
@@ -79,7 +84,7 @@ class Availability:
             self._unsubscribe()
         if self._resync is not None:
             self._resync.cancel()
-        await self._queue.stop()
+        await self._queue.stop(patience=0.0)
 
     def _all(self) -> None:
         for remote in self._aggregation.remotes.values():
@@ -88,8 +93,16 @@ class Availability:
         self._resync = self._clock.callLater(RESYNC, self._all)
 
     def _remote_changed(self, group_version: GroupVersion, remote: Remote | None) -> None:
-        if remote is not None:
-            self._queue.add(remote.name)
+        name = name_of(group_version)
+        if remote is None:
+            self._known.pop(name, None)
+            self._written.pop(name, None)
+        elif self._known.get(name) != (remote, self._aggregation.identity):
+            self._known[name] = remote, self._aggregation.identity
+            self._queue.add(name)
+        elif self._written.get(name) != remote.condition:
+            # Somebody else has told something else. That may be another server that does as we do: not at once.
+            self._queue.add_after(name, _PATIENCE)
 
     def _service_changed(self, namespace: str, name: str) -> None:
         for remote in self._aggregation.remotes.values():
@@ -133,6 +146,7 @@ class Availability:
                 condition, retry = Condition("False", "FailedDiscoveryCheck", why), True
             else:
                 condition = Condition("True", "Passed", "all checks passed")
+        self._written[name] = condition
         await set_available(self._aggregation.store, name, condition, remote=True)
         return retry
 

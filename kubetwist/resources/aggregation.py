@@ -162,7 +162,11 @@ class RemoteLeaf(Leaf):
         user = request.user
         assert user is not None, "requests are authenticated"
         try:
-            identity = identity_fields(user)
+            identity = [
+                *identity_fields(user),
+                (b"X-Forwarded-Host", host),
+                (b"X-Forwarded-Proto", b"https"),
+            ]
         except OddHeader as error:
             request.respond_text(503, f"{error}\n")
             return

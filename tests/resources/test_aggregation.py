@@ -61,6 +61,9 @@ class ProxyTests(AggregatedCase):
         self.assertEqual(received.fields["x-mine"], ["yes"])
         self.assertEqual(received.fields["host"], ["10.0.0.77:443"])
         self.assertEqual(received.fields["audit-id"], [fields["audit-id"]])
+        self.assertEqual(received.fields["x-forwarded-host"], ["10.0.0.77:443"])
+        self.assertEqual(received.fields["x-forwarded-proto"], ["https"])
+        self.assertEqual(received.fields["x-forwarded-uri"], [THINGS])
         self.assertEqual(received.client, "front-proxy-client")
 
     def _created(self, request: Any) -> Any:
