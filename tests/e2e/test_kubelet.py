@@ -480,6 +480,20 @@ def test_kubelet_that_dies_while_a_command_runs(
     until(lambda: connections(server, doomed.port) == 0, "the end of the connection")
 
 
+def test_client_that_dies_while_it_follows_a_log(
+    kubectl: Kubectl, server: SubprocessServer, doomed: KubeletProcess
+) -> None:
+    """With the client its connection to the kubelet goes."""
+    doomed.log(kubectl.namespace, "pod", "main").write_text("one\n")
+    following = kubectl.start("logs", "-f", "pod")
+    assert following.stdout is not None
+    assert following.stdout.readline() == "one\n"
+    assert connections(server, doomed.port) == 1
+    following.kill()
+    following.communicate()
+    until(lambda: connections(server, doomed.port) == 0, "the end of the connection")
+
+
 @BOTH
 def test_client_that_dies_while_a_command_runs(
     kubectl: Kubectl, server: SubprocessServer, doomed: KubeletProcess, websockets: str
@@ -548,7 +562,7 @@ def test_slow_reader_of_a_large_log(
             received = reader.recv(PIECE)
             length = len(received.partition(b"\r\n\r\n")[2])
             while length < LARGE:
-                if length % (32 * PIECE) < PIECE:
+                if length % (320 * PIECE) < PIECE:
                     # A while in which nothing is read.
                     for _ in range(5):
                         assert server.request("GET", "/readyz")[0] == 200
