@@ -14,6 +14,7 @@ from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
 from ..registry.scope import RequestScope
 from ..storage.watchcache import Listing
+from ..streams.handshakes import is_websocket
 from .bodies import YAML_IN_REACTOR
 from .encoding import Body, YAMLEncoder, pretty, to_yaml
 from .endpoint import Endpoint
@@ -127,7 +128,12 @@ class Reads:
             check_name(name)
             options.fields = (*options.fields, ("metadata.name", name, True))
         timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
-        stream = WatchStream(
+        make = WatchStream
+        if b"upgrade" in request.fields and is_websocket(request.fields):
+            from .socketwatching import WatchSocket
+
+            make = WatchSocket
+        stream = make(
             request,
             shown.encoder,
             shown.content_type,
@@ -148,4 +154,5 @@ class Reads:
             return
         stream.open()
         stream.started(handle)
-        request.long_running(stream.end)
+        if not stream.over:
+            request.long_running(stream.end)

@@ -89,6 +89,11 @@ class WatchStream:
         self._handle: Any = None
         self._over = False
 
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._over
+
     @staticmethod
     def default_timeout(minimum: float) -> float:
         """How long a watch lasts that does not say: between once and twice the minimum."""
@@ -164,6 +169,9 @@ class WatchStream:
             self._put(b'{"type":"ERROR","object":%b}\n' % orjson.dumps(error.status()))
         self._stop()
         self.flush()
+        self._finish()
+
+    def _finish(self) -> None:
         request = self._request
         if not request._disconnected and not request.finished:
             request.unregisterProducer()
@@ -205,6 +213,9 @@ class WatchStream:
         """The reader is too slow for what happens: cut it off, and free what waited for it."""
         self._stop()
         self._waiting = []
+        self._cut_off()
+
+    def _cut_off(self) -> None:
         self._request.abort()
 
     def _disconnected(self, reason: object) -> None:

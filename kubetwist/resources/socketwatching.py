@@ -1,0 +1,94 @@
+"""
+A watch as the messages of a WebSocket, for browsers: one for each event.
+
+@see: kubernetes/apiserver, C{pkg/endpoints/handlers/watch.go}: C{HandleWS}.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ..streams.handshakes import Handshake, NoWebSocket, check_handshake
+from ..streams.websocket import WebSocketConnection
+from .watching import WatchStream
+
+#: What a browser, or anybody else, says where it comes from.
+_ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
+
+
+class WatchSocket(WatchStream):
+    """One watch and its WebSocket; what comes from there is not looked at."""
+
+    _socket: WebSocketConnection | None = None
+
+    def open(self) -> None:
+        """Agree to speak WebSocket, or say what is against it."""
+        request = self._request
+        try:
+            handshake = _check(request.method, request.fields)
+        except NoWebSocket as error:
+            self._stop()
+            for name, value in error.fields:
+                request.setHeader(name, value)
+            request.respond_text(error.code, str(error))
+            return
+        self._socket = socket = WebSocketConnection(self._reactor, self)
+        socket.on_pressure = self._pressure
+        socket.on_gone = self.stopProducing
+        self._calls.append(self._reactor.callLater(self._timeout, self.end, None))
+        if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
+            self._stop()
+
+    def flush(self) -> None:
+        """Send what waits, as far as the reader takes it; all of it when the watch is over."""
+        self._planned = False
+        socket, waiting = self._socket, self._waiting
+        if socket is None or (self._paused and not self._over):
+            return
+        sent = 0
+        while sent < len(waiting) and (self._over or not self._paused):
+            socket.send_text(waiting[sent].decode())
+            sent += 1
+        self._waiting = waiting[sent:]
+        self._unread = 0
+
+    def _finish(self) -> None:
+        if self._socket is not None:
+            # A browser that has something to say to that has nobody to say it to.
+            self._socket.close(wait=False)
+
+    def _cut_off(self) -> None:
+        if self._socket is not None:
+            self._socket.abort()
+
+    def _pressure(self, full: bool) -> None:
+        if full:
+            self.pauseProducing()
+        else:
+            self.resumeProducing()
+
+    # What the socket tells.
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+
+    def closed(self, clean: bool) -> None:
+        """See L{kubetwist.streams.websocket.WebSocketListener}."""
+        self.stopProducing()
+
+
+def _check(method: bytes, fields: Any) -> Handshake:
+    """
+    Look at what is asked for.
+
+    Nothing is chosen among subprotocols: one is as good as another, and several are too many.
+
+    @raise NoWebSocket: It can not be had.
+    """
+    handshake = check_handshake(method, fields)
+    if not _ORIGIN.fullmatch(fields.get(b"origin", (b"",))[0]):
+        raise NoWebSocket(403, "")
+    if len(handshake.protocols) > 1:
+        raise NoWebSocket(400, "")
+    return handshake
