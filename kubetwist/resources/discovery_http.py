@@ -55,12 +55,11 @@ class Document:
         self._forms: dict[str, bytes] = {"json": self.json + b"\n"}
 
     def form(self, media: str, pretty: bool) -> bytes:
-        """In C{"json"} or C{"yaml"}."""
+        """In C{"json"}, C{"yaml"} or C{"protobuf"}."""
         name = "pretty" if pretty and media == "json" else media
         found = self._forms.get(name)
         if found is None:
-            content = orjson.loads(self.json)
-            found = self._forms[name] = encode_yaml(content) if media == "yaml" else indented(content) + b"\n"
+            found = self._forms[name] = encoded(orjson.loads(self.json), media)
         return found
 
 
@@ -97,6 +96,17 @@ def indented(content: object) -> bytes:
     return orjson.dumps(content, option=orjson.OPT_INDENT_2)
 
 
+def encoded(content: JSONObject, media: str) -> bytes:
+    """Something for few: in C{"yaml"}, C{"protobuf"}, or in C{"json"} for human eyes."""
+    if media == "yaml":
+        return encode_yaml(content)
+    if media == "protobuf":
+        from .metaprotobuf import encode_protobuf
+
+        return encode_protobuf(content)
+    return indented(content) + b"\n"
+
+
 def answer_document(request: Request, document: Document, negotiated: Negotiated) -> bytes:
     """A document in the form that was negotiated."""
     pretty = wants_pretty(negotiated, request.uri, header(request, b"user-agent"))
@@ -105,10 +115,10 @@ def answer_document(request: Request, document: Document, negotiated: Negotiated
 
 def answer_error(request: Request, error: APIStatusError) -> bytes:
     """A Status, in the media type that the client accepts."""
-    negotiated = error_media(header(request, b"accept"))
+    negotiated = error_media(header(request, b"accept"), protobuf=True)
     status = error.status()
-    if negotiated.media == "yaml":
-        body = encode_yaml(status)
+    if negotiated.media != "json":
+        body = encoded(status, negotiated.media)
     elif wants_pretty(negotiated, request.uri, header(request, b"user-agent")):
         body = indented(status)
     else:

@@ -22,8 +22,9 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
-#: What the reference says it takes and gives. We give no protobuf, but clients go by this text only in what they log.
+#: What the reference says it takes and gives. We give objects in no protobuf, but clients only log this text.
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+_FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
 STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -46,7 +47,7 @@ class Negotiated:
     """
     The form of an answer.
 
-    @ivar media: C{"json"} or C{"yaml"}.
+    @ivar media: C{"json"}, C{"yaml"}, or, for documents, C{"protobuf"}.
     @ivar transform: The kind that is asked for instead of the object's own: C{"Table"}, C{"PartialObjectMetadata"},
         C{"PartialObjectMetadataList"}, C{"APIGroupDiscoveryList"}; or C{""}.
     @ivar group: The group of C{transform}.
@@ -179,18 +180,21 @@ class Negotiator:
         view_required: bool = False,
         stream: bool = False,
         full_content_type: bool = False,
+        protobuf: bool = False,
     ) -> None:
         """
         @param views: Whether an answer can be given in a media type as a group, version and kind.
         @param view_required: Only such answers are given.
         @param stream: The answer is a watch, which there is only in JSON.
         @param full_content_type: The content type of the answer names the view.
+        @param protobuf: It can be given in protobuf.
         """
         self.routed = routed
         self._views = views
         self._view_required = view_required
         self._stream = stream
         self._full_content_type = full_content_type
+        self._protobuf = protobuf
         self._found: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
 
     def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
@@ -225,13 +229,15 @@ class Negotiator:
         for clause in clauses:
             for media in (JSON, YAML, PROTOBUF):
                 found = self._match(clause, media)
-                if found is None or media == PROTOBUF:
+                if found is None or (media == PROTOBUF and not self._protobuf):
                     continue
                 if self._stream and media != JSON:
                     return 406, _accepted(STREAM_TYPES), False
                 return found
-        protobuf_only = any(f"{clause.type}/{clause.subtype}" == PROTOBUF for clause in clauses) and not any(
-            clause.params for clause in clauses
+        protobuf_only = (
+            not self._protobuf
+            and any(f"{clause.type}/{clause.subtype}" == PROTOBUF for clause in clauses)
+            and not any(clause.params for clause in clauses)
         )
         # Whoever asks for nothing but protobuf is told what there is besides.
         return 406, _accepted((JSON, YAML) if protobuf_only else MEDIA_TYPES), False
@@ -259,7 +265,7 @@ class Negotiator:
         if self._full_content_type and transform:
             content_type = f"{media};g={group};v={version};as={transform}"
         return Negotiated(
-            media=subtype,
+            media=_FORMS[media],
             transform=transform,
             group=group,
             version=version,
@@ -294,14 +300,16 @@ negotiate_list: Final = Negotiator(_object_views, routed=MEDIA_TYPES + STREAM_TY
 #: Watches, after L{negotiate_list} has had its say, as it tells of other errors.
 negotiate_watch: Final = Negotiator(_object_views, routed=MEDIA_TYPES + STREAM_TYPES, stream=True)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
-negotiate_document: Final = Negotiator()
+negotiate_document: Final = Negotiator(protobuf=True)
 #: Documents in front of it: C{/apis}, C{/apis/apps}.
-negotiate_unrouted: Final = Negotiator(routed=None)
+negotiate_unrouted: Final = Negotiator(routed=None, protobuf=True)
 #: Aggregated discovery; whoever does not ask for it gets the plain document.
-negotiate_aggregated: Final = Negotiator(_discovery_views, routed=None, view_required=True, full_content_type=True)
+negotiate_aggregated: Final = Negotiator(
+    _discovery_views, routed=None, view_required=True, full_content_type=True, protobuf=True
+)
 #: The same for releases up to 1.32, which know its beta version as well.
 negotiate_aggregated_with_beta: Final = Negotiator(
-    _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True
+    _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True, protobuf=True
 )
 #: C{/version}.
 negotiate_json: Final = Negotiator(routed=(JSON,))
@@ -317,14 +325,19 @@ def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
         raise NotAcceptable(406, "NotAcceptable", _not_produced(produced), {})
 
 
-def error_media(accept: bytes | None) -> Negotiated:
-    """The form of an error's Status: as the client asks for, and else indented JSON, but never another error."""
+def error_media(accept: bytes | None, protobuf: bool = False) -> Negotiated:
+    """
+    The form of an error's Status: as the client asks for, and else indented JSON, but never another error.
+
+    @param protobuf: It can be given in protobuf.
+    """
     try:
-        return negotiate_unrouted(accept)
+        return negotiate_unrouted(accept) if protobuf else _negotiate_error(accept)
     except NotAcceptable:
         return _RAW
 
 
+_negotiate_error: Final = Negotiator(routed=None)
 _RAW: Final = Negotiator()(b"application/json;pretty=1")
 
 
@@ -349,7 +362,6 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE: Final = re.compile(
     rf'\s*({_TOKEN}(?:/{_TOKEN})?)\s*(?:;\s*{_TOKEN}\s*=\s*(?:{_TOKEN}|"(?:[^"\\]|\\.)*")\s*)*;?\s*'
 )
-_FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
 _BODY_MEDIA: Final[dict[bytes | None, str]] = {media.encode(): form for media, form in _FORMS.items()}
 _BODY_MEDIA[None] = _BODY_MEDIA[b""] = "json"
 
