@@ -7,7 +7,7 @@ route per capability; discovery's verbs, OpenAPI and authorization follow from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zope.interface import Attribute, Interface
@@ -114,6 +114,55 @@ class IStorageBackend(Interface):
         The state at C{revision} itself can still be read, and watched from.
 
         @raise FutureRevision: That revision is not there yet.
+        """
+
+
+class ISharedStorage(IStorageBackend):
+    """A storage backend that other servers work on, too; L{kubetwist.storage.layers.shared_storage} finds it."""
+
+    async def current_revision() -> int:
+        """
+        The newest revision there is, whoever wrote it: all that anybody was told is done before this call is in it.
+
+        @raise StorageUnavailable: It can not be found out.
+        """
+
+    async def take_turn(revision: int) -> bool:
+        """
+        Agree with other servers on who compacts.
+
+        @param revision: What this one would compact to.
+        @return: Whether it is to do so: no other has since it last asked.
+        @raise StorageError: They can not agree.
+        """
+
+
+class IExpiringStorage(Interface):
+    """What the innermost storage backend provides where it can tell when keys delete themselves."""
+
+    async def expiries(prefix: str) -> Mapping[str, float]:
+        """When those keys below C{prefix} that have a time to live are due, by the wall time."""
+
+
+class IForwardStorage(Interface):
+    """What the innermost storage backend provides where revisions can be left out."""
+
+    async def forward(revision: int) -> None:
+        """
+        Make C{revision}, which is in the future, the newest, and forget all before it. Nothing must be under way.
+
+        Whoever comes with an older revision, perhaps of a store that was replaced by this one, has to read anew.
+        """
+
+
+class IProbedStorage(Interface):
+    """What the innermost storage backend provides where it may be readable and not writable."""
+
+    async def probe_writing() -> None:
+        """
+        Find out whether writes work; costs nothing while they do.
+
+        @raise StorageUnavailable: They do not.
         """
 
 

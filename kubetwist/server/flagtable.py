@@ -63,6 +63,20 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ("external-hostname", STRING, "", "The host name under which others reach this server."),
         ("feature-gates", SWITCHES, {}, "Switches of features, as Name=true or Name=false."),
         (
+            "enable-priority-and-fairness",
+            BOOLEAN,
+            True,
+            "Whether FlowSchemas and PriorityLevelConfigurations decide which requests go first. Requests are only"
+            " counted without it.",
+        ),
+        ("max-requests-inflight", NATURAL, 400, "How many requests that only read may be open at a time; 0 for all."),
+        (
+            "max-mutating-requests-inflight",
+            NATURAL,
+            200,
+            "How many other requests may be open at a time; 0 for all. Priority levels share the sum of both.",
+        ),
+        (
             "min-request-timeout",
             NATURAL,
             1800,
@@ -86,7 +100,7 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "storage-backend",
             STRING,
             "sqlite",
-            "What objects are stored in: sqlite, memory, etcd3, or one that a plugin brings. etcd3 with --etcd-servers.",
+            "What objects are stored in: sqlite, memory, etcd3, or one that a plugin brings. --etcd-servers means etcd3.",
         ),
         ("etcd-servers", STRINGS, (), "The members of etcd, as http://host:port or https://host:port."),
         ("etcd-cafile", STRING, "", "Authorities that the members' certificates must come from."),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.error import CannotListenError
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
@@ -24,6 +24,7 @@ from ..filters.stack import with_filters
 from ..metrics.health import HealthMetrics
 from ..metrics.requests import RequestMetrics
 from ..storage.errors import KeyNotFound, StorageError
+from ..storage.layers import shared_storage
 from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
@@ -38,7 +39,7 @@ from .hooknames import AUTOREGISTRATION
 from .metricsresource import Served, claim_metrics
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
-from .site import KubeSite, traverse
+from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
 
@@ -129,6 +130,7 @@ class APIServer:
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
         metrics = RequestMetrics(config.metrics, Served(config).__contains__, lambda: list(self.site.open_requests))
+        limit, left = self.make_limit(config)
         handler = with_filters(
             traverse(server.layer),
             reactor=reactor,
@@ -139,13 +141,20 @@ class APIServer:
             constrained_impersonation=config.constrained_impersonation,
             auditor=auditor,
             metrics=metrics,
+            limit=limit,
         )
         await backend.open()
         self._opened = True
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
-        self._site.ended = metrics.ended
+        self._site.turns = config.turns
+
+        def ended(request: KubeRequest) -> None:
+            left(request)
+            metrics.ended(request)
+
+        self._site.ended = ended
         self._site.streams = config.streams
         if auditor is not None:
             auditor.start()
@@ -185,6 +194,22 @@ class APIServer:
     def make_chain(self, config: ServerConfig) -> GenericServer:
         """The server in front, of which the others are delegates."""
         return create_server_chain(config, self._install)
+
+    def make_limit(self, config: ServerConfig) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
+        """
+        What keeps requests waiting while there are too many.
+
+        @return: What puts it in front of a handler, and what is told of requests that are over.
+        """
+        from ..filters.fairness import InFlight, with_priority_and_fairness
+
+        options = self._options
+        reading, changing = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
+        if config.flow is None:
+            in_flight = InFlight(reading, changing)
+            return in_flight.in_front, in_flight.ended
+        flow, stores = config.flow, config.stores
+        return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
 
     def announce(self, credentials: Credentials) -> None:
         """It listens: tell."""
@@ -286,8 +311,12 @@ class APIServer:
 
     # Health.
 
-    async def _check_storage(self) -> None:
+    async def _check_storage(self, patience: str = "etcd-healthcheck-timeout") -> None:
         assert self._config is not None
+        shared = shared_storage(self._config.backend)
+        if shared is not None:
+            await self._check_shared_storage(shared, self._options[patience])
+            return
         try:
             await self._config.backend.read(f"{self._options['etcd-prefix']}/health")
         except KeyNotFound:
@@ -295,9 +324,19 @@ class APIServer:
         except StorageError as error:
             raise Unhealthy(str(error)) from error
 
+    async def _check_shared_storage(self, storage: Any, seconds: float) -> None:
+        """However many ask at a time, it is asked once."""
+        revision: Deferred[int] = Deferred.fromCoroutine(storage.current_revision())
+        try:
+            await revision.addTimeout(seconds, self._reactor)
+        except TimeoutError:
+            raise Unhealthy("error getting data from etcd: context deadline exceeded") from None
+        except StorageError as error:
+            raise Unhealthy(f"error getting data from etcd: {error}") from error
+
     async def _check_writing(self) -> None:
         """Ready is who can do all that is asked for; who only reads is still alive."""
-        await self._check_storage()
+        await self._check_storage("etcd-readycheck-timeout")
         probe = getattr(self.config.backend, "probe_writing", None)
         if probe is not None:
             try:

@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 from ..interfaces import IStorageBackend
 from .errors import StorageError
 from .expiry import Timer
+from .layers import shared_storage
 
 
 @define(eq=False)
@@ -20,7 +21,7 @@ class Compactor:
     Compacts a backend every C{interval} seconds to what its revision was an interval before.
 
     So every state stays readable for at least one interval, as with kube-apiserver's C{--etcd-compaction-interval}; 0
-    switches compaction off.
+    switches compaction off. Of the servers that share a backend, one does.
     """
 
     _log = Logger()
@@ -49,6 +50,11 @@ class Compactor:
         if self._running:
             self._call = self.clock.callLater(self.interval, self._run)
 
+    async def _compact(self, revision: int) -> None:
+        shared = shared_storage(self.backend)
+        if shared is None or await shared.take_turn(revision):
+            await self.backend.compact(revision)
+
     def _run(self) -> None:
         revision, self._revision = self._revision, self.backend.revision
 
@@ -58,5 +64,5 @@ class Compactor:
             else:
                 self._log.failure("compaction to {revision} failed", failure, revision=revision)
 
-        compaction = Deferred.fromCoroutine(self.backend.compact(revision))
+        compaction = Deferred.fromCoroutine(self._compact(revision))
         compaction.addErrback(failed).addCallback(lambda _: self._wait())

@@ -234,6 +234,10 @@ class EmbeddedStorage:
         """When keys with a time to live delete themselves, by the wall time."""
         return self._expiry.due()
 
+    async def expiries(self, prefix: str) -> dict[str, float]:
+        """See L{kubetwist.interfaces.IExpiringStorage.expiries}."""
+        return {key: when for key, when in self.due().items() if key.startswith(prefix)}
+
     def _unsettled(self) -> dict[str, int]:
         """The keys that pending transactions write, with their committed revisions; 0 where nothing is."""
         committed: dict[str, int] = {}

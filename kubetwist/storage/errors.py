@@ -89,6 +89,11 @@ class StorageUnwritable(StorageUnavailable):
 class OutcomeUnknown(StorageError):
     """The store did not answer a write in time: it may be done, may still be, or may never be."""
 
+    @property
+    def told(self) -> str:
+        """What clients are told."""
+        return str(self)
+
 
 class StorageCorrupt(StorageError):
     """The store's file is damaged, foreign, or of a newer format."""

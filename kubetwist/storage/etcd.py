@@ -20,11 +20,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from ..interfaces import IExpiringStorage, ISharedStorage, IStorageObserver, IStorageWatch
 from .embedded import State, prefix_end
 from .errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageError, StorageUnavailable
 from .etcdclient import EtcdClient
 from .etcdcommit import Committer
+from .etcdcompaction import COMPACTED_KEY, CompactionTurns, compacted_to
+from .etcdexpiry import read_expiries
 from .etcdhistory import find_compacted, read_history
 from .etcdleases import Leases
 from .etcdwatch import Follower
@@ -50,10 +52,10 @@ PAGE_MOST: Final = 1000
 PAGE_BYTES: Final = 2 << 20
 
 
-@implementer(IStorageBackend)
+@implementer(ISharedStorage, IExpiringStorage)
 class EtcdStorage:
     """
-    L{IStorageBackend} in etcd.
+    L{ISharedStorage} in etcd.
 
     @ivar revision: See L{IStorageBackend}: how far the watch has come.
     @ivar compacted: See L{IStorageBackend}.
@@ -96,6 +98,7 @@ class EtcdStorage:
         self._alive_at = 0.0
         self._asking = False
         self._askers: list[Deferred[int]] = []
+        self._turns = CompactionTurns(client)
 
     # --- life
 
@@ -189,14 +192,15 @@ class EtcdStorage:
             return
         self.compacted = max(self.compacted, revision)
 
+    async def take_turn(self, revision: int) -> bool:
+        """See L{ISharedStorage.take_turn}."""
+        self._ready()
+        return await self._turns.take(revision)
+
     # --- reading
 
     async def current_revision(self) -> int:
-        """
-        The newest revision there is, whoever wrote it: what was answered to anybody before this call is in it.
-
-        However many ask at a time, etcd is asked once.
-        """
+        """See L{ISharedStorage.current_revision}. However many ask at a time, etcd is asked once."""
         self._ready()
         answer: Deferred[int] = Deferred()
         self._askers.append(answer)
@@ -250,6 +254,11 @@ class EtcdStorage:
             size = sum(len(value.value) for value in values) // len(values) + 1
             most = max(1, min(PAGE_BYTES // size, most * 4, PAGE_MOST))
 
+    async def expiries(self, prefix: str) -> dict[str, float]:
+        """See L{IExpiringStorage.expiries}."""
+        self._ready()
+        return await read_expiries(self.client, prefix, self._reactor.seconds())
+
     async def _range(self, operation: OpGet, revision: int) -> dict[str, Any]:
         try:
             answer = await self.client.range(operation)
@@ -299,6 +308,9 @@ class EtcdStorage:
             StorageEvent(change.key, change.value, change.revision, 0 if change.created else SOME, attachment(change))
             for change in changes
         ]
+        for event in events:
+            if event.key == COMPACTED_KEY:
+                self.compacted = max(self.compacted, compacted_to(event.value))
         self.revision = events[-1].revision
         self._alive_at = self._reactor.seconds()
         self._observers.deliver(events, self.revision)

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from .errors import StorageUnavailable
-from .etcdhttp import Address, Member, NoAnswer, NotSent, StreamRequest
+from .etcdhttp import Address, Member, NoAnswer, NotSent, StreamRequest, TooLate
 from .etcdwire import BadAnswer, GatewayError, header_revision, parse_answer, parse_error
 
 RANGE: Final = b"/v3/kv/range"
@@ -144,7 +144,8 @@ class EtcdClient(Client):  # type: ignore[misc]
                 member.suspect()
                 if not repeatable:
                     raise Uncertain(str(why)) from None
-                problem = StorageUnavailable(TIMED_OUT)
+                late = isinstance(why, TooLate)
+                problem = StorageUnavailable(TIMED_OUT if late else f"rpc error: code = Unavailable desc = {why}")
                 continue
             if not error.elsewhere:
                 raise error

@@ -266,7 +266,7 @@ class Committer:
             if isinstance(outcome, GatewayError):
                 if "lease not found" in outcome.message and leases_lost < 2:
                     self._leases.forget(lease)
-                    lease, leases_lost = None, leases_lost + 1
+                    lease, leases_lost, tried = None, leases_lost + 1, []
                 elif not outcome.uncertain:
                     self._refuse_doubtfully(commit, outcome)
                     raise StorageUnavailable(str(outcome))

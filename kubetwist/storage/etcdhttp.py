@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.endpoints import HostnameEndpoint
+from twisted.internet.interfaces import IDelayedCall, IHandshakeListener
 from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from .etcdwire import BadAnswer, ResponseReader
 
@@ -39,6 +40,10 @@ class NotSent(Exception):
 
 class NoAnswer(Exception):
     """The request was sent, but no answer came: it may have been done."""
+
+
+class TooLate(NoAnswer):
+    """No answer came in time."""
 
 
 @frozen
@@ -78,11 +83,18 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+@implementer(IHandshakeListener)
 class Connection(Protocol):
-    """One connection; it has one request at a time."""
+    """
+    One connection; it has one request at a time.
+
+    @ivar usable: Whether requests can be sent.
+    """
 
     def __init__(self, member: Member) -> None:
         self._member = member
+        #: Before its end, a TLS connection may turn out to be none; nothing is sent until then.
+        self._shaking_hands = member.address.tls
         self._reader: ResponseReader | None = None
         self._request: Request | None = None
         self.usable = True
@@ -94,6 +106,13 @@ class Connection(Protocol):
         """See L{Protocol.connectionMade}."""
         self.transport.setTcpNoDelay(True)
         self.transport.setTcpKeepAlive(True)
+        if not self._shaking_hands:
+            self._member.opened(self)
+
+    def handshakeCompleted(self) -> None:
+        """See L{IHandshakeListener.handshakeCompleted}."""
+        self._shaking_hands = False
+        self._member.opened(self)
 
     def send(self, request: Request) -> None:
         """Send a request; the connection is idle."""
@@ -126,6 +145,9 @@ class Connection(Protocol):
     def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008
         """See L{Protocol.connectionLost}."""
         self.usable = False
+        if self._shaking_hands:
+            self._member.failed(reason)
+            return
         self._member.lost(self)
         request, reader = self._request, self._reader
         self._request = None
@@ -177,7 +199,7 @@ class Request:
         if connection is None:
             self.failed(NotSent(why))
         else:
-            connection._fail(NoAnswer(why))
+            connection._fail(TooLate(why))
 
     def received(self, status: int, data: bytes) -> None:
         """A piece of the answer's body."""
@@ -259,10 +281,14 @@ class Member:
         self._head = (
             f" HTTP/1.1\r\nHost: {address.authority}\r\nContent-Type: application/json\r\nContent-Length: "
         ).encode("ascii")
-        endpoint = HostnameEndpoint(reactor, address.host, address.port, timeout=CONNECT_TIMEOUT)
-        self._endpoint = wrapClientTLS(tls(address.host), endpoint) if address.tls else endpoint
-        self._factory = Factory.forProtocol(lambda: Connection(self))
-        self._factory.noisy = False
+        self._endpoint = HostnameEndpoint(reactor, address.host, address.port, timeout=CONNECT_TIMEOUT)
+        factory: Any = Factory.forProtocol(lambda: Connection(self))
+        factory.noisy = False
+        if address.tls:
+            from twisted.protocols.tls import TLSMemoryBIOFactory
+
+            factory = TLSMemoryBIOFactory(tls(address.host), True, factory, reactor)
+        self._factory = factory
 
     def post(self, path: bytes, body: bytes, timeout: float) -> Deferred[tuple[int, bytes]]:
         """
@@ -308,9 +334,11 @@ class Member:
         if self._closed or len(self._all) + self._opening >= MOST_CONNECTIONS or self._opening >= len(self._waiting):
             return
         self._opening += 1
-        self._endpoint.connect(self._factory).addCallbacks(self._opened, self._failed)
+        # What becomes of a connection it tells itself.
+        self._endpoint.connect(self._factory).addErrback(self.failed)
 
-    def _opened(self, connection: Any) -> None:
+    def opened(self, connection: Connection) -> None:
+        """A connection has come about."""
         self._opening -= 1
         if self._closed:
             connection.drop()
@@ -318,7 +346,8 @@ class Member:
         self._all.add(connection)
         self.freed(connection)
 
-    def _failed(self, failure: Failure) -> None:
+    def failed(self, failure: Failure) -> None:
+        """A connection did not come about."""
         self._opening -= 1
         self.suspect()
         waiting, self._waiting = self._waiting, deque()

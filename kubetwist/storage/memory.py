@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from zope.interface import implementer
 
-from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from ..interfaces import IExpiringStorage, IStorageBackend, IStorageObserver, IStorageWatch
 from .embedded import FIRST_REVISION, EmbeddedStorage, State, Transaction
 from .errors import KeyNotFound
 from .expiry import Timer
@@ -16,7 +16,7 @@ from .values import Page, StorageEvent, StoredValue
 _revision_of = attrgetter("revision")
 
 
-@implementer(IStorageBackend)
+@implementer(IStorageBackend, IExpiringStorage)
 class MemoryStorage(EmbeddedStorage):
     """L{IStorageBackend} in dictionaries; writes are done when L{commit} returns."""
 

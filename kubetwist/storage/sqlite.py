@@ -17,7 +17,14 @@ from typing import Any, Final
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from ..interfaces import (
+    IExpiringStorage,
+    IForwardStorage,
+    IProbedStorage,
+    IStorageBackend,
+    IStorageObserver,
+    IStorageWatch,
+)
 from .embedded import EmbeddedStorage, State, Transaction
 from .errors import KeyNotFound, RevisionCompacted, StorageError, StorageUnavailable
 from .filelock import FileLock
@@ -128,7 +135,7 @@ class Writer(Worker):
         self._store._write_failed(error)
 
 
-@implementer(IStorageBackend)
+@implementer(IStorageBackend, IExpiringStorage, IForwardStorage, IProbedStorage)
 class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
@@ -213,17 +220,13 @@ class SQLiteStorage(EmbeddedStorage):
             self._unwritable, self._lost = None, 0
 
     async def probe_writing(self) -> None:
-        """
-        Find out whether writes work. Costs nothing while they do.
-
-        @raise StorageUnavailable: They do not.
-        """
+        """See L{IProbedStorage.probe_writing}."""
         if self._unwritable is not None:
             await self._writer.run(self._file.probe)
             self._writes_again()
 
     async def forward(self, revision: int) -> None:
-        """See L{kubetwist.interfaces.IForwardable}."""
+        """See L{IForwardStorage.forward}."""
         if self._pending or revision <= self.revision:
             raise ValueError(f"{self.name} is at {self.revision} and can not be made {revision}")
         await self._writer.run(lambda: self._file.forward(revision))

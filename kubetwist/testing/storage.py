@@ -1,24 +1,21 @@
 # mypy: allow-untyped-calls
 # (The assertions of trial have no annotations.)
-"""The tests that every provider of L{kubetwist.interfaces.IStorageBackend} passes, and the reactor they run it on."""
+"""The tests that every provider of L{kubetwist.interfaces.IStorageBackend} passes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from queue import SimpleQueue
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch
+from ..interfaces import IStorageBackend, IStorageWatch
 from ..storage.errors import (
     FutureRevision,
     KeyExists,
@@ -28,95 +25,10 @@ from ..storage.errors import (
     StorageError,
     StorageUnavailable,
 )
-from ..storage.values import SOME, StorageEvent, Write
+from ..storage.values import StorageEvent, Write
+from .storagereactor import DEAD, RecordingObserver, StorageReactor
 
-T = TypeVar("T")
-
-#: Seconds after which a thread that does not report is taken for dead; no test waits that long.
-DEAD = 60.0
-
-
-class StorageReactor(Clock):
-    """A clock that tests set, with a way in for the threads of a storage backend."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rightNow = 1_000_000.0
-        self._calls: SimpleQueue[tuple[Callable[..., object], Any, Any]] = SimpleQueue()
-
-    def callFromThread(self, call: Callable[..., object], /, *args: object, **kw: object) -> None:
-        """Have something called by L{run}."""
-        self._calls.put((call, args, kw))
-
-    def run(self, awaitable: Deferred[T] | Coroutine[Any, Any, T]) -> T:
-        """Do what threads ask for until there is a result, and return or raise that."""
-        results: list[Any] = []
-        deferred = awaitable if isinstance(awaitable, Deferred) else Deferred.fromCoroutine(awaitable)
-        deferred.addBoth(results.append)
-        while not results:
-            self.turn()
-        (result,) = results
-        if isinstance(result, Failure):
-            result.raiseException()
-        found: T = result
-        return found
-
-    def close(self) -> None:
-        """The test is over."""
-
-    def turn(self) -> None:
-        """Wait for one call from a thread, and make it."""
-        call, args, kw = self._calls.get(timeout=DEAD)
-        call(*args, **kw)
-
-
-@implementer(IStorageObserver)
-class RecordingObserver:
-    """
-    Keeps all it is told.
-
-    @ivar then: Called after each batch of events.
-    """
-
-    def __init__(self, then: Callable[[Sequence[StorageEvent]], object] | None = None) -> None:
-        self.events: list[StorageEvent] = []
-        self.progress = 0
-        self.reasons: list[Exception] = []
-        self.then = then
-
-    def committed(self, events: Sequence[StorageEvent]) -> None:
-        """See L{IStorageObserver.committed}."""
-        self.events += events
-        if self.then is not None:
-            self.then(events)
-
-    def progressed(self, revision: int) -> None:
-        """See L{IStorageObserver.progressed}."""
-        self.progress = revision
-
-    def ended(self, reason: Exception) -> None:
-        """See L{IStorageObserver.ended}."""
-        self.reasons.append(reason)
-
-    def seen(self) -> list[tuple[str, bytes | None, int, Any]]:
-        """Key, value, revision and previous revision of every event; that of a store that does not know it is any."""
-        return [
-            (event.key, event.value, event.revision, ANY_REVISION if event.previous == SOME else event.previous)
-            for event in self.events
-        ]
-
-
-class _AnyRevision:
-    """Equals any revision but 0."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, int) and other > 0
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-ANY_REVISION = _AnyRevision()
-
+__all__ = ["DEAD", "RecordingObserver", "StorageReactor", "storage_tests"]
 
 _KEYS = tuple(f"/registry/{name}" for name in ("a/x", "a/y", "a-b/x", "b/x", "b/y/z"))
 _writes = st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.selectreactor import SelectReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -13,8 +13,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcdclient import EtcdClient
 from kubetwist.storage.etcdhttp import Address
-from kubetwist.testing.etcd import EtcdServer
-from kubetwist.testing.storage import DEAD, StorageReactor
+from kubetwist.storage.values import Write
+from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
+
+from .cutwire import CutWire
 
 T = TypeVar("T")
 
@@ -73,9 +76,9 @@ class TurningReactor(StorageReactor):
         self.real.disconnectAll()
 
 
-def etcd_storage(reactor: Any, urls: list[str], **how: Any) -> EtcdStorage:
+def etcd_storage(reactor: Any, urls: list[str], tls: Any = None, mixed: bool = True, **how: Any) -> EtcdStorage:
     """A store in an etcd."""
-    return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls]), reactor, **how)
+    return EtcdStorage(EtcdClient(reactor, [Address.parse(url) for url in urls], tls, mixed), reactor, **how)
 
 
 _used: dict[SynchronousTestCase, list[tuple[EtcdStorage, EtcdServer]]] = {}
@@ -93,3 +96,44 @@ def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
     storage = etcd_storage(reactor, etcd.start().urls)
     used.append((storage, etcd))
     return storage
+
+
+class EtcdCase(SynchronousTestCase):
+    """Has an etcd, and makes stores in it."""
+
+    skip = why_no_etcd() or None
+    members = 1
+    flags: tuple[str, ...] = ()
+
+    def setUp(self) -> None:
+        """Start etcd."""
+        self.etcd = EtcdServer(self.members, flags=self.flags)
+        self.addCleanup(self.etcd.stop)
+        self.etcd.start()
+        self.reactor = TurningReactor()
+        self.addCleanup(self.reactor.close)
+
+    def open(self, *urls: str, **how: Any) -> EtcdStorage:
+        """A store, open until the end of the test; by default it knows all members."""
+        storage = etcd_storage(self.reactor, list(urls) or self.etcd.urls, **how)
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        self.reactor.run(storage.open())
+        return storage
+
+    def wire(self, member: int = 0) -> CutWire:
+        """A wire to a member."""
+        wire = CutWire(self.reactor, self.etcd.members[member].port)
+        self.addCleanup(lambda: self.reactor.run(maybeDeferred(wire.cut)))
+        return wire
+
+    def follow(self, storage: EtcdStorage, prefix: str = "/r/") -> RecordingObserver:
+        """What happens in a store from now on."""
+        observer = RecordingObserver()
+        self.reactor.run(storage.watch(prefix, storage.revision, observer))
+        return observer
+
+    def write(
+        self, storage: EtcdStorage, key: str, value: bytes | None, expected: int | None = None, **how: Any
+    ) -> int:
+        """Write one key."""
+        return self.reactor.run(storage.commit([Write(key, value, expected, **how)]))

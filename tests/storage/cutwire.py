@@ -1,0 +1,91 @@
+"""A wire between a client and a server that tests cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.protocol import ClientFactory, Factory, Protocol
+
+
+class _End(Protocol):
+    """One end of a connection; what comes in here goes out at the other."""
+
+    other: _End | None = None
+
+    def __init__(self, wire: CutWire, from_server: bool) -> None:
+        self.wire = wire
+        self.from_server = from_server
+        self.held: list[bytes] = []
+
+    def connectionMade(self) -> None:
+        """Connect the other end, too."""
+        self.wire.ends.add(self)
+        if not self.from_server:
+            factory = ClientFactory()
+            factory.noisy = False
+            factory.buildProtocol = lambda address: self._join()
+            factory.clientConnectionFailed = lambda connector, reason: self.transport.abortConnection()
+            self.wire.reactor.connectTCP("127.0.0.1", self.wire.target, factory)
+        else:
+            for data in self.other.held:
+                self.transport.write(data)
+            self.other.held.clear()
+
+    def _join(self) -> _End:
+        end = _End(self.wire, True)
+        end.other, self.other = self, end
+        return end
+
+    def dataReceived(self, data: bytes) -> None:
+        """Hand it on."""
+        if self.from_server and self.wire.swallowing is not None and self.wire.swallowing(data):
+            return
+        other = self.other
+        if other is None or other.transport is None:
+            self.held.append(data)
+        else:
+            other.transport.write(data)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        """Close the other end, too."""
+        self.wire.ends.discard(self)
+        if self.other is not None and self.other.transport is not None:
+            self.other.transport.abortConnection()
+
+
+class CutWire:
+    """
+    Listens where the client thinks that the server is.
+
+    @ivar swallowing: Asked of each piece of data that the server sends, whether it is lost; L{None} for never.
+    """
+
+    def __init__(self, reactor: Any, target: int) -> None:
+        self.reactor = reactor
+        self.target = target
+        self.swallowing: Any = None
+        self.ends: set[_End] = set()
+        self._factory = Factory.forProtocol(lambda: _End(self, False))
+        self._factory.noisy = False
+        self._port = reactor.listenTCP(0, self._factory, interface="127.0.0.1")
+        self.port = self._port.getHost().port
+
+    @property
+    def url(self) -> str:
+        """For the client."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def break_connections(self) -> None:
+        """Lose all connections; new ones can be made."""
+        for end in list(self.ends):
+            end.transport.abortConnection()
+
+    def cut(self) -> Any:
+        """Lose all connections, and take no new ones."""
+        stopped = self._port.stopListening()
+        self.break_connections()
+        return stopped
+
+    def mend(self) -> None:
+        """Take connections again."""
+        self._port = self.reactor.listenTCP(self.port, self._factory, interface="127.0.0.1")

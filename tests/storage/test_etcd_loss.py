@@ -1,0 +1,271 @@
+"""Tests of L{kubetwist.storage.etcd} when connections and members are lost, against etcd itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from twisted.internet.defer import Deferred, fail, maybeDeferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.outgoing.tls import ClientTLS
+from kubetwist.server.certificates import Authority, Pair, Subject, private_pem
+from kubetwist.storage.errors import (
+    KeyNotFound,
+    OutcomeUnknown,
+    RevisionCompacted,
+    RevisionConflict,
+    StorageUnavailable,
+)
+from kubetwist.storage.etcd import EtcdStorage
+from kubetwist.storage.etcdhttp import NoAnswer
+from kubetwist.storage.values import Write
+from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
+
+from .cutwire import CutWire
+from .etcdcase import EtcdCase, TurningReactor, etcd_storage
+
+
+class LossTests(EtcdCase):
+    """Connections that are lost, and what is known then."""
+
+    def test_resumption(self) -> None:
+        """A watch that is interrupted goes on where it was: nothing is missing, nothing comes twice."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        observer = self.follow(storage)
+        revisions = []
+        for number in range(6):
+            revisions.append(self.write(other, f"/r/{number}", b""))
+            wire.break_connections()
+            revisions.append(self.write(other, f"/r/{number}", b"again"))
+            self.reactor.turn_until(lambda: storage.revision >= revisions[-1])
+        self.assertEqual([event.revision for event in observer.events], revisions)
+        self.assertEqual(observer.reasons, [])
+
+    def test_unreachable(self) -> None:
+        """While etcd can not be reached, reads and writes fail at once; afterwards all goes on."""
+        wire = self.wire()
+        storage = self.open(wire.url)
+        observer = self.follow(storage)
+        revision = self.write(storage, "/r/a", b"1", 0)
+        self.reactor.run(maybeDeferred(wire.cut))
+        for attempt in (
+            storage.read("/r/a"),
+            storage.commit([Write("/r/a", b"2", revision)]),
+            storage.current_revision(),
+        ):
+            with self.assertRaises(StorageUnavailable) as caught:
+                self.reactor.run(attempt)
+            self.assertIn("code = Unavailable", str(caught.exception))
+        wire.mend()
+        again = self.write(storage, "/r/a", b"3", revision)
+        self.assertEqual([event.value for event in observer.events], [b"1", b"3"])
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
+
+    def test_compacted_meanwhile(self) -> None:
+        """Whoever was away while what he missed was compacted is told, and can begin anew."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        observer = self.follow(storage)
+        self.write(storage, "/r/a", b"1")
+        self.reactor.run(maybeDeferred(wire.cut))
+        revision = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
+        self.reactor.run(other.compact(revision))
+        wire.mend()
+        self.reactor.turn_until(lambda: observer.reasons)
+        self.assertIsInstance(observer.reasons[0], RevisionCompacted)
+        self.assertEqual((storage.compacted, storage.revision), (revision, revision))
+        again = self.follow(storage)
+        self.write(storage, "/r/a", b"new")
+        self.assertEqual([event.value for event in again.events], [b"new"])
+
+    def lossy(self) -> tuple[EtcdStorage, CutWire, list[bytes]]:
+        """A store that gets no answers to transactions; watching goes on over another wire."""
+        wire = self.wire()
+        storage = self.open(wire.url)
+        lost: list[bytes] = []
+
+        def swallow(data: bytes) -> bool:
+            if b"response_put" in data or b"response_delete_range" in data:
+                lost.append(data)
+                for end in list(wire.ends):
+                    if not end.from_server:
+                        end.transport.abortConnection()
+                return True
+            return False
+
+        wire.swallowing = swallow
+        return storage, wire, lost
+
+    def test_lost_answer_to_creation(self) -> None:
+        """A creation without an answer is known by its event, where nobody else can have written its value."""
+        storage, _, lost = self.lossy()
+        revision = self.write(storage, "/r/a", b"with a new uid", 0, unique=True)
+        self.assertEqual(len(lost), 1)
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, revision)
+
+    def test_lost_answer(self) -> None:
+        """Of other writes without an answer nobody says that they are done, or are not."""
+        storage, _, lost = self.lossy()
+        with self.assertRaises(OutcomeUnknown) as caught:
+            self.write(storage, "/r/a", b"1", 0)
+        self.assertEqual(str(caught.exception), "etcdserver: request timed out")
+        with self.assertRaises(OutcomeUnknown):
+            self.write(storage, "/r/a", b"2", self.reactor.run(storage.read("/r/a")).revision)
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).value, b"2")
+        with self.assertRaises(OutcomeUnknown):
+            self.write(storage, "/r/a", None, self.reactor.run(storage.read("/r/a")).revision)
+        with self.assertRaises(KeyNotFound):
+            self.reactor.run(storage.read("/r/a"))
+        self.assertEqual(len(lost), 3)
+
+    def test_lost_request(self) -> None:
+        """A write that compares a revision, and of which no answer came since it was lost, is sent again."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        revision = self.write(storage, "/r/a", b"1", 0)
+        members = storage.client.members
+        sent = members[0].post
+        attempts: list[bytes] = []
+
+        def post(path: bytes, body: bytes, timeout: float) -> Any:
+            attempts.append(path)
+            return fail(NoAnswer("lost")) if len(attempts) == 1 else sent(path, body, timeout)
+
+        members[0].post = post
+        again = self.write(storage, "/r/a", b"2", revision)
+        self.assertEqual(len(attempts), 2)
+        self.assertEqual(self.reactor.run(other.read("/r/a")).revision, again)
+        # And one that lost against another meanwhile is told so.
+        attempts.clear()
+        newest = self.write(other, "/r/a", b"3", again)
+        with self.assertRaises(RevisionConflict) as caught:
+            self.write(storage, "/r/a", b"4", again)
+        self.assertEqual(caught.exception.revision, newest)
+
+    def test_start_without_etcd(self) -> None:
+        """The start waits for etcd, and gives up in the end with its address."""
+        wire = self.wire()
+        self.reactor.run(maybeDeferred(wire.cut))
+        storage = etcd_storage(self.reactor, [wire.url], patience=0.0)
+        with self.assertRaises(StorageUnavailable) as caught:
+            self.reactor.run(storage.open())
+        self.assertIn(f"no etcd at {wire.url}", str(caught.exception))
+        waiting = etcd_storage(self.reactor, [wire.url])
+        self.addCleanup(lambda: self.reactor.run(waiting.close()))
+        opening = Deferred.fromCoroutine(waiting.open())
+        wire.mend()
+        self.reactor.run(opening)
+        self.assertEqual(waiting.revision, 1)
+
+
+class ClusterTests(EtcdCase):
+    """Three members, of which one is lost."""
+
+    members = 3
+
+    def test_killed_member(self) -> None:
+        """When the member that is asked is killed, another one is; watches miss nothing."""
+        storage = self.open()
+        observer = self.follow(storage)
+        revision = self.write(storage, "/r/a", b"0", 0)
+        asked = storage.client.choose()
+        assert asked is not None
+        (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
+        member.kill()
+        values = [b"0"]
+        for number in range(1, 6):
+            value = b"%d" % number
+            revision = self.write(storage, "/r/a", value, revision)
+            values.append(value)
+            self.assertEqual(self.reactor.run(storage.read("/r/a")).value, value)
+        self.reactor.turn_until(lambda: storage.revision >= revision)
+        self.assertEqual([event.value for event in observer.events], values)
+        self.assertEqual(observer.reasons, [])
+
+    def test_paused_member(self) -> None:
+        """A member that does not answer any more is left; what it was watched for comes from another one."""
+        first, second, third = self.etcd.members
+        storage = etcd_storage(self.reactor, [first.url, second.url], mixed=False)
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        self.reactor.run(storage.open())
+        observer = self.follow(storage)
+        other = self.open(second.url, third.url)
+        self.write(other, "/r/a", b"1")
+        self.reactor.turn_until(lambda: observer.events)
+        first.signal(SIGSTOP)
+        self.addCleanup(first.signal, SIGCONT)
+        revision = self.reactor.run(other.read("/r/a")).revision
+        again = self.write(other, "/r/a", b"2", revision)
+        self.reactor.turn_until(lambda: storage.revision >= again)
+        self.assertEqual([event.value for event in observer.events], [b"1", b"2"])
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, again)
+
+
+def server_and_client(authority: Authority) -> Pair:
+    """What etcd shows: to its clients, and, being its own gateway's client, to itself."""
+    issuer, signing = authority.pair.parsed()
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "member")]))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(usage, critical=False)
+        .sign(signing, hashes.SHA256())
+    )
+    return Pair(certificate.public_bytes(Encoding.PEM), private_pem(key))
+
+
+class TLSTests(SynchronousTestCase):
+    """An etcd that asks for certificates."""
+
+    skip = why_no_etcd() or None
+
+    def test_client_certificate(self) -> None:
+        """etcd is spoken to over TLS, and shown a certificate; nothing is told to whoever shows another one."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        authority, stranger = Authority.make("etcd"), Authority.make("strangers")
+        server = server_and_client(authority)
+        for name, content in (("ca", authority.pair.certificate), ("crt", server.certificate), ("key", server.key)):
+            (folder / name).write_bytes(content)
+        etcd = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
+        self.addCleanup(etcd.stop)
+        etcd.start()
+        reactor = TurningReactor()
+        self.addCleanup(reactor.close)
+
+        def storage(trusted: Any, shown: Any) -> EtcdStorage:
+            settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
+            made = etcd_storage(reactor, etcd.urls, tls=lambda host: ClientTLS(settings, host), patience=0.0)
+            self.addCleanup(lambda: reactor.run(made.close()))
+            return made
+
+        client = authority.issue(Subject("kubetwist"))
+        good = storage(authority, client)
+        reactor.run(good.open())
+        revision = reactor.run(good.commit([Write("/r/a", b"secret", 0)]))
+        self.assertEqual(reactor.run(good.read("/r/a")).revision, revision)
+        self.assertEqual(good.revision, revision)
+        for trusted, shown in ((stranger, client), (authority, stranger.issue(Subject("kubetwist")))):
+            with self.assertRaises(StorageUnavailable) as caught:
+                reactor.run(storage(trusted, shown).open())
+            self.assertIn("tls", str(caught.exception).lower())
