@@ -11,6 +11,7 @@ from kubetwist.streams.channels import ChannelClosed, ChannelReader, choose, fir
 from kubetwist.streams.commands import SUCCESS, Command, Sizes, encode_status, exit_status
 from kubetwist.streams.handshakes import NoWebSocket, check_handshake, is_websocket
 from kubetwist.streams.spdy import SPDYConnection, SPDYStream, StreamEnded
+from kubetwist.streams.tunnel import PREFIX
 from kubetwist.streams.upgrades import PROTOCOL_VERSION, SPDY
 from kubetwist.streams.websocket import WebSocketConnection
 
@@ -304,13 +305,80 @@ class _Port:
 
 
 def serve_port_forward(request: KubeRequest, dial: Any, *, reactor: Any) -> PortForward | None:
-    """Answer a kubelet's C{/portForward/...} over SPDY."""
+    """Answer a kubelet's C{/portForward/...}, over SPDY or SPDY inside of a WebSocket."""
+    if is_websocket(request.fields):
+        return _serve_tunnel(request, dial, reactor)
     version = negotiate(request, ("portforward.k8s.io",))
     if version is None:
         return None
     forward = PortForward(reactor, dial)
     request.switch_protocols(spdy_head(version), forward.connection)
     return forward
+
+
+def _serve_tunnel(request: KubeRequest, dial: Any, reactor: Any) -> PortForward | None:
+    protocol = f"{PREFIX}portforward.k8s.io"
+    try:
+        handshake = check_handshake(request.method, request.fields)
+    except NoWebSocket as error:
+        request.respond_text(error.code, str(error))
+        return None
+    if protocol not in handshake.protocols:
+        request.respond_text(400, "unable to upgrade: no tunneling spdy protocols provided")
+        return None
+    forward = PortForward(reactor, dial)
+    socket = WebSocketConnection(reactor, _Tunnelled(forward.connection))
+    request.switch_protocols(handshake.fields(protocol), socket)
+    forward.connection.makeConnection(Inside(socket))
+    return forward
+
+
+class _Tunnelled:
+    """Gives SPDY what comes inside of a WebSocket."""
+
+    def __init__(self, connection: SPDYConnection) -> None:
+        self._connection = connection
+
+    def message_received(self, data: bytes, finished: bool) -> None:
+        self._connection.dataReceived(data)
+
+    def closed(self, clean: bool) -> None:
+        self._connection.connectionLost()
+
+
+class Inside:
+    """The transport of SPDY inside of a WebSocket."""
+
+    def __init__(self, socket: WebSocketConnection) -> None:
+        self._socket = socket
+
+    def write(self, data: bytes) -> None:
+        """Send bytes."""
+        self._socket.send(data)
+
+    def writeSequence(self, pieces: Any) -> None:
+        """Send bytes."""
+        self._socket.send(b"".join(pieces))
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """Have who writes be told when it is too much."""
+        self._socket.on_pressure = lambda full: producer.pauseProducing() if full else producer.resumeProducing()
+
+    def unregisterProducer(self) -> None:
+        """It does not write any more."""
+        self._socket.on_pressure = lambda full: None
+
+    def pauseProducing(self) -> None:
+        """Read no more."""
+        self._socket.hold(self)
+
+    def resumeProducing(self) -> None:
+        """Read on."""
+        self._socket.release(self)
+
+    def loseConnection(self) -> None:
+        """Say goodbye."""
+        self._socket.close()
 
 
 __all__ = ["Session", "encode_status", "serve_command", "serve_port_forward"]

@@ -28,7 +28,7 @@ from kubetwist.streams.spdy import SPDYConnection, StreamEnded
 from kubetwist.streams.upgrades import spdy_fields
 from kubetwist.streams.websocket import WebSocketConnection
 
-from .serving import Session, serve_command, serve_port_forward
+from .serving import Inside, Session, serve_command, serve_port_forward
 
 reactor: Any = installed_reactor
 
@@ -369,18 +369,28 @@ class OverHTTP(TestCase):
         connection, _ = await self.spdy("/portforward", "portforward.k8s.io")
         await self.forward(connection)
 
-    async def test_tunnel(self) -> None:
-        """Ports are forwarded over SPDY inside of a WebSocket, with a kubelet that speaks SPDY alone."""
+    async def tunnel(self) -> None:
+        """Have ports forwarded through a WebSocket."""
         inner = SPDYConnection(reactor)
         heard = _Messages()
         connection = WebSocketConnection(reactor, heard, client=True)
         code, fields, _ = await self.ask("/portforward", connection, websocket_fields(TUNNEL))
         self.assertEqual((101, TUNNEL), (code, fields["sec-websocket-protocol"]))
         heard.message_received = lambda data, finished: inner.dataReceived(data)  # type: ignore[method-assign]
-        inner.makeConnection(_Inside(connection))
+        inner.makeConnection(Inside(connection))
         await self.forward(inner)
         await self.settled(lambda: not self.kubelet.channels)
+
+    async def test_tunnel(self) -> None:
+        """Ports are forwarded over SPDY inside of a WebSocket, with a kubelet that speaks SPDY alone."""
+        await self.tunnel()
         self.assertEqual(1, self.counted()["tunnel", "101"])
+
+    async def test_passed_on_tunnel(self) -> None:
+        """A node that declares to speak WebSocket gets the tunnel as it is."""
+        self.features = [NODE_WEBSOCKETS]
+        await self.tunnel()
+        self.assertEqual({("streaming", "portforward", "proxied_to_kubelet"): 1}, self.counted())
 
     async def test_refused(self) -> None:
         """What a kubelet says against an upgrade comes to the client as it is, or as the end of a command."""
@@ -425,10 +435,10 @@ class OverHTTP(TestCase):
 
     async def test_kubelet_goes(self) -> None:
         """When the kubelet is lost the client is told, or loses its connection, whichever way it came."""
+        self.on_start = lambda session: session.write(b"ready")
         for protocol in (V5, V4):
             _, heard, _ = await self.websocket("/exec?input&output", protocol)
-            await self.settled(lambda: self.sessions)
-            self.sessions.clear()
+            await self.settled(lambda heard=heard: b"\1ready" in heard.messages)
             self.kubelet.abort_all()
             await self.settled(lambda heard=heard: heard.ends)
             self.assertEqual([protocol == V5], heard.ends)
@@ -485,28 +495,6 @@ class OverTLS(OverHTTP):
     """The same with TLS on both sides."""
 
     tls = True
-
-
-class _Inside:
-    """The transport of SPDY inside of a WebSocket."""
-
-    def __init__(self, connection: WebSocketConnection) -> None:
-        self._connection = connection
-
-    def write(self, data: bytes) -> None:
-        self._connection.send(data)
-
-    def writeSequence(self, pieces: Any) -> None:
-        self._connection.send(b"".join(pieces))
-
-    def registerProducer(self, producer: Any, streaming: bool) -> None:
-        pass
-
-    def unregisterProducer(self) -> None:
-        pass
-
-    def loseConnection(self) -> None:
-        self._connection.close()
 
 
 def websocket_fields(*protocols: str) -> list[tuple[str, str]]:

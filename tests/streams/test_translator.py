@@ -355,7 +355,7 @@ class Kubelets(SynchronousTestCase):
         self.assertIn("redirect not allowed", self.ended(answer))
         self.assertTrue(answer.aborted)
 
-    def test_other_protocol(self) -> None:
+    def test_other_protocol_CVE_2018_1002105(self) -> None:
         """A kubelet that switches to something else is not spoken with."""
         answer = _Answer(101, [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")])
         self.assertEqual("unable to upgrade connection: ", self.ended(answer))

@@ -136,7 +136,7 @@ class Requests(SynchronousTestCase):
         for other in (b"odd.k8s.io", None):
             self.assertNotIn(b"Sec-WebSocket-Protocol", dict(_Run(protocol=other).head))
 
-    def test_other_protocol(self) -> None:
+    def test_other_protocol_CVE_2018_1002105(self) -> None:
         """A backend that switches to something else is not connected to anybody."""
         run = _Run(upgrade=b"websocket")
         self.assertEqual([(500, "unable to upgrade: missing upgrade headers in response\n")], run.texts)
