@@ -65,8 +65,7 @@ def back_up(source: Path, target: Path, progress: Progress, *, keys: bool = True
     """
     if not (source / MARKER).is_file():
         raise StartError(f"{source} is not a data directory of kubetwist: there is no {MARKER} in it")
-    if (source / RESTORING).exists():
-        raise StartError(f"the data directory {source} is half restored: call twist kubeapi-restore for it first")
+    DataDirectory(source).check_restored()
     if not (source / STORE).is_file():
         raise StartError(
             f"there is no {STORE} in {source}: only the embedded store is backed up so; etcd has etcdctl snapshot save"

@@ -76,10 +76,7 @@ class DataDirectory:
         """
         self.take()
         try:
-            if (self.path / RESTORING).exists():
-                raise StartError(
-                    f"the data directory {self.path} is half restored: call twist kubeapi-restore for it again"
-                )
+            self.check_restored()
             self._make_pki()
         except OSError as error:
             self.close()
@@ -104,6 +101,15 @@ class DataDirectory:
         except BaseException:
             self.close()
             raise
+
+    def check_restored(self) -> None:
+        """
+        See that no restore into it was cut off.
+
+        @raise StartError: One was.
+        """
+        if (self.path / RESTORING).exists():
+            raise StartError(f"the data directory {self.path} is half restored: call twist kubeapi-restore again")
 
     def close(self) -> None:
         """Leave it to others. Idempotent."""

@@ -21,10 +21,11 @@ from twisted.logger import Logger
 from ..admission.configuration import BadAdmission
 from ..filters.authorization import WHY
 from ..filters.stack import with_filters
+from ..interfaces import IProbedStorage
 from ..metrics.health import HealthMetrics
 from ..metrics.requests import RequestMetrics
 from ..storage.errors import KeyNotFound, StorageError
-from ..storage.layers import shared_storage
+from ..storage.layers import innermost, shared_storage
 from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
@@ -337,10 +338,10 @@ class APIServer:
     async def _check_writing(self) -> None:
         """Ready is who can do all that is asked for; who only reads is still alive."""
         await self._check_storage("etcd-readycheck-timeout")
-        probe = getattr(self.config.backend, "probe_writing", None)
-        if probe is not None:
+        backend = innermost(self.config.backend)
+        if IProbedStorage.providedBy(backend):
             try:
-                await probe()
+                await backend.probe_writing()
             except StorageError as error:
                 raise Unhealthy(str(error)) from error
 

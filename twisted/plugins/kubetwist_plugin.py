@@ -10,3 +10,9 @@ backup = ServiceMaker(
 restore = ServiceMaker(
     "kubetwist-restore", "kubetwist.commands.restore", "Make a data directory of a backup.", "kubeapi-restore"
 )
+migrate = ServiceMaker(
+    "kubetwist-migrate",
+    "kubetwist.commands.migrate",
+    "Move what a Kubernetes API server stores to another storage backend.",
+    "kubeapi-migrate",
+)

@@ -1,0 +1,168 @@
+"""C{twist kubeapi-migrate}: everything that a server stores, moved to another storage backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from attrs import evolve
+
+from twisted.application.service import IService
+
+from ..server.flags import BOOLEAN, Flag, FlagError, parse_flags
+from ..server.flagtable import FLAGS
+from .command import CommandError, CommandOptions, CommandService
+
+#: The flags of C{twist kubeapi} that say where objects are stored.
+SIDE: Final = (
+    "storage-backend",
+    "data-dir",
+    "etcd-servers",
+    "etcd-prefix",
+    "etcd-cafile",
+    "etcd-certfile",
+    "etcd-keyfile",
+)
+SECTIONS: Final = {"from": "Source", "to": "Target"}
+
+
+def _side_flags() -> tuple[Flag, ...]:
+    return tuple(
+        evolve(flag, name=f"{side}-{flag.name}", section=section)
+        for side, section in SECTIONS.items()
+        for name in SIDE
+        for flag in FLAGS
+        if flag.name == name
+    )
+
+
+class Options(CommandOptions):
+    """
+    The options.
+
+    @ivar sides: The options of C{twist kubeapi}, as a server of the source, and one of the target, would have them.
+    """
+
+    command: ClassVar[str] = "kubeapi-migrate"
+    about: ClassVar[str] = (
+        "Copy everything that a server stores into another storage backend: from SQLite to etcd, back, or\n"
+        "between any that --storage-backend knows. The flags are those of twist kubeapi, with from- and to-\n"
+        "before their names:\n"
+        "\n"
+        "    twist kubeapi-migrate --from-data-dir=kubetwist-data --to-etcd-servers=http://127.0.0.1:2379\n"
+        "\n"
+        "Neither may be served meanwhile. Objects, uids and times to live stay as they are, revisions do\n"
+        "not. Values are copied as they are stored: what is encrypted needs the same\n"
+        "--encryption-provider-config afterwards as before. All is compared at the end."
+    )
+    flags: ClassVar = (
+        *_side_flags(),
+        Flag(
+            "replace",
+            BOOLEAN,
+            False,
+            "Let the target have something. It becomes what the source is: what differs is written, what the source "
+            "does not have is deleted. So a move that was cut off is taken up again.",
+            "Migration",
+        ),
+    )
+
+    def read(self, arguments: Sequence[str]) -> None:
+        """Make options of each side's flags."""
+        from ..tap import Options as ServerOptions
+
+        given = parse_flags(self.flags, arguments)
+        self.update(given)
+        self.sides: dict[str, Any] = {}
+        for side in SECTIONS:
+            values = {
+                name.removeprefix(f"{side}-"): value for name, value in given.items() if name.startswith(f"{side}-")
+            }
+            if not values:
+                raise FlagError(f"no flag says what the {SECTIONS[side].lower()} is, such as --{side}-data-dir")
+            options = ServerOptions()
+            options.given = frozenset(values)
+            options.update(values)
+            options.postOptions()
+            self.sides[side] = options
+
+
+class Side:
+    """
+    The source or the target.
+
+    @ivar prefix: Of its keys, with its last slash.
+    """
+
+    def __init__(self, options: Any, reactor: Any) -> None:
+        from ..server.plugins import make_backend
+
+        self._options = options
+        self.prefix = options["etcd-prefix"].rstrip("/") + "/"
+        self.backend = make_backend(options, reactor)
+        self._data: Any = None
+
+    async def open(self, *, source: bool) -> None:
+        """
+        Take the data directory, where the store is in it, and open the store.
+
+        @raise StartError: It is in use, or no data directory.
+        @raise StorageError: The store can not be used.
+        """
+        if not self.backend.shared:
+            from ..server.backups import STORE
+            from ..server.datadir import DataDirectory
+
+            path = Path(self._options["data-dir"]).absolute()
+            if source and self._options["storage-backend"] == "sqlite" and not (path / STORE).is_file():
+                raise CommandError(f"there is no {STORE} in {path}")
+            # No keys are made in it: a server may be meant to have those that the source's had.
+            self._data = DataDirectory(path)
+            self._data.take()
+            self._data.check_restored()
+        await self.backend.open()
+
+    async def close(self) -> None:
+        """Let go of it."""
+        await self.backend.close()
+        if self._data is not None:
+            self._data.close()
+
+
+async def _run(service: CommandService) -> None:
+    from ..storage.migration import Migration, MigrationError
+
+    options = service.options
+    assert isinstance(options, Options)
+    opened: list[Side] = []
+    try:
+        source, target = (Side(options.sides[side], service.reactor) for side in SECTIONS)
+        for side in (source, target):
+            opened.append(side)
+            await side.open(source=side is source)
+        migration = Migration(
+            source.backend, target.backend, source.prefix, target.prefix, service.reactor, options["replace"]
+        )
+        moved = await migration.run()
+    except MigrationError as error:
+        raise CommandError(str(error)) from error
+    finally:
+        for side in reversed(opened):
+            await side.close()
+    service.say(
+        f"{moved.keys} keys are the same in both; {moved.written} were written, {moved.deleted} deleted, "
+        f"{moved.expiring} have a time to live"
+    )
+    if moved.target_revision <= moved.source_revision:
+        service.say(
+            f"revisions begin anew at {moved.target_revision}, behind the {moved.source_revision} of the source: "
+            "restart clients that keep what they read there"
+        )
+
+
+def makeService(options: Options) -> IService:
+    """Make what C{twist} starts."""
+    from twisted.internet import reactor
+
+    return CommandService(options, reactor, _run).arrange()

@@ -1,0 +1,101 @@
+"""Moving what a server stores: from SQLite to etcd and back, with the tools as a user calls them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetwist.testing import SubprocessServer
+from kubetwist.testing.etcd import EtcdServer, why_no_etcd
+
+FLAGS = ("--controllers=", "--authorization-mode=AlwaysAllow")
+WHERE = "/api/v1/namespaces/default"
+
+
+def twist(command: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Call a tool."""
+    line = [sys.executable, "-m", "twisted", command, *flags]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120)
+
+
+def everything(server: SubprocessServer) -> dict[str, Any]:
+    """All that tests make, and what the server makes of itself, but for revisions."""
+    found: dict[str, Any] = {}
+    for path in (
+        "/api/v1/configmaps",
+        "/api/v1/secrets",
+        "/api/v1/events",
+        "/api/v1/namespaces",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    ):
+        code, listed = server.request("GET", path)
+        assert code == 200
+        for item in listed["items"]:
+            del item["metadata"]["resourceVersion"]
+            found[f"{path} {item['metadata'].get('namespace')}/{item['metadata']['name']}"] = item
+    return found
+
+
+def fill(server: SubprocessServer) -> None:
+    """Make objects of several kinds."""
+    for number in range(150):
+        body = {"metadata": {"name": f"cm-{number}"}, "data": {"text": "é" * number}}
+        assert server.request("POST", f"{WHERE}/configmaps", body)[0] == 201
+    assert server.request("POST", f"{WHERE}/secrets", {"metadata": {"name": "s"}, "data": {"k": "dg=="}})[0] == 201
+    involved = {"kind": "Pod", "namespace": "default", "name": "x"}
+    event = {"metadata": {"name": "e"}, "involvedObject": involved, "reason": "Testing"}
+    assert server.request("POST", f"{WHERE}/events", event)[0] == 201
+
+
+@pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "")
+def test_there_and_back(tmp_path: Path) -> None:
+    """A server over etcd has what the one over SQLite had, uids included; and so has the one after the way back."""
+    data, again = tmp_path / "data", tmp_path / "again"
+    with SubprocessServer(*FLAGS, data_dir=data) as server:
+        fill(server)
+        before = everything(server)
+        refused = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-data-dir={again}")
+        assert refused.returncode == 1
+        assert refused.stderr.splitlines()[-1] == (
+            f"twist kubeapi-migrate: the data directory {data} is in use by another server (process {server.pid})"
+        )
+    with EtcdServer() as etcd:
+        servers = ",".join(etcd.urls)
+        moved = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-etcd-servers={servers}")
+        assert moved.returncode == 0, moved.stderr
+        assert "are the same in both" in moved.stdout
+        twice = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-etcd-servers={servers}")
+        assert twice.returncode == 1 and "is not empty" in twice.stderr, twice.stderr
+        with SubprocessServer(*FLAGS, f"--etcd-servers={servers}", data_dir=data) as server:
+            assert everything(server) == before
+            made = {"metadata": {"name": "made-over-etcd"}}
+            assert server.request("POST", f"{WHERE}/configmaps", made)[0] == 201
+            before = everything(server)
+        back = twist("kubeapi-migrate", f"--from-etcd-servers={servers}", f"--to-data-dir={again}")
+        assert back.returncode == 0, back.stderr
+    shutil.copytree(data / "pki", again / "pki")
+    with SubprocessServer(*FLAGS, data_dir=again) as server:
+        assert everything(server) == before
+        assert not server.output().count("Traceback"), server.output()
+
+
+def test_usage(tmp_path: Path) -> None:
+    """Mistakes are told in one line."""
+    for flags, text in (
+        ((), "no flag says what the source is"),
+        (("--from-data-dir=x",), "no flag says what the target is"),
+        (("--nope",), "unknown flag: --nope"),
+        ((f"--from-data-dir={tmp_path}/x", f"--to-data-dir={tmp_path}/y"), "there is no store.sqlite"),
+        (("--from-storage-backend=nope", "--to-storage-backend=memory"), "--storage-backend must be one of"),
+    ):
+        done = twist("kubeapi-migrate", *flags)
+        assert done.returncode > 0
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("twist kubeapi-migrate: ")]
+        assert text in line
+        assert "Traceback" not in done.stderr + done.stdout

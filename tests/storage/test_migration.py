@@ -1,0 +1,237 @@
+# mypy: allow-untyped-calls
+"""Tests for L{kubetwist.storage.migration}."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twisted.internet.defer import Deferred, fail
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.storage import migration as migration_module
+from kubetwist.storage.errors import StorageUnavailable
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.migration import Migration, MigrationError, Moved
+from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.values import Write
+from kubetwist.testing.storage import StorageReactor
+
+PREFIX = "/registry/"
+
+_contents = st.dictionaries(
+    st.sampled_from([f"{PREFIX}{name}" for name in ("a/x", "a/y", "a-b/z", "b", "c/d/e", "é/f")]),
+    st.binary(max_size=5),
+    min_size=1,
+)
+
+
+class MigrationCase(SynchronousTestCase):
+    """Has two stores."""
+
+    def setUp(self) -> None:
+        """Open them."""
+        self.reactor = StorageReactor()
+        self.source: Any = self.opened(SQLiteStorage(os.path.abspath(self.mktemp()), self.reactor))
+        self.target: Any = self.opened(MemoryStorage(self.reactor))
+
+    def opened(self, storage: Any) -> Any:
+        """Open a store until the end of the test."""
+        self.reactor.run(storage.open())
+        self.addCleanup(lambda: self.reactor.run(storage.close()))
+        return storage
+
+    def put(self, storage: Any, key: str, value: bytes | None, ttl: float | None = None) -> int:
+        """Write one key."""
+        return self.reactor.run(storage.commit([Write(key, value, None, ttl)]))
+
+    def contents(self, storage: Any, prefix: str = "/") -> dict[str, bytes]:
+        """What is stored."""
+        return {item.key: item.value for item in self.reactor.run(storage.read_page(prefix)).items}
+
+    def migration(self, **how: Any) -> Migration:
+        """A move from one to the other."""
+        how = {"source_prefix": PREFIX, "target_prefix": PREFIX} | how
+        return Migration(self.source, self.target, clock=self.reactor, **how)
+
+    def move(self, **how: Any) -> Moved:
+        """Move."""
+        return self.reactor.run(Deferred.fromCoroutine(self.migration(**how).run()))
+
+    def refused(self, *texts: str, **how: Any) -> None:
+        """Moving fails with one line that has all of C{texts}."""
+        with self.assertRaises(MigrationError) as caught:
+            self.move(**how)
+        for text in texts:
+            self.assertIn(text, str(caught.exception))
+        self.assertNotIn("\n", str(caught.exception))
+
+
+class MoveTests(MigrationCase):
+    """What is moved."""
+
+    def test_everything(self) -> None:
+        """Everything below the prefix is moved, in few transactions, and nothing else."""
+        for number in range(1000):
+            self.put(self.source, f"{PREFIX}pods/{number}", b"x" * (number % 50))
+        self.put(self.source, "/other/x", b"theirs")
+        moved = self.move()
+        self.assertEqual((moved.keys, moved.written, moved.deleted), (1000, 1000, 0))
+        self.assertEqual(self.contents(self.target), self.contents(self.source, PREFIX))
+        self.assertLess(self.target.revision, 20)
+
+    def test_there_and_back(self) -> None:
+        """What comes back is what it was."""
+        random.seed(1)
+        for number in range(300):
+            self.put(self.source, f"{PREFIX}{random.randrange(100)}", random.randbytes(number))
+        before = self.contents(self.source)
+        self.move()
+        self.source, self.target = self.target, self.opened(SQLiteStorage(os.path.abspath(self.mktemp()), self.reactor))
+        self.move()
+        self.assertEqual(self.contents(self.target), before)
+
+    def test_large(self) -> None:
+        """Large values go alone, so that no transaction is larger than the target takes."""
+        sizes: list[int] = []
+        commit = self.target.commit
+
+        def measured(writes: list[Write]) -> Any:
+            sizes.append(sum(len(write.value or b"") for write in writes))
+            return commit(writes)
+
+        self.target.commit = measured
+        for number in range(20):
+            self.put(self.source, f"{PREFIX}{number}", b"x" * 300_000)
+        self.put(self.source, f"{PREFIX}large", b"x" * 2_000_000)
+        self.move()
+        self.assertEqual(sorted(sizes)[-1], 2_000_000)
+        self.assertLess(sorted(sizes)[-2], migration_module.BYTES)
+        self.assertEqual(self.contents(self.target), self.contents(self.source))
+
+    def test_time_to_live(self) -> None:
+        """What has a time to live keeps what is left of it."""
+        for number in range(10):
+            self.put(self.source, f"{PREFIX}events/{number}", b"e", ttl=100 + number)
+        self.put(self.source, f"{PREFIX}kept", b"k")
+        self.reactor.advance(50)
+        moved = self.move()
+        self.assertEqual((moved.keys, moved.expiring), (11, 10))
+        self.assertEqual(self.target.due(), self.source.due())
+        self.reactor.advance(60)
+        self.assertEqual(list(self.contents(self.target)), [f"{PREFIX}kept"])
+
+    def test_other_prefix(self) -> None:
+        """The keys begin as the target's do."""
+        self.put(self.source, f"{PREFIX}pods/x", b"1")
+        self.move(target_prefix="/mine/")
+        self.assertEqual(self.contents(self.target), {"/mine/pods/x": b"1"})
+
+    def test_encrypted(self) -> None:
+        """What is encrypted is moved as it is, but not to another name, for which it was not encrypted."""
+        self.put(self.source, f"{PREFIX}secrets/x", b"k8s:enc:aesgcm:v1:key1:\x00\x01")
+        self.refused("is encrypted for that key", f'"{PREFIX}secrets/x"', target_prefix="/mine/")
+        self.assertEqual(self.contents(self.target), {})
+        self.move()
+        self.assertEqual(self.contents(self.target), self.contents(self.source))
+
+    def test_revisions(self) -> None:
+        """A target that can do so leaves out the revisions that the source has given."""
+        for _ in range(30):
+            self.put(self.source, f"{PREFIX}x", b"1")
+        self.target = self.opened(SQLiteStorage(os.path.abspath(self.mktemp()), self.reactor))
+        moved = self.move()
+        self.assertGreater(moved.target_revision, self.source.revision)
+        self.assertGreater(self.put(self.target, f"{PREFIX}x", b"2"), self.source.revision)
+        self.source, self.target = self.target, self.opened(MemoryStorage(self.reactor))
+        self.assertLess(self.move().target_revision, self.source.revision)
+
+
+class ReplaceTests(MigrationCase):
+    """Targets that are not empty."""
+
+    def test_not_empty(self) -> None:
+        """A target with something in it is refused and left alone, unless that is asked for."""
+        self.put(self.source, f"{PREFIX}a", b"1")
+        self.put(self.target, f"{PREFIX}b", b"2")
+        self.refused("is not empty", f"{PREFIX}b", "--replace")
+        self.assertEqual(self.contents(self.target), {f"{PREFIX}b": b"2"})
+        self.move(replace=True)
+        self.assertEqual(self.contents(self.target), {f"{PREFIX}a": b"1"})
+
+    @given(_contents, st.one_of(st.just({}), _contents))
+    @settings(max_examples=60, deadline=None)
+    def test_becomes_the_same(self, ours: dict[str, bytes], theirs: dict[str, bytes]) -> None:
+        """Whatever the two have, the target becomes what the source is, and what is the same is not written."""
+        self.source, self.target = MemoryStorage(self.reactor), MemoryStorage(self.reactor)
+        for storage, content in ((self.source, ours), (self.target, theirs)):
+            self.reactor.run(storage.open())
+            for key, value in content.items():
+                self.put(storage, key, value)
+        self.put(self.target, "/other/x", b"theirs")
+        moved = self.move(replace=True)
+        self.assertEqual(self.contents(self.target), ours | {"/other/x": b"theirs"})
+        same = sum(theirs.get(key) == value for key, value in ours.items())
+        self.assertEqual((moved.keys, moved.written), (len(ours), len(ours) - same))
+        self.assertEqual(moved.deleted, len(theirs.keys() - ours.keys()))
+
+    def test_taken_up_again(self) -> None:
+        """A move that was cut off goes on where it was."""
+        for number in range(500):
+            self.put(self.source, f"{PREFIX}{number:03}", b"x")
+        commit, left = self.target.commit, [3]
+
+        def failing(writes: list[Write]) -> Any:
+            left[0] -= 1
+            return fail(StorageUnavailable("gone")) if left[0] < 0 else commit(writes)
+
+        self.target.commit = failing
+        self.assertRaises(StorageUnavailable, self.move)
+        self.target.commit = commit
+        found = len(self.contents(self.target))
+        self.assertEqual(found, 300)
+        moved = self.move(replace=True)
+        self.assertEqual((moved.keys, moved.written), (500, 200))
+
+    def test_written_meanwhile(self) -> None:
+        """What somebody writes during the move is found out."""
+        for number in range(10):
+            self.put(self.source, f"{PREFIX}{number}", b"x")
+        commit = self.target.commit
+
+        def meddling(writes: list[Write]) -> Any:
+            self.target.commit = commit
+            answer = commit(writes)
+            self.put(self.source, f"{PREFIX}3", b"y")
+            return answer
+
+        self.target.commit = meddling
+        self.refused("1 keys differ", "3")
+
+
+class RefusalTests(MigrationCase):
+    """What is not moved."""
+
+    def test_nothing(self) -> None:
+        """A source without anything is a mistake."""
+        self.put(self.target, f"{PREFIX}precious", b"1")
+        self.refused("there is nothing below /registry/", replace=True)
+        self.assertEqual(len(self.contents(self.target)), 1)
+
+    def test_protobuf(self) -> None:
+        """What is not JSON is refused with its name and what to do about it."""
+        self.put(self.source, f"{PREFIX}pods/x", b"k8s\x00\n")
+        self.refused(f'"{PREFIX}pods/x"', "protobuf", "--storage-media-type=application/json")
+
+    def test_served(self) -> None:
+        """A store that servers share is neither moved nor written to while one serves it."""
+        self.put(self.source, f"{PREFIX}x", b"1")
+        for served in (self.source, self.target):
+            self.put(served, f"{PREFIX}masterleases/10.0.0.1", b"{}")
+            self.patch(type(served), "shared", True)
+            self.refused("is served at present, by 10.0.0.1", replace=True)
+            self.put(served, f"{PREFIX}masterleases/10.0.0.1", None)
