@@ -269,8 +269,9 @@ class Remote:
 
         @raise Unreachable: Nowhere.
         """
-        host, port = self.target()
-        return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        from ..outgoing.dialing import joined
+
+        return f"https://{joined(*self.target())}"
 
     def settings(self) -> CallSettings:
         """

@@ -147,6 +147,7 @@ class RemoteLeaf(Leaf):
         return NOT_DONE_YET
 
     async def _pass_on(self, request: KubeRequest, remote: Remote) -> None:
+        from ..outgoing.dialing import joined
         from .proxying import ProxyError, fail_with_text, proxy_request
 
         try:
@@ -155,7 +156,7 @@ class RemoteLeaf(Leaf):
             request.respond_text(500, f"{error}\n")
             return
         try:
-            host = remote.origin.partition("://")[2].encode()
+            host = joined(*remote.target()).encode()
         except Unreachable:
             request.respond_text(503, UNAVAILABLE)
             return

@@ -94,7 +94,7 @@ class ServerConfig:
         self.files = WatchedFiles(self.reactor)
 
     def _service(self, namespace: str, name: str) -> Any:
-        return self.stores.lookup("", "services", namespace, name)
+        return self.stores.view("", "services", namespace, name)
 
     @property
     def endpoint(self) -> tuple[str, int]:
