@@ -69,7 +69,7 @@ class TargetClients:
         @param outgoing: L{kubetwist.outgoing.outgoing.Outgoing}.
         @param kubelet_tls: Tells what kubelets are shown now.
         @param loopback: Whether addresses of this machine are called.
-        @param patience: Seconds that a kubelet is given to take a connection.
+        @param patience: Seconds that a kubelet is given to take a connection; 0 for those that all are given.
         """
         self.streams = streams
         self._outgoing = outgoing
@@ -114,7 +114,7 @@ class TargetClients:
             guarded=True,
             loopback=self._loopback,
         )
-        return evolve(settings, patience=self._patience) if target.kubelet else settings
+        return evolve(settings, patience=self._patience) if target.kubelet and self._patience else settings
 
     def _retire(self, which: Callable[[Any], bool]) -> None:
         """Let go of some, once they have nothing more to do."""

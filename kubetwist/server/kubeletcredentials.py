@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
 
 from ..api.times import utc_now
 from ..api.users import MASTERS
@@ -31,6 +33,8 @@ class KubeletCredentials:
     A certificate of ours is made, or read, when the first kubelet is called, in a thread, and again before it expires.
     """
 
+    _log = Logger()
+
     def __init__(self, options: Any, config: Any) -> None:
         """
         @param config: L{kubetwist.server.config.ServerConfig}; its files are watched.
@@ -40,6 +44,7 @@ class KubeletCredentials:
         self._data: DataDirectory = config.data
         self._files = KubeletTLS()
         self._own: Pair | None = None
+        self._issuing = Lock()
         self._renewed = utc_now()
         self._last = b""
         self._shown: set[bytes] = set()
@@ -69,23 +74,21 @@ class KubeletCredentials:
         self._files = files
 
     async def current(self) -> KubeletTLS:
-        """
-        What counts now.
-
-        @raise StartError: Our own certificate can not be written.
-        """
+        """What counts now; without a certificate of ours where none can be made, which the log tells."""
         found = self._files
         if not self._given:
-            if self._own is None or utc_now() > self._renewed:
-                pool = self._reactor.getThreadPool()
-                own = await deferToThreadPool(self._reactor, pool, self._issue)
-                certificate = x509.load_pem_x509_certificate(own.certificate)
-                self._own, self._renewed = own, certificate.not_valid_after_utc - RENEW_BEFORE
-            found = KubeletTLS(self._own.certificate, self._own.key, found.ca)
+            own = self._own
+            if own is None or utc_now() > self._renewed:
+                try:
+                    own = await deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._issue)
+                except StartError as error:
+                    self._log.error("there is no certificate for kubelets: {why}", why=str(error))
+                    return found
+                self._own, self._renewed = own, _parsed(own.certificate).not_valid_after_utc - RENEW_BEFORE
+            found = KubeletTLS(own.certificate, own.key, found.ca)
         if found.certificate is not self._last:
             self._last = found.certificate
-            leaf = x509.load_pem_x509_certificates(found.certificate)[0]
-            self._shown.add(leaf.fingerprint(SHA256()))
+            self._shown.add(_parsed(found.certificate).fingerprint(SHA256()))
         return found
 
     def is_shown(self, certificate: x509.Certificate) -> bool:
@@ -93,4 +96,10 @@ class KubeletCredentials:
         return bool(self._shown) and certificate.fingerprint(SHA256()) in self._shown
 
     def _issue(self) -> Pair:
-        return self._data.issued(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)
+        # Several may want it at the same time: those who wait find it made.
+        with self._issuing:
+            return self._data.issued(self._data.pki, NAME, self._data.authority(), KUBELET_CLIENT)
+
+
+def _parsed(content: bytes) -> x509.Certificate:
+    return x509.load_pem_x509_certificates(content)[0]

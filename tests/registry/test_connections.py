@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis.strategies import lists, sampled_from
+
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -327,3 +330,15 @@ class PathTests(SynchronousTestCase):
             ("/a/./b//c/", "/a/b/c/"),
         ):  # fmt: skip
             self.assertEqual(clean_path(path), cleaned)
+
+    @given(lists(sampled_from(["", ".", "..", "a", "b.", "...", "é", "%2e"])))
+    def test_any(self, parts: list[str]) -> None:
+        """What is left of any path has no detours, and is left as it is."""
+        path = "".join(f"/{part}" for part in parts)
+        cleaned = clean_path(path)
+        self.assertEqual(clean_path(cleaned), cleaned)
+        self.assertFalse({".", ".."} & set(cleaned.split("/")))
+        self.assertNotIn("//", cleaned)
+        self.assertEqual(
+            (cleaned[:1], cleaned[-1:] == "/"), ("/", path.endswith("/") or cleaned == "/") if path else ("", False)
+        )

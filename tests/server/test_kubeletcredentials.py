@@ -1,0 +1,123 @@
+"""Tests for L{kubetwist.server.kubeletcredentials}."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+from cryptography import x509
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.trial.unittest import TestCase
+
+from kubetwist.api import times
+from kubetwist.resources.targetclients import KubeletTLS
+from kubetwist.server.certificates import LIFE, Authority, Subject
+from kubetwist.server.datadir import DataDirectory
+from kubetwist.server.errors import StartError
+from kubetwist.server.kubeletcredentials import KubeletCredentials
+from kubetwist.server.watchedfiles import WatchedFiles
+
+
+@define
+class Config:
+    """What of a server's configuration counts here."""
+
+    data: DataDirectory
+    reactor: Any = reactor
+    files: WatchedFiles = field(factory=lambda: WatchedFiles(reactor))
+
+
+class KubeletCredentialsTests(TestCase):
+    """What kubelets are shown."""
+
+    def setUp(self) -> None:
+        """A data directory."""
+        self.folder = Path(self.mktemp())
+        data = DataDirectory(self.folder / "data", durable=False)
+        data.open()
+        self.addCleanup(data.close)
+        self.config = Config(data)
+
+    def make(self, **options: Any) -> KubeletCredentials:
+        """Credentials as the command line wants them."""
+        names = ("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority")
+        given = {name.replace("_", "-"): str(value) for name, value in options.items()}
+        return KubeletCredentials({name: given.get(name, "") for name in names}, self.config)
+
+    def files(self, name: str) -> dict[str, Path]:
+        """The files of a certificate."""
+        pair = Authority.make("clients").issue(Subject(name))
+        paths = {"kubelet_client_certificate": self.folder / "c.crt", "kubelet_client_key": self.folder / "c.key"}
+        for path, content in zip(paths.values(), (pair.certificate, pair.key), strict=True):
+            path.write_bytes(content)
+        return paths
+
+    async def test_own(self) -> None:
+        """One of our own is made when it is needed, once for all who ask, and there at the next start."""
+        credentials = self.make()
+        path = self.config.data.pki / "apiserver-kubelet-client.crt"
+        self.assertFalse(path.exists())
+        several: list[KubeletTLS] = await gatherResults(
+            [Deferred.fromCoroutine(credentials.current()) for _ in range(5)]
+        )
+        self.assertEqual({one.certificate for one in several}, {path.read_bytes()})
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        self.assertEqual(certificate.subject.rfc4514_string(), "CN=kube-apiserver-kubelet-client,O=system:masters")
+        self.assertTrue(credentials.is_shown(certificate))
+        again = await self.make().current()
+        self.assertEqual((again.certificate, again.ca), (several[0].certificate, b""))
+
+    async def test_renewed(self) -> None:
+        """It is made anew before it expires."""
+        credentials = self.make()
+        first = await credentials.current()
+        later = times.posix_now() + (LIFE - timedelta(days=20)).total_seconds()
+        self.patch(times, "_clock", lambda: later)
+        self.patch(self.config.data, "issued", lambda folder, name, authority, subject: authority.issue(subject))
+        second = await credentials.current()
+        self.assertNotEqual(second.certificate, first.certificate)
+        for shown in (first, second):
+            self.assertTrue(credentials.is_shown(x509.load_pem_x509_certificate(shown.certificate)))
+
+    async def test_no_room(self) -> None:
+        """Where none can be made kubelets are called without one."""
+
+        def fail(*arguments: Any) -> Any:
+            raise StartError("can not write it: No space left on device")
+
+        self.patch(self.config.data, "issued", fail)
+        self.assertEqual(await self.make().current(), KubeletTLS())
+
+    async def test_given(self) -> None:
+        """Files of the command line are shown, also those of later; bad ones are not taken."""
+        paths = self.files("first")
+        credentials = self.make(**paths)
+        first = await credentials.current()
+        self.assertEqual(first.certificate, paths["kubelet_client_certificate"].read_bytes())
+        self.files("second")
+        self.config.files._running = True
+        self.config.files._tell(self.config.files._changes())
+        second = await credentials.current()
+        self.assertNotEqual(second.certificate, first.certificate)
+        paths["kubelet_client_key"].write_text("garbage")
+        self.config.files._tell(self.config.files._changes())
+        self.assertEqual(await credentials.current(), second)
+        self.assertFalse((self.config.data.pki / "apiserver-kubelet-client.crt").exists())
+
+    def test_bad(self) -> None:
+        """What can not be used stops the start, and says which flag is meant."""
+        paths = self.files("one")
+        with self.assertRaisesRegex(StartError, "belong together"):
+            self.make(kubelet_client_key=paths["kubelet_client_key"])
+        with self.assertRaisesRegex(StartError, "can not read .*nowhere"):
+            self.make(kubelet_certificate_authority=self.folder / "nowhere")
+        with self.assertRaisesRegex(StartError, "can not use --kubelet-certificate-authority"):
+            self.make(kubelet_certificate_authority=paths["kubelet_client_key"])
+        with self.assertRaisesRegex(StartError, "--kubelet-client-certificate, --kubelet-client-key: tls: "):
+            self.make(
+                kubelet_client_certificate=paths["kubelet_client_key"], kubelet_client_key=paths["kubelet_client_key"]
+            )
