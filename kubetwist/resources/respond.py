@@ -19,18 +19,23 @@ if TYPE_CHECKING:
 
 JSON = b"application/json"
 YAML = b"application/yaml"
+PROTOBUF = b"application/vnd.kubernetes.protobuf"
 #: Answers of at least so many bytes are compressed for clients that accept gzip, as in the reference.
 GZIP_FROM = 128 * 1024
 #: The reference compresses at the fastest level too.
 GZIP_LEVEL = 1
 #: Answers over so many bytes are written piece by piece, as fast as the client reads.
-PACED_FROM = 4 << 20
+PACED_FROM = 256 * 1024
 #: How much is written at a time.
-PIECE = 256 * 1024
+PIECE = 128 * 1024
 
 
-def respond_error(request: KubeRequest, error: APIStatusError) -> None:
-    """Tell a client what is wrong, in the media type it accepts."""
+def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = False) -> None:
+    """
+    Tell a client what is wrong, in the media type it accepts.
+
+    @param protobuf: Protobuf is one of them; where custom resources are, it is not.
+    """
     if request._disconnected or request.finished:
         return
     if request.startedWriting:
@@ -38,13 +43,18 @@ def respond_error(request: KubeRequest, error: APIStatusError) -> None:
         return
     if error.retry_after is not None:
         request.setHeader(b"retry-after", b"%d" % error.retry_after)
-    respond_status(request, error.code, error.status())
+    respond_status(request, error.code, error.status(), protobuf)
 
 
-def respond_status(request: KubeRequest, code: int, status: dict[str, Any]) -> None:
+def respond_status(request: KubeRequest, code: int, status: dict[str, Any], protobuf: bool = False) -> None:
     """A Status, or another small object that the server made."""
     request.tell_status(status)
-    negotiated = error_media(request.getHeader(b"accept"))
+    negotiated = error_media(request.getHeader(b"accept"), protobuf)
+    if negotiated.media == "protobuf":
+        from .metaprotobuf import encode_protobuf
+
+        request.respond(code, encode_protobuf(status), PROTOBUF)
+        return
     if negotiated.media == "yaml":
         request.respond(code, encode_yaml(status), YAML)
         return
@@ -95,6 +105,7 @@ class PacedBody:
         self._compressor = compressor
         self._paused = False
         self._over = False
+        self._planned = False
 
     def start(self) -> None:
         """Write as much as the transport takes now."""
@@ -109,8 +120,23 @@ class PacedBody:
     def resumeProducing(self) -> None:
         """The transport takes more."""
         self._paused = False
-        while not self._paused and not self._over:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        turns = self._request.site.turns
+        while not self._paused and not self._over and not self._planned:
+            if turns is None:
+                self._write()
+            else:
+                # Encrypting a piece takes a while, and there may be many who read: not all of them in one turn.
+                self._planned = True
+                turns.do(self._next_piece)
+
+    def _next_piece(self) -> None:
+        self._planned = False
+        if not self._paused and not self._over:
             self._write()
+            self._go_on()
 
     def _write(self) -> None:
         """Write the next piece."""

@@ -44,6 +44,8 @@ class HandlerResource(Resource):
     """
 
     isLeaf = True
+    #: Errors may be told in protobuf.
+    protobuf = True
     _log = Logger()
 
     def __init__(self) -> None:
@@ -54,7 +56,7 @@ class HandlerResource(Resource):
         try:
             result = handler(request, **arguments)
         except APIStatusError as error:
-            respond_error(request, error)
+            respond_error(request, error, self.protobuf)
             return NOT_DONE_YET
         except Exception:
             self._failed(Failure(), request)
@@ -78,7 +80,7 @@ class HandlerResource(Resource):
             return
         error = failure.value
         if isinstance(error, APIStatusError):
-            respond_error(request, error)
+            respond_error(request, error, self.protobuf)
         elif isinstance(error, StorageUnavailable):
             respond_error(request, APIStatusError.unknown(error.told))
         else:
@@ -116,7 +118,7 @@ class RoutedResource(HandlerResource):
             try:
                 match = self._match(request.method, path)
             except APIStatusError as error:
-                respond_error(request, error)
+                respond_error(request, error, self.protobuf)
                 return NOT_DONE_YET
         handler, arguments = match
         return self.run(request, handler, arguments)

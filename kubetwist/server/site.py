@@ -330,7 +330,7 @@ class KubeRequest(Request):
         """Answer with a Status, in the media type that the client accepts."""
         from ..resources.respond import respond_error
 
-        respond_error(self, error)
+        respond_error(self, error, protobuf=True)
 
     def respond_text(self, code: int, text: str) -> None:
         """Answer in plain text that no browser takes for anything else."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from twisted.trial.unittest import SynchronousTestCase
+
 from kubetwist.resources.metaprotobuf import encode_protobuf
 
+from .server import Server
 from .test_discovery import DiscoveryCase
 from .test_openapi_protobuf import every, fields, one
 
@@ -102,3 +105,17 @@ class ProtobufDiscoveryTests(DiscoveryCase):
         inside = b"\n\x06\n\0\x12\0\x1a\0\x12\x07Failure" + message + details + b"0\x94\x03"
         head = b"k8s\0\n\x0c\n\x02v1\x12\x06Status"
         self.assertEqual(encode_protobuf(status), head + b"\x12\x59" + inside + b'\x1a\0"\0')
+
+
+class ProtobufErrorTests(SynchronousTestCase):
+    """What clients that take protobuf are told of errors, where they get objects in JSON."""
+
+    def test_error(self) -> None:
+        """An error comes in protobuf to who asks for that first, and an object in what else he takes."""
+        client = Server("namespaces", "configmaps").client()
+        accept = f"{PROTOBUF},application/json"
+        found = client.answer("GET", "/api/v1/namespaces/ns/configmaps/absent", Accept=accept)
+        self.assertEqual((found.code, found.header("content-type")), (404, PROTOBUF))
+        self.assertEqual(one(opened(found.body)[2], 4), b"NotFound")
+        found = client.answer("GET", "/api/v1/namespaces/ns/configmaps", Accept=accept)
+        self.assertEqual((found.code, found.header("content-type")), (200, "application/json"))
