@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
@@ -26,14 +27,23 @@ class ConnectingCase(KubeAPIMixin, TestCase):
 
     answer: Any = staticmethod(lambda call: Reply(200, b"fine"))
 
-    async def begin(self, *flags: str, **options: Any) -> WebhookServer:
-        """Start both."""
-        self.folder = Path(self.mktemp())
-        self.folder.mkdir()
+    async def begin(self, *flags: str, trust: bool = False, strict: bool = False, **options: Any) -> WebhookServer:
+        """
+        Start both.
+
+        @param trust: The kubelet must have its certificate from its authority.
+        @param strict: This machine is out of reach.
+        """
         kubelet = WebhookServer(reactor, lambda call: self.answer(call), **options)
         await kubelet.start()
         self.addCleanup(lambda: Deferred.fromCoroutine(kubelet.stop()))
-        self.server: InProcessServer = await self.startKubeAPI("--allow-loopback-proxy", "--controllers=", *flags)
+        if trust:
+            authority = Path(self.mktemp())
+            authority.write_bytes(kubelet.ca)
+            flags = (*flags, f"--kubelet-certificate-authority={authority}")
+        if not strict:
+            flags = (*flags, "--allow-loopback-proxy")
+        self.server: InProcessServer = await self.startKubeAPI("--controllers=", *flags)
         await self.ask("POST", "/api/v1/nodes", {"metadata": {"name": "node"}})
         await self.move(kubelet.port)
         await self.ask("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
@@ -192,22 +202,45 @@ class ProxyTests(ConnectingCase):
     """What proxies lead to."""
 
     async def test_addresses(self) -> None:
-        """A name that leads to the link, or to metadata services, is refused when its address is known."""
+        """CVE-2020-8562: a name that leads to metadata services is refused when its address is known."""
         await self.begin()
-
-        class Names:
-            def resolveHostName(self, receiver: Any, host: str, *arguments: Any, **more: Any) -> Any:
-                from twisted.internet.address import IPv4Address
-
-                receiver.resolutionBegan(None)
-                receiver.addressResolved(IPv4Address("TCP", "169.254.169.254", 0))
-                receiver.resolutionComplete()
-
         await self.move(10250, "metadata.example")
-        self.config.outgoing._reactor = _Named(self.config.outgoing._reactor, Names())
+        self.resolve("169.254.169.254")
         for path in (f"{NODE}/healthz", LOG, "/api/v1/nodes/node:80/proxy/"):
             code, answer = await self.tell("GET", path)
             self.assertEqual((code, answer["message"]), (400, "address not allowed"), path)
+
+    async def test_kubelets_by_name(self) -> None:
+        """A kubelet that is called by a name must show a certificate for it; the name is looked up once."""
+        kubelet = await self.begin(trust=True, strict=True, names=("node.example",))
+        self.config.outgoing.diversions["10.1.2.3", kubelet.port] = "127.0.0.1", kubelet.port
+        names = self.resolve("10.1.2.3")
+        await self.move(kubelet.port, "node.example")
+        self.assertEqual(await self.ask("GET", LOG), "fine")
+        self.assertEqual(await self.ask("GET", f"{NODE}/x"), "fine")
+        self.assertEqual((kubelet.connections, names.asked), (1, ["node.example"]))
+        await self.move(kubelet.port, "other.example")
+        code, answer = await self.tell("GET", f"{NODE}/x")
+        self.assertEqual(code, 503)
+        self.assertIn("x509: certificate is valid for node.example, not other.example", answer["message"])
+
+    async def test_kubelets_by_address(self) -> None:
+        """Addresses of either family lead to a kubelet, whose certificate must be for them."""
+        addresses = ("fd00::7", "10.1.2.3")
+        kubelet = await self.begin(trust=True, strict=True, names=addresses)
+        for address in addresses:
+            self.config.outgoing.diversions[address, kubelet.port] = "127.0.0.1", kubelet.port
+            await self.move(kubelet.port, address)
+            self.assertEqual(await self.ask("GET", LOG), "fine")
+        self.assertEqual(
+            [call.headers["host"] for call in kubelet.calls], [f"[fd00::7]:{kubelet.port}", f"10.1.2.3:{kubelet.port}"]
+        )
+
+    def resolve(self, address: str) -> Names:
+        """Have every name lead to an address."""
+        outgoing, names = self.config.outgoing, Names(address)
+        outgoing._reactor = _Named(outgoing._reactor, names)
+        return names
 
     async def test_root(self) -> None:
         """A proxy without a path is left for one with a slash, that relative links lead behind it."""
@@ -216,6 +249,21 @@ class ProxyTests(ConnectingCase):
         self.assertEqual(kubelet.calls, [])
         self.assertEqual(await self.ask("POST", NODE, b"body"), "fine")
         self.assertEqual([(call.path, call.body) for call in kubelet.calls], [("/", b"body")])
+
+
+class Names:
+    """Knows one address, and what was asked for."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.asked: list[str] = []
+
+    def resolveHostName(self, receiver: Any, host: str, *arguments: Any, **more: Any) -> None:
+        """See L{IHostnameResolver}."""
+        self.asked.append(host)
+        receiver.resolutionBegan(None)
+        receiver.addressResolved(IPv4Address("TCP", self.address, 0))
+        receiver.resolutionComplete()
 
 
 class _Named:
