@@ -13,7 +13,7 @@ from typing import Final
 
 from attrs import define, field
 
-from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
+from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 
 from ..api.goquote import quoted
 from ..interfaces import IExpiringStorage, IForwardStorage, IStorageBackend
@@ -214,7 +214,10 @@ class Migration:
 
     async def _written(self) -> None:
         running, self._running = self._running, []
-        await gatherResults(running, consumeErrors=True).addErrback(lambda failure: failure.value.subFailure)
+        for result in await DeferredList(running, consumeErrors=True):
+            succeeded, failure = result
+            if not succeeded:
+                failure.raiseException()  # type: ignore[attr-defined]
 
     async def _forward(self) -> None:
         """Have no client that comes from the source meet a revision again that it has met there."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +24,24 @@ def twist(command: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """Call a tool."""
     line = [sys.executable, "-m", "twisted", command, *flags]
     return subprocess.run(line, capture_output=True, text=True, timeout=120)
+
+
+def encryption(folder: Path) -> Path:
+    """A configuration by which secrets are encrypted."""
+    keys = {"aesgcm": {"keys": [{"name": "key1", "secret": base64.b64encode(bytes(range(32))).decode()}]}}
+    resources = [{"resources": ["secrets"], "providers": [keys, {"identity": {}}]}]
+    path = folder / "encryption.json"
+    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration"}
+    path.write_text(json.dumps(kind | {"resources": resources}))
+    return path
+
+
+def stored(data: Path, key: str) -> bytes:
+    """What is in the embedded store."""
+    connection = sqlite3.connect(data / "store.sqlite")
+    (value,) = connection.execute("SELECT value FROM log WHERE key = ? ORDER BY id DESC", (key,)).fetchone()
+    connection.close()
+    return bytes(value)
 
 
 def everything(server: SubprocessServer) -> dict[str, Any]:
@@ -55,9 +76,14 @@ def fill(server: SubprocessServer) -> None:
 
 @pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "")
 def test_there_and_back(tmp_path: Path) -> None:
-    """A server over etcd has what the one over SQLite had, uids included; and so has the one after the way back."""
+    """
+    A server over etcd has what the one over SQLite had, uids included; and so has the one after the way back.
+
+    Secrets are encrypted all the way.
+    """
     data, again = tmp_path / "data", tmp_path / "again"
-    with SubprocessServer(*FLAGS, data_dir=data) as server:
+    flags = (*FLAGS, f"--encryption-provider-config={encryption(tmp_path)}")
+    with SubprocessServer(*flags, data_dir=data) as server:
         fill(server)
         before = everything(server)
         refused = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-data-dir={again}")
@@ -72,7 +98,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         assert "are the same in both" in moved.stdout
         twice = twist("kubeapi-migrate", f"--from-data-dir={data}", f"--to-etcd-servers={servers}")
         assert twice.returncode == 1 and "is not empty" in twice.stderr, twice.stderr
-        with SubprocessServer(*FLAGS, f"--etcd-servers={servers}", data_dir=data) as server:
+        with SubprocessServer(*flags, f"--etcd-servers={servers}", data_dir=data) as server:
             assert everything(server) == before
             made = {"metadata": {"name": "made-over-etcd"}}
             assert server.request("POST", f"{WHERE}/configmaps", made)[0] == 201
@@ -80,7 +106,8 @@ def test_there_and_back(tmp_path: Path) -> None:
         back = twist("kubeapi-migrate", f"--from-etcd-servers={servers}", f"--to-data-dir={again}")
         assert back.returncode == 0, back.stderr
     shutil.copytree(data / "pki", again / "pki")
-    with SubprocessServer(*FLAGS, data_dir=again) as server:
+    assert stored(again, "/registry/secrets/default/s").startswith(b"k8s:enc:aesgcm:v1:key1:")
+    with SubprocessServer(*flags, data_dir=again) as server:
         assert everything(server) == before
         assert not server.output().count("Traceback"), server.output()
 
