@@ -7,6 +7,7 @@ of L{with_filters} to the first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..authentication.frontproxy import ProxyHeaders
@@ -38,6 +39,7 @@ def with_filters(
     constrained_impersonation: bool = True,
     auditor: Auditor | None = None,
     metrics: RequestMetrics | None = None,
+    limit: Callable[[Handler], Handler] | None = None,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
@@ -45,12 +47,15 @@ def with_filters(
     @param request_timeout: Seconds for requests that are not long-running.
     @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
     @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
+    @param limit: Puts in front of a handler what has requests wait while there are too many.
     @param metrics: Counts them; it is told by the site when they are over.
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
     if metrics is not None:
         handler = metrics.after_authorization(handler)
     handler = with_authorization(handler, authorizer)
+    if limit is not None:
+        handler = limit(handler)
     handler = with_impersonation(handler, authorizer, constrained_impersonation)
     if auditor is not None:
         handler = with_audit(handler, auditor)

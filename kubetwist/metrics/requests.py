@@ -131,7 +131,7 @@ class RequestMetrics:
         def authorized(request: Any) -> None:
             now = request.authorized_at = perf_counter()
             attempts.value += 1
-            took(now - request.authenticated_at)
+            took(now - request.authenticated_at - request.waited)
             handler(request)
 
         return authorized

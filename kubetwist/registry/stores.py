@@ -266,6 +266,11 @@ class Stores:
         record = await appeared(store.cache, store.key(namespace, name), seconds, self.reactor)
         return None if record is None else seen(record)
 
+    def sizes(self, group: str, resource: str) -> tuple[int, int] | None:
+        """How many objects there are of a resource, and about how many bytes one has; L{None} where nothing is known."""
+        store = self._loaded(group, resource)
+        return None if store is None else store.cache.sizes()
+
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{kubetwist.admission.attributes.AdmissionContext.lookup_all}."""
         return [orjson.loads(record.item) for record in self._records(group, resource, namespace)]

@@ -17,8 +17,11 @@ from ..admission.selection import build_chain
 from ..api.resource import JSONObject
 from ..controllers.aggregation import Aggregation
 from ..controllers.customresources import DefinitionController
+from ..controllers.fairness import GROUP as FAIRNESS
+from ..controllers.fairness import FairnessConfiguration
 from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
+from ..flowcontrol.levels import FlowControl
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.streams import StreamMetrics
 from ..registry import bootstrap, bootstraprbac
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
 #: The groups that are not kube-apiserver's own: they belong to the servers around it.
 AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
 EXTENSIONS_GROUP: Final = "apiextensions.k8s.io"
+#: Seconds that a request waits for its turn at most.
+LONGEST_WAIT: Final = 60.0
 
 
 @define
@@ -323,6 +328,8 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     aggregator.add_before_listening("compaction", compactor.start)
     aggregator.add_at_end("compaction", compactor.stop)
     add_bootstrap_hooks(config, apis, aggregator, kube)
+    if options["enable-priority-and-fairness"]:
+        add_fairness(config, apis.stores, aggregator)
     if config.controllers:
         add_controllers(config, apis, aggregator)
     return apis
@@ -357,6 +364,21 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
 
     aggregator.add_when_ready("controllers", start)
     aggregator.add_at_end("controllers", stop)
+
+
+def add_fairness(config: Any, stores: Stores, aggregator: Any) -> None:
+    """Have requests wait their turn, as flow schemas say."""
+    levels, schemas = (stores.find(FAIRNESS, name) for name in ("prioritylevelconfigurations", "flowschemas"))
+    if levels is None or schemas is None:
+        return
+    options = config.options
+    seats = options["max-requests-inflight"] + options["max-mutating-requests-inflight"]
+    # As long as the reference lets requests wait: a quarter of the time that they have.
+    wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
+    config.flow = FlowControl(config.reactor, seats, wait, config.turns)
+    configuration = FairnessConfiguration(config.flow, levels, schemas, config.reactor)
+    aggregator.add_before_listening("priority and fairness", configuration.start)
+    aggregator.add_at_end("priority and fairness", configuration.stop)
 
 
 def add_authentication_info(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, field
 
 from ..authentication.frontproxy import ProxyHeaders
+from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.registry import Registry
 from ..outgoing.outgoing import Outgoing
@@ -48,6 +49,9 @@ class ServerConfig:
         there are no APIServices.
     @ivar availability: Looks after the servers that those name; likewise.
     @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
+    @ivar flow: Which requests go first: L{kubetwist.flowcontrol.levels.FlowControl}; L{None} when they are only
+        counted.
+    @ivar turns: Where heavy work is done a little at a time.
     @ivar metrics: What is counted.
     @ivar health_metrics: What is counted of health checks.
     @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
@@ -71,6 +75,7 @@ class ServerConfig:
     availability: Any = None
     running_controllers: Any = None
     installed: Any = None
+    flow: Any = None
     address: str = ""
     token_issuer: Any = None
     controllers: Sequence[Any] = ()
@@ -86,12 +91,14 @@ class ServerConfig:
     streams: list[Callable[[Any], bool]] = field(factory=list)
     metrics: Registry = field(factory=Registry)
     health_metrics: Registry = field(factory=Registry)
+    turns: Turns = field(init=False)
     outgoing: Outgoing = field(init=False)
     files: WatchedFiles = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.outgoing = Outgoing(self.reactor, self._service)
         self.files = WatchedFiles(self.reactor)
+        self.turns = Turns(self.reactor)
 
     def _service(self, namespace: str, name: str) -> Any:
         return self.stores.view("", "services", namespace, name)

@@ -99,6 +99,11 @@ class RecordTable:
         if first == last and start < end:
             yield self._records[last][start:end]
 
+    def samples(self) -> list[Record]:
+        """Up to three records: the first, the last, and one in the middle."""
+        chunks = self._records
+        return [chunks[0][0], chunks[len(chunks) // 2][0], chunks[-1][-1]] if chunks else []
+
     def count(self, prefix: str, after: str = "") -> int:
         """How many records L{batches} would give."""
         first, start = self._after(after) if after >= prefix else self._from(prefix)

@@ -373,6 +373,11 @@ class WatchCache:
     def __len__(self) -> int:
         return len(self._table)
 
+    def sizes(self) -> tuple[int, int]:
+        """How many records there are, and about how many bytes one has: as some of them have."""
+        samples = [len(record.item) for record in self._table.samples()]
+        return len(self._table), sum(samples) // len(samples) if samples else 0
+
     def get(self, key: str) -> Record | None:
         """
         The newest state of an object, by its key below the prefix.

@@ -1,0 +1,1 @@
+"""API priority and fairness: which requests go first, and how many at a time."""

@@ -1,0 +1,219 @@
+"""
+The queues of one priority level: shuffle sharding, and fair queuing between them.
+
+A flow is dealt a hand of a few queues, the same whenever it comes, and goes to the shortest: a flow that fills its
+queues leaves others, who share hardly all of theirs with it, most of their own. Among queues, the next request is that
+of the queue which has been given least (start-time fair queuing): seats times seconds, guessed before and corrected
+after.
+
+No I/O and no clock: who uses it says what time it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+#: Seconds that a request is taken to last as long as it is not known how long requests do.
+_GUESS: Final = 0.003
+
+
+@frozen
+class Limits:
+    """
+    How a level queues.
+
+    @ivar seats: That may be taken at a time.
+    @ivar queues: How many there are; 0 rejects what would have to wait.
+    @ivar hand: Among how many a flow chooses.
+    @ivar length: How many requests may wait in each.
+    """
+
+    seats: int
+    queues: int = 0
+    hand: int = 0
+    length: int = 0
+
+
+@define(eq=False)
+class Ticket:
+    """
+    A request that has a seat, or waits for one.
+
+    @ivar what: Whatever its owner wants to find here again.
+    @ivar seats: How many it takes.
+    @ivar arrived: When.
+    @ivar started: When it got its seats; L{None} while it waits.
+    @ivar queue: Where it waits, or waited.
+    """
+
+    what: Any
+    seats: int
+    arrived: float
+    started: float | None = None
+    queue: _Queue | None = None
+    gone: bool = False
+
+
+@define(eq=False)
+class _Queue:
+    """
+    One queue.
+
+    @ivar start: The virtual time at which its next request begins.
+    """
+
+    number: int
+    waiting: deque[Ticket] = field(factory=deque)
+    seats: int = 0
+    start: float = 0.0
+
+
+class QueueSet:
+    """
+    The queues of one level.
+
+    @ivar executing: Seats that are taken.
+    @ivar running: Requests that have them.
+    @ivar waiting: Requests that wait.
+    @ivar virtual: The virtual time: how much work each busy queue has been given.
+    @ivar rejected: Requests that found their queues full, or none.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.executing = 0
+        self.running = 0
+        self.waiting = 0
+        self.virtual = 0.0
+        self.rejected = 0
+        self.dispatched = 0
+        self._queues = [_Queue(number) for number in range(limits.queues)]
+        self._guess = _GUESS
+
+    def adjust(self, limits: Limits) -> None:
+        """Go by other limits; who waits in a queue that there will not be any more waits for its turn there."""
+        if limits.queues > len(self._queues):
+            self._queues += [_Queue(number) for number in range(len(self._queues), limits.queues)]
+        self.limits = limits
+
+    @property
+    def free(self) -> bool:
+        """Whether nobody waits."""
+        return not self.waiting
+
+    def fits(self, seats: int) -> bool:
+        """Whether so many seats can be taken now; whoever is alone may take more than there are."""
+        return self.executing + seats <= self.limits.seats or not self.running
+
+    def begin(self, ticket: Ticket, now: float) -> None:
+        """Give a request its seats."""
+        ticket.started = now
+        self.executing += ticket.seats
+        self.running += 1
+        self.dispatched += 1
+
+    def end(self, ticket: Ticket, now: float) -> None:
+        """A request is over: its seats are free."""
+        assert ticket.started is not None, "it never began"
+        self.executing -= ticket.seats
+        self.running -= 1
+        took = now - ticket.started
+        queue = ticket.queue
+        if queue is not None:
+            # It was taken to last so long; from here on it counts as long as it did.
+            queue.start += ticket.seats * (took - self._guess)
+        self._guess += (min(took, 60.0) - self._guess) / 64
+
+    def enqueue(self, ticket: Ticket, hand: Iterator[int]) -> bool:
+        """
+        Have a request wait.
+
+        @param hand: The queues that its flow may use.
+        @return: Whether there was room.
+        """
+        best: _Queue | None = None
+        for number in hand:
+            queue = self._queues[number]
+            if best is None or queue.seats < best.seats:
+                best = queue
+        if best is None or len(best.waiting) >= self.limits.length:
+            self.rejected += 1
+            return False
+        if not best.waiting:
+            # Who was away has not saved up anything.
+            best.start = max(best.start, self.virtual)
+        ticket.queue = best
+        best.waiting.append(ticket)
+        best.seats += ticket.seats
+        self.waiting += 1
+        return True
+
+    def leave(self, ticket: Ticket) -> bool:
+        """A request waits no longer; whether it did until now."""
+        queue = ticket.queue
+        if ticket.started is not None or ticket.gone or queue is None:
+            return False
+        ticket.gone = True
+        queue.waiting.remove(ticket)
+        queue.seats -= ticket.seats
+        self.waiting -= 1
+        return True
+
+    def next(self, now: float) -> Ticket | None:
+        """
+        The request whose turn it is, with its seats; L{None} when nobody waits, or the next one does not fit.
+
+        A wide one is waited for: those behind it do not overtake, or it would never have its turn.
+        """
+        best: _Queue | None = None
+        for queue in self._queues:
+            if queue.waiting and (best is None or queue.start < best.start):
+                best = queue
+        if best is None or not self.fits(best.waiting[0].seats):
+            return None
+        ticket = best.waiting.popleft()
+        best.seats -= ticket.seats
+        self.waiting -= 1
+        self.virtual = max(self.virtual, best.start)
+        best.start += ticket.seats * self._guess
+        self.begin(ticket, now)
+        return ticket
+
+    def late(self, before: float) -> list[Ticket]:
+        """Those who have waited since before a time; each queue has the oldest in front."""
+        found = []
+        for queue in self._queues:
+            for ticket in queue.waiting:
+                if ticket.arrived > before:
+                    break
+                found.append(ticket)
+        return found
+
+    def oldest(self) -> float | None:
+        """Since when somebody waits; L{None} when nobody does."""
+        return min((queue.waiting[0].arrived for queue in self._queues if queue.waiting), default=None)
+
+    def snapshot(self) -> list[tuple[int, list[Ticket], float]]:
+        """Each queue: its number, who waits, and the virtual time of the next; for who wants to look."""
+        return [(queue.number, list(queue.waiting), queue.start) for queue in self._queues]
+
+
+def deal(entropy: int, queues: int, hand: int) -> Iterator[int]:
+    """
+    A hand of queues, all different, and the same for the same number.
+
+    @param entropy: What tells flows apart; its bits must be well mixed.
+    """
+    drawn: list[int] = []
+    for size in range(queues, max(queues - hand, 0), -1):
+        entropy, card = divmod(entropy, size)
+        # The cards that are left, counted without those that were drawn.
+        for one in sorted(drawn):
+            if card >= one:
+                card += 1
+        drawn.append(card)
+        yield card

@@ -1,0 +1,160 @@
+"""
+Flow schemas, compiled: which of them a request belongs to, and whose flow it is.
+
+@see: kubernetes/apiserver, C{pkg/util/flowcontrol/rule.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from attrs import frozen
+
+from ..api.resource import JSONObject, UserInfo
+
+_ACCOUNT: Final = "system:serviceaccount:"
+_SERVICE_ACCOUNT: Final = "ServiceAccount"
+
+
+class Sought(Protocol):
+    """What a request is about: L{kubetwist.filters.requestinfo.RequestInfo}."""
+
+    verb: str
+    path: str
+    group: str
+    namespace: str
+    resource: str
+    subresource: str
+    is_resource_request: bool
+
+
+_UserTest = Callable[[UserInfo], bool]
+_Test = Callable[[Any], bool]
+
+
+@frozen
+class _Rule:
+    """One rule: whom it means, and which of their requests."""
+
+    users: tuple[_UserTest, ...]
+    resources: tuple[_Test, ...]
+    paths: tuple[_Test, ...]
+
+    def matches(self, user: UserInfo, info: Sought) -> bool:
+        if not any(test(user) for test in self.users):
+            return False
+        return any(test(info) for test in (self.resources if info.is_resource_request else self.paths))
+
+
+@frozen
+class FlowSchema:
+    """
+    One flow schema.
+
+    @ivar precedence: Those with a smaller one are asked first.
+    @ivar level: The name of the priority level that its requests have.
+    @ivar distinguisher: What makes flows of its requests: C{"ByUser"}, C{"ByNamespace"}; C{""}: they are one.
+    """
+
+    name: str
+    uid: str
+    precedence: int
+    level: str
+    distinguisher: str
+    rules: tuple[_Rule, ...]
+
+    @classmethod
+    def of(cls, obj: JSONObject) -> FlowSchema:
+        """As an object of the API says it."""
+        meta, spec = obj["metadata"], obj.get("spec") or {}
+        return cls(
+            meta["name"],
+            meta.get("uid", ""),
+            spec.get("matchingPrecedence") or 0,
+            (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+            (spec.get("distinguisherMethod") or {}).get("type", ""),
+            tuple(_rule(rule) for rule in spec.get("rules") or ()),
+        )
+
+    def matches(self, user: UserInfo, info: Sought) -> bool:
+        """Whether a request is one of those that are meant."""
+        return any(rule.matches(user, info) for rule in self.rules)
+
+    def flow(self, user: UserInfo, info: Sought) -> str:
+        """Whose flow a request belongs to."""
+        if self.distinguisher == "ByUser":
+            return user.name
+        return info.namespace if self.distinguisher == "ByNamespace" else ""
+
+
+def in_order(objects: Iterable[JSONObject]) -> list[FlowSchema]:
+    """Flow schemas in the order in which they are asked."""
+    return sorted((FlowSchema.of(obj) for obj in objects), key=lambda one: (one.precedence, one.name))
+
+
+def _rule(rule: JSONObject) -> _Rule:
+    return _Rule(
+        tuple(_subject(subject) for subject in rule.get("subjects") or ()),
+        tuple(_resources(one) for one in rule.get("resourceRules") or ()),
+        tuple(_paths(one) for one in rule.get("nonResourceRules") or ()),
+    )
+
+
+def _subject(subject: JSONObject) -> _UserTest:
+    kind = subject.get("kind")
+    name = str((subject.get("user") or subject.get("group") or {}).get("name", ""))
+    if kind == "User":
+        return _everybody if name == "*" else lambda user: user.name == name
+    if kind == "Group":
+        return _everybody if name == "*" else lambda user: name in user.groups
+    account = subject.get("serviceAccount") or {}
+    if kind != _SERVICE_ACCOUNT or not account:
+        return _nobody
+    prefix = f"{_ACCOUNT}{account.get('namespace', '')}:"
+    if account.get("name") == "*":
+        return lambda user: user.name.startswith(prefix)
+    whole = f"{prefix}{account.get('name', '')}"
+    return lambda user: user.name == whole
+
+
+def _everybody(user: UserInfo) -> bool:
+    return True
+
+
+def _nobody(user: UserInfo) -> bool:
+    return False
+
+
+def _resources(rule: JSONObject) -> _Test:
+    verbs, groups, resources = (_among(rule.get(field)) for field in ("verbs", "apiGroups", "resources"))
+    namespaces = _among(rule.get("namespaces"))
+    cluster = bool(rule.get("clusterScope"))
+
+    def matches(info: Sought) -> bool:
+        whole = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+        if not (verbs(info.verb) and resources(whole) and groups(info.group)):
+            return False
+        return namespaces(info.namespace) if info.namespace else cluster
+
+    return matches
+
+
+def _paths(rule: JSONObject) -> _Test:
+    verbs = _among(rule.get("verbs"))
+    wanted = tuple(rule.get("nonResourceURLs") or ())
+    everything = "*" in wanted
+    # With and without a star behind it, a path stands for all below it, as in the reference.
+    below = tuple(path.removesuffix("*").removesuffix("/") + "/" for path in wanted)
+
+    def matches(info: Sought) -> bool:
+        return verbs(info.verb) and (everything or info.path in wanted or info.path.startswith(below))
+
+    return matches
+
+
+def _among(values: Sequence[str] | None) -> Callable[[str], bool]:
+    if values and len(values) == 1 and values[0] == "*":
+        return lambda value: True
+    known = frozenset(values or ())
+    return lambda value: value in known

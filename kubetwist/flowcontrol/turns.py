@@ -1,0 +1,86 @@
+"""
+How much heavy work is done before the reactor looks who else wants something.
+
+One thread answers all requests, so a list that takes five milliseconds makes everybody wait that long, and sixty of
+them that have arrived together make everybody wait for all. What is heavy is therefore done a little at a time: once
+the budget of a turn of the reactor is spent, the rest waits for the next one, and light requests go in between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Final
+
+#: Seconds of heavy work in one turn; what was begun is finished.
+BUDGET: Final = 0.0005
+#: Turns without heavy work that a light request is given, to be read, answered and sent.
+QUIET: Final = 3
+#: Turns without heavy work one after the other, at most.
+MOST_QUIET: Final = 8
+
+
+class Turns:
+    """
+    Counts the heavy work of each turn, and keeps what is left for the next.
+
+    @ivar waiting: Pieces of work that wait.
+    """
+
+    def __init__(self, reactor: Any, budget: float = BUDGET) -> None:
+        self._reactor = reactor
+        self._budget = budget
+        self._spent = 0.0
+        self._planned = False
+        self._quiet = 0
+        self._skipped = 0
+        self._work: deque[Callable[[], object]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How much work waits."""
+        return len(self._work)
+
+    @property
+    def free(self) -> bool:
+        """Whether more can be done in this turn."""
+        return self._spent < self._budget and not self._work
+
+    def light(self) -> None:
+        """Somebody wants something light: let its answer go out before anything heavy is done."""
+        self._quiet = QUIET
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Do something heavy: now, or in one of the next turns, after all that waits already."""
+        if self.free:
+            self._timed(work)
+        else:
+            self._work.append(work)
+        if not self._planned:
+            self._planned = True
+            self._reactor.callLater(0, self._next)
+
+    def _next(self) -> None:
+        """A new turn."""
+        self._planned = False
+        self._spent = 0.0
+        if self._quiet and self._work and self._skipped < MOST_QUIET:
+            self._quiet -= 1
+            self._skipped += 1
+            self._planned = True
+            self._reactor.callLater(0, self._next)
+            return
+        self._quiet = self._skipped = 0
+        while self._work and self._spent < self._budget:
+            self._timed(self._work.popleft())
+        if self._work and not self._planned:
+            self._planned = True
+            self._reactor.callLater(0, self._next)
+
+    def _timed(self, work: Callable[[], object]) -> None:
+        begun = perf_counter()
+        try:
+            work()
+        finally:
+            self._spent += perf_counter() - begun

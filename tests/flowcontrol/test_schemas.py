@@ -1,0 +1,98 @@
+"""Which flow schema a request belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.filters.requestinfo import request_info_of
+from kubetwist.flowcontrol.schemas import FlowSchema, in_order
+
+ALL = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+
+
+def schema(rules: list[dict[str, Any]], **spec: Any) -> dict[str, Any]:
+    """A flow schema as the API has it."""
+    return {
+        "metadata": {"name": spec.pop("name", "a"), "uid": "u"},
+        "spec": {"priorityLevelConfiguration": {"name": "level"}, "rules": rules, **spec},
+    }
+
+
+def subject(kind: str, **fields: str) -> dict[str, Any]:
+    """Whom a rule means."""
+    return {"kind": kind, {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}[kind]: fields}
+
+
+class MatchTests(SynchronousTestCase):
+    """Rules."""
+
+    def matches(self, rule: dict[str, Any], user: UserInfo, method: bytes, uri: bytes) -> bool:
+        """Whether a rule means a request."""
+        return FlowSchema.of(schema([rule])).matches(user, request_info_of(method, uri))
+
+    def test_subjects(self) -> None:
+        """Users, groups and service accounts are meant by name, or all of them."""
+        jane = UserInfo("jane", groups=("developers",))
+        account = UserInfo("system:serviceaccount:one:default")
+        for subjects, user, expected in (
+            ([subject("User", name="jane")], jane, True),
+            ([subject("User", name="joe")], jane, False),
+            ([subject("User", name="*")], jane, True),
+            ([subject("Group", name="developers")], jane, True),
+            ([subject("Group", name="others"), subject("Group", name="*")], jane, True),
+            ([subject("Group", name="others")], jane, False),
+            ([subject("ServiceAccount", namespace="one", name="default")], account, True),
+            ([subject("ServiceAccount", namespace="one", name="*")], account, True),
+            ([subject("ServiceAccount", namespace="on", name="*")], account, False),
+            ([subject("ServiceAccount", namespace="one", name="other")], account, False),
+        ):
+            rule = {"subjects": subjects, "resourceRules": [ALL]}
+            self.assertEqual(self.matches(rule, user, b"GET", b"/api/v1/nodes"), expected, subjects)
+
+    def test_resources(self) -> None:
+        """Resources are meant by verb, group, resource with subresource, and namespace."""
+        everybody = [subject("Group", name="*")]
+        pods = b"/api/v1/namespaces/one/pods"
+        for rule, method, uri, expected in (
+            ({"verbs": ["list"]}, b"GET", pods, True),
+            ({"verbs": ["get"]}, b"GET", pods, False),
+            ({"apiGroups": [""]}, b"GET", pods, True),
+            ({"apiGroups": ["apps"]}, b"GET", pods, False),
+            ({"resources": ["pods"]}, b"PUT", pods + b"/a/status", False),
+            ({"resources": ["pods/status"]}, b"PUT", pods + b"/a/status", True),
+            ({"namespaces": ["two"]}, b"GET", pods, False),
+            ({"clusterScope": False}, b"GET", b"/api/v1/pods", False),
+            ({"clusterScope": True, "namespaces": []}, b"GET", pods, False),
+        ):
+            made = {"subjects": everybody, "resourceRules": [{**ALL, **rule}]}
+            self.assertEqual(self.matches(made, UserInfo("jane"), method, uri), expected, rule)
+
+    def test_paths(self) -> None:
+        """Other paths are meant whole, or with all that is below them."""
+        everybody = [subject("Group", name="*")]
+        for paths, uri, expected in (
+            (["*"], b"/anything", True),
+            (["/healthz"], b"/healthz", True),
+            (["/healthz"], b"/healthz/etcd", True),
+            (["/healthz/*"], b"/healthz/etcd", True),
+            (["/healthz"], b"/healthzz", False),
+            (["/readyz"], b"/healthz", False),
+        ):
+            made = {"subjects": everybody, "nonResourceRules": [{"verbs": ["get"], "nonResourceURLs": paths}]}
+            self.assertEqual(self.matches(made, UserInfo("jane"), b"GET", uri), expected, paths)
+            self.assertFalse(self.matches(made, UserInfo("jane"), b"GET", b"/api/v1/pods"))
+
+    def test_order(self) -> None:
+        """Those with smaller numbers are asked first, and among equals by name."""
+        objects = [schema([], name=name, matchingPrecedence=number) for name, number in (("b", 5), ("a", 5), ("z", 1))]
+        self.assertEqual([one.name for one in in_order(objects)], ["z", "a", "b"])
+
+    def test_flows(self) -> None:
+        """Flows are told apart by user, by namespace, or not at all."""
+        info = request_info_of(b"GET", b"/api/v1/namespaces/one/pods")
+        for method, expected in ({"type": "ByUser"}, "jane"), ({"type": "ByNamespace"}, "one"), (None, ""):
+            made = FlowSchema.of(schema([], distinguisherMethod=method))
+            self.assertEqual(made.flow(UserInfo("jane"), info), expected)
