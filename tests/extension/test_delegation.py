@@ -1,0 +1,88 @@
+"""What is made of the config map that tells how users are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import TestCase
+
+from kubetwist.extension.delegation import INTERVAL, DelegatedAuthentication, LookupFailed
+from kubetwist.outgoing.client import Answer
+from kubetwist.outgoing.errors import CallError
+from kubetwist.server.certificates import Authority
+
+
+class StubCluster:
+    """Answers with what it is given."""
+
+    where = "a kubeconfig"
+
+    def __init__(self) -> None:
+        self.answer: Any = Answer(404, {}, b"")
+        self.asked = 0
+
+    async def get(self, path: str, timeout: float) -> Answer:
+        """The same for all."""
+        self.asked += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        assert isinstance(self.answer, Answer)
+        return self.answer
+
+    def tell(self, **data: Any) -> None:
+        """Have a config map from now on."""
+        names = {name.replace("_", "-"): value for name, value in data.items()}
+        self.answer = Answer(200, {}, orjson.dumps({"data": names}))
+
+
+class LookupTests(TestCase):
+    """Finding out, and finding out again."""
+
+    def setUp(self) -> None:
+        """A cluster that tells what a test wants."""
+        self.cluster = StubCluster()
+        self.clock = Clock()
+        self.authentication = DelegatedAuthentication(self.cluster, self.clock, 10.0)  # type: ignore[arg-type]
+        self.addCleanup(self.authentication.stop)
+        self.ca = Authority.make("ca").pair.certificate.decode()
+
+    async def test_again(self) -> None:
+        """The config map is read when the server starts, and from time to time from then on."""
+        self.cluster.tell(client_ca_file=self.ca)
+        await self.authentication.start(tolerant=False)
+        users, proxies = self.authentication.authorities
+        self.assertEqual((len(users.pool.certificates), len(proxies.pool.certificates)), (1, 0))
+        self.cluster.tell(requestheader_client_ca_file=self.ca)
+        self.clock.advance(INTERVAL)
+        self.assertEqual((len(users.pool.certificates), len(proxies.pool.certificates)), (0, 1))
+        self.assertEqual(self.cluster.asked, 2)
+
+    async def test_damaged(self) -> None:
+        """What makes no sense changes nothing, and it is said what is wrong."""
+        self.cluster.tell(client_ca_file=self.ca, requestheader_client_ca_file=self.ca)
+        await self.authentication.start(tolerant=False)
+        for damaged in (
+            {"client_ca_file": "-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----"},
+            {"client_ca_file": "", "requestheader_allowed_names": "7"},
+            {"client_ca_file": "", "requestheader_allowed_names": "["},
+        ):
+            self.cluster.tell(**damaged)
+            with self.assertRaisesRegex(LookupFailed, "can not be used"):
+                await self.authentication.look()
+            self.assertEqual([len(one.pool.certificates) for one in self.authentication.authorities], [1, 1])
+        self.cluster.answer = Answer(200, {}, b"[]")
+        with self.assertRaises(LookupFailed):
+            await self.authentication.look()
+
+    async def test_no_answer(self) -> None:
+        """A server that must know does not start without an answer; one that need not asks again later."""
+        self.cluster.answer = CallError("Get", "https://kube", "connection refused")
+        with self.assertRaisesRegex(LookupFailed, "connection refused"):
+            await self.authentication.start(tolerant=False)
+        await self.authentication.start(tolerant=True)
+        self.cluster.tell(client_ca_file=self.ca)
+        self.clock.advance(INTERVAL)
+        self.assertEqual(len(self.authentication.authorities[0].pool.certificates), 1)
