@@ -154,6 +154,11 @@ class Inlet(Protocol):
     # Writing.
 
     @property
+    def usable(self) -> bool:
+        """Whether there is a connection that can be written to."""
+        return self._gone is None and not self._leaving and self.transport is not None
+
+    @property
     def full(self) -> bool:
         """Whether the other side does not take what was written."""
         return self._full
@@ -177,14 +182,16 @@ class Inlet(Protocol):
 
     def _leave(self) -> None:
         """Go when what was written is taken. How long that may take is the transport's business."""
-        if self._gone is None and not self._leaving:
+        # Nobody waits for this connection any more, nor it for anybody.
+        self._holds.clear()
+        if self.usable:
             self._leaving = True
             self.transport.unregisterProducer()
-            # Nobody waits for this connection any more, nor it for anybody.
             self.resumeProducing()
-            self._holds.clear()
             self._adjust()
             self.transport.loseConnection()
+        elif self._gone is not None:
+            self._work()
 
     def abort(self) -> None:
         """End the connection now; what was written may be lost."""

@@ -214,11 +214,11 @@ class SPDYConnection(Inlet):
     # What is written.
 
     def _write(self, frame: Frame) -> None:
-        if self._gone is None and not self._leaving:
+        if self.usable:
             self.transport.write(self._writer.write(frame))
 
     def _send_data(self, number: int, data: bytes) -> None:
-        if self._gone is not None or self._leaving:
+        if not self.usable:
             return
         if len(data) <= _PIECE:
             self.transport.writeSequence((data_head(number, len(data)), data))

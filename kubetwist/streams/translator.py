@@ -130,6 +130,8 @@ class Translator:
         """The server stops."""
         self.websocket.close(_GOING_AWAY, wait=False)
         self.closed(False)
+        if self._running is None:
+            self._finish(None)
 
     # From the client.
 

@@ -69,13 +69,13 @@ class WebSocketConnection(Inlet):
             self._write(Ping())
 
     def _write(self, event: Event) -> None:
-        if self._gone is None and not self._leaving and self._frames.state is ConnectionState.OPEN:
+        if self.usable and self._frames.state is ConnectionState.OPEN:
             self.transport.write(bytes(self._frames.send(event)))
 
     def resumeProducing(self) -> None:
         """As L{IPushProducer}."""
         super().resumeProducing()
-        if self._closing and not self._leaving:
+        if self._closing and self.usable:
             self._wait_for_goodbye()
         if self._owed is not None:
             self._write(Pong(payload=self._owed))
@@ -91,12 +91,10 @@ class WebSocketConnection(Inlet):
         @param wait: Otherwise the other side is not waited for.
         """
         self._told = True
-        if self._gone is not None or self._leaving:
-            return
         if not self._closing:
             self._write(CloseConnection(code=code, reason=reason or None))
             self._closing = True
-        if not wait:
+        if not (wait and self.usable):
             self._leave()
             return
         if not self.full:
@@ -148,7 +146,7 @@ class WebSocketConnection(Inlet):
             self._write(CloseConnection(code=event.code, reason="the frames are not those of a WebSocket"))
             self._tell(False)
         elif self._frames.state is ConnectionState.REMOTE_CLOSING:
-            if self._gone is None and not self._leaving:
+            if self.usable:
                 self.transport.write(bytes(self._frames.send(event.response())))
             self._tell(event.code in (CloseReason.NORMAL_CLOSURE, CloseReason.NO_STATUS_RCVD))
         self._leave()

@@ -413,6 +413,19 @@ class Pressure(SynchronousTestCase):
         self.assertEqual((b"last words", True), (pair.heard[0].data, pair.heard[0].finished))
         self.assertIsInstance(pair.heard[0].reason, ConnectionGone)
 
+    def test_close_while_held(self) -> None:
+        """Who closes a connection that was lost while it was held has its end told."""
+        pair = _Pair()
+        gone: list[bool] = []
+        pair.server.on_gone = lambda: gone.append(True)
+        pair.server.ping_every(5)
+        pair.server.hold("one")
+        pair.wire.first.abortConnection()
+        self.assertEqual([], gone)
+        pair.server.close()
+        self.assertEqual([True], gone)
+        self.assertEqual([], pair.clock.getDelayedCalls())
+
     def test_pressure(self) -> None:
         """Who writes more than is taken is told, and told again when it is taken."""
         pair = _Pair()

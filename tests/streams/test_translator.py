@@ -483,6 +483,12 @@ class Clients(SynchronousTestCase):
         self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
+    def test_never_begun(self) -> None:
+        """A command whose client was answered already is forgotten."""
+        clock = Clock()
+        Translator(clock, ALL).stop()
+        self.assertEqual([], clock.getDelayedCalls())
+
     def test_stop_late(self) -> None:
         """A client that has not said goodbye yet does not keep the server from stopping."""
         run = running()

@@ -260,6 +260,26 @@ class Ends(SynchronousTestCase):
         pair.pump()
         self.assertEqual([False], pair.at_server.ends)
 
+    def test_close_while_held(self) -> None:
+        """Who closes a connection that was lost while it was held has its end told, but to no listener."""
+        pair = _Pair()
+        gone: list[bool] = []
+        pair.server.on_gone = lambda: gone.append(True)
+        pair.server.hold("one")
+        pair.wire.first.abortConnection()
+        self.assertEqual([], gone)
+        pair.server.close()
+        self.assertEqual(([True], []), (gone, pair.at_server.ends))
+        self.assertEqual([], pair.clock.getDelayedCalls())
+
+    def test_not_connected(self) -> None:
+        """A connection that never was can be closed."""
+        clock = Clock()
+        connection = WebSocketConnection(clock, _Heard())
+        connection.close()
+        connection.abort()
+        self.assertEqual([], clock.getDelayedCalls())
+
     def test_abort(self) -> None:
         """Who aborts is gone at once."""
         pair = _Pair()
