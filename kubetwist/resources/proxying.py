@@ -155,12 +155,22 @@ async def proxy_request(
     exchange = _Exchange(request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, head_timeout)
     task: Deferred[None] = Deferred.fromCoroutine(exchange.run(upgrades, upgrade_required))
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())
+    if request.info.long_running and not request.finished:
+        # Nobody knows where in it an answer may end: when the server stops, it is broken off.
+        request.long_running(lambda: _break_off(request))
     try:
         await task
     except CancelledError:
         # The client has gone, or was answered that it took too long.
         if not (request.finished or request._disconnected):
             raise
+
+
+def _break_off(request: KubeRequest) -> None:
+    if request.startedWriting:
+        request.cut()
+    else:
+        request.fail(APIStatusError.service_unavailable("the server is stopping"))
 
 
 @define

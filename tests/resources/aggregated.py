@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from attrs import frozen
+from OpenSSL import SSL
 
 from twisted.internet import reactor, ssl
 from twisted.internet.defer import Deferred
@@ -89,7 +90,7 @@ class Backend:
         options = ssl.PrivateCertificate.loadPEM(pair.certificate + pair.key).options()
         context = options.getContext()
         # Whoever shows a certificate is welcome; tests look at whose it was.
-        context.set_verify(ssl.SSL.VERIFY_PEER, lambda *_: True)
+        context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
         site: Any = Site(_Leaf(self))
         site.noisy = False
         secure: Any = TLSMemoryBIOFactory(options, False, site)
@@ -108,7 +109,7 @@ class Backend:
         for connection in list(self._connections.protocols):
             connection.transport.abortConnection()
         for _ in range(3):
-            await deferLater(reactor, 0)  # type: ignore[arg-type]
+            await deferLater(reactor, 0)
 
     def take(self, request: Any) -> Any:
         """Answer a request."""
@@ -271,8 +272,9 @@ class AggregatedCase(KubeAPIMixin, TestCase):
 
     async def condition(self, name: str = NAME) -> Any:
         """What is said of the availability of an APIService; C{{}} while nothing is."""
-        found = await self.done("GET", f"{SERVICES}/{name}")
-        return next(iter((found.get("status") or {}).get("conditions") or [{}]))
+        code, answer, _ = await self.ask("GET", f"{SERVICES}/{name}")
+        found = json.loads(answer).get("status") if code == 200 else None
+        return next(iter((found or {}).get("conditions") or [{}]))
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until something is so."""
@@ -282,7 +284,7 @@ class AggregatedCase(KubeAPIMixin, TestCase):
                 result = await result
             if result:
                 return
-            await deferLater(reactor, 0.01)  # type: ignore[arg-type]
+            await deferLater(reactor, 0.01)
 
     async def until_condition(self, reason: str) -> Any:
         """Wait until the availability is for that reason what it is; give the condition."""

@@ -163,6 +163,26 @@ class ProxyTests(AggregatedCase):
         await self.backend.kill()
         await self.assertFailure(asked, http.client.IncompleteRead)
 
+    async def test_stop_in_a_watch(self) -> None:
+        """A server that stops does not wait for watches of other servers; it breaks them off."""
+        await self.begin("--request-timeout=1h")
+        closed: list[Any] = []
+
+        def endless(request: Any) -> Any:
+            request.notifyFinish().addErrback(closed.append)
+            if b"late" not in request.uri:
+                request.write(b'{"type":"ADDED"}\n')
+            return NOT_DONE_YET
+
+        self.backend.answers[THINGS] = endless
+        begun = Deferred.fromCoroutine(self.ask("GET", f"{THINGS}?watch=1"))
+        late = Deferred.fromCoroutine(self.ask("GET", f"{THINGS}?watch=1&late=1"))
+        await self.until(lambda: len(self.backend.received) == 2)
+        await self.server.stop()
+        await self.assertFailure(begun, http.client.IncompleteRead)
+        self.assertEqual((await late)[0], 503)
+        await self.until(lambda: len(closed) == 2)
+
     async def test_upload(self) -> None:
         """A body larger than any object of this server's may be is passed on."""
         await self.begin()
@@ -367,6 +387,41 @@ class AvailableTests(AggregatedCase):
         await self.until(theirs)
         await self.patch_object(f"{SERVICES}/v1.batch", {"spec": {"service": None, "insecureSkipTLSVerify": None}})
         self.assertEqual((await self.done("GET", path))["kind"], "JobList")
+
+    async def test_definition_and_service(self) -> None:
+        """Where a definition and a user's APIService name the same version, the other server answers as long as it is named."""
+        await self.begin()
+        name = f"things.{GROUP}"
+        crd = {
+            "metadata": {"name": name},
+            "spec": {
+                "group": GROUP,
+                "scope": "Namespaced",
+                "names": {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"},
+                "versions": [
+                    {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+                ],
+            },
+        }
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        await self.done("POST", path, crd)
+
+        async def established() -> bool:
+            found = await self.done("GET", f"{path}/{name}")
+            conditions = (found.get("status") or {}).get("conditions") or ()
+            return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+        await self.until(established)
+        self.assertEqual(await self.done("GET", THINGS), {"path": THINGS})
+        await self.done("DELETE", f"{SERVICES}/{NAME}")
+
+        async def local() -> bool:
+            code, answer, _ = await self.ask("GET", THINGS)
+            return code == 200 and json.loads(answer)["kind"] == "ThingList"
+
+        await self.until(local)
+        found = await self.until_condition("Local")
+        self.assertEqual(found["status"], "True")
 
     async def test_told(self) -> None:
         """Servers behind this one are told by a config map how they know it."""
