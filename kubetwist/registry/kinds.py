@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Container, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -158,6 +158,7 @@ class Priority:
     version: int
 
 
+@lru_cache(maxsize=256)
 def version_preference(version: str) -> tuple[int, int, int, str]:
     """A sort key that puts the best version first: v2, v1, v1beta2, v1beta1, v1alpha1, and then other names."""
     match = _KUBE_VERSION.fullmatch(version)

@@ -16,6 +16,7 @@ from twisted.web.server import Request
 from ..api.errors import APIStatusError
 from ..api.resource import GroupVersion, JSONObject
 from .discovery_documents import (
+    EncodedVersions,
     IRemoteVersions,
     aggregated_discovery,
     api_group,
@@ -113,8 +114,11 @@ class _Aggregated:
             others = remote()
             return installed.generation + (0 if others is None else others.generation)
 
+        encoded = EncodedVersions(installed)
+
         def build(version: str) -> JSONObject:
-            return aggregated_discovery(installed, core, version, remote())
+            encoded.begin()
+            return aggregated_discovery(installed, core, version, remote(), encoded)
 
         self._documents = {version: Kept(generation, partial(build, version)) for version in ("v2", "v2beta1")}
 

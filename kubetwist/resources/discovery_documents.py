@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
+
+import orjson
 
 from ..api.resource import GroupVersion, JSONObject
 from ..registry.kinds import Priority
@@ -67,8 +69,38 @@ class IRemoteVersions(Protocol):
         """Where each of these stands."""
 
 
+class EncodedVersions:
+    """
+    What aggregated documents say of each version that is served here, in JSON.
+
+    It is made again only where something has changed: there may be thousands of custom resources.
+    """
+
+    def __init__(self, installed: IInstalled) -> None:
+        self._installed = installed
+        self._kept: dict[GroupVersion, tuple[tuple[InstalledResource, ...], orjson.Fragment]] = {}
+        self._before = self._kept
+
+    def begin(self) -> None:
+        """Begin a document; what it does not have is not kept for the next one."""
+        self._before, self._kept = self._kept, {}
+
+    def __call__(self, group_version: GroupVersion) -> orjson.Fragment:
+        """What is said of one."""
+        resources = tuple(self._installed.resources(group_version))
+        kept = self._before.get(group_version)
+        if kept is None or kept[0] != resources:
+            kept = resources, orjson.Fragment(orjson.dumps(_entry(resources, group_version.version)))
+        self._kept[group_version] = kept
+        return kept[1]
+
+
 def aggregated_discovery(
-    installed: IInstalled, core: bool, version: str, remote: IRemoteVersions | None = None
+    installed: IInstalled,
+    core: bool,
+    version: str,
+    remote: IRemoteVersions | None = None,
+    tell: Callable[[GroupVersion], Any] | None = None,
 ) -> JSONObject:
     """
     Everything in one document.
@@ -76,6 +108,7 @@ def aggregated_discovery(
     @param core: That for C{/api} with the core group alone, or that for C{/apis} with all others.
     @param version: Of the document: C{"v2"} or C{"v2beta1"}, which differ in nothing else.
     @param remote: What others serve goes before what is served here under the same name.
+    @param tell: What is said of a version, if that is kept: L{EncodedVersions}.
     """
     served: Sequence[GroupVersion] = installed.group_versions()
     entries: Mapping[GroupVersion, JSONObject] = {}
@@ -83,8 +116,12 @@ def aggregated_discovery(
         entries = remote.entries
         served = preferred({*served, *entries}, {**installed.priorities, **remote.priorities})
 
-    def told(group: str, one: str) -> JSONObject:
-        return entries.get(GroupVersion(group, one)) or _entry(installed, group, one)
+    def told(group: str, one: str) -> Any:
+        group_version = GroupVersion(group, one)
+        entry = entries.get(group_version)
+        if entry is not None:
+            return entry
+        return _entry(installed.resources(group_version), one) if tell is None else tell(group_version)
 
     return {
         "kind": "APIGroupDiscoveryList",
@@ -101,12 +138,8 @@ def aggregated_discovery(
     }
 
 
-def _entry(installed: IInstalled, group: str, version: str) -> JSONObject:
-    return {
-        "version": version,
-        "resources": _discovered(installed.resources(GroupVersion(group, version))),
-        "freshness": "Current",
-    }
+def _entry(resources: Iterable[InstalledResource], version: str) -> JSONObject:
+    return {"version": version, "resources": _discovered(resources), "freshness": "Current"}
 
 
 def _grouped(served: Iterable[GroupVersion]) -> dict[str, list[str]]:

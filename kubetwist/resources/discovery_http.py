@@ -62,6 +62,14 @@ class Document:
             found = self._forms[name] = encoded(orjson.loads(self.json), media)
         return found
 
+    def packed(self, media: str, pretty: bool) -> bytes:
+        """The same, compressed."""
+        name = f"{media} {pretty} packed"
+        found = self._forms.get(name)
+        if found is None:
+            found = self._forms[name] = gzipped(self.form(media, pretty))
+        return found
+
 
 class Kept:
     """A L{Document} that is made when it is first asked for, and again after changes."""
@@ -110,7 +118,10 @@ def encoded(content: JSONObject, media: str) -> bytes:
 def answer_document(request: Request, document: Document, negotiated: Negotiated) -> bytes:
     """A document in the form that was negotiated."""
     pretty = wants_pretty(negotiated, request.uri, header(request, b"user-agent"))
-    return answer(request, 200, document.form(negotiated.media, pretty), negotiated.content_type)
+    body = document.form(negotiated.media, pretty)
+    if len(body) >= GZIP_FROM and takes_gzip(request):
+        return _answer(request, 200, document.packed(negotiated.media, pretty), negotiated.content_type, True)
+    return _answer(request, 200, body, negotiated.content_type)
 
 
 def answer_error(request: Request, error: APIStatusError) -> bytes:
@@ -128,10 +139,14 @@ def answer_error(request: Request, error: APIStatusError) -> bytes:
 
 def answer(request: Request, code: int, body: bytes, content_type: bytes) -> bytes:
     """What C{render} returns for C{body}, which is compressed where that is worth it, and left out for HEAD."""
+    packed = len(body) >= GZIP_FROM and takes_gzip(request)
+    return _answer(request, code, gzipped(body) if packed else body, content_type, packed)
+
+
+def _answer(request: Request, code: int, body: bytes, content_type: bytes, packed: bool = False) -> bytes:
     request.setResponseCode(code)
     request.setHeader(b"content-type", content_type)
-    if len(body) >= GZIP_FROM and takes_gzip(request):
-        body = gzipped(body)
+    if packed:
         request.setHeader(b"content-encoding", b"gzip")
         request.responseHeaders.addRawHeader(b"vary", b"Accept-Encoding")
     request.setHeader(b"content-length", b"%d" % len(body))

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import yaml
+from attrs import evolve
 
 from treq.testing import StubTreq
 from twisted.trial.unittest import SynchronousTestCase
@@ -242,6 +243,19 @@ class AggregatedDiscoveryTests(DiscoveryCase):
         self.assertEqual(headers.getRawHeaders("content-type"), [AGGREGATED % "v2"])
         self.assertEqual(headers.getRawHeaders("vary"), ["Accept"])
         self.assertEqual(headers.getRawHeaders("cache-control"), ["public"])
+
+    def test_changes(self) -> None:
+        """What comes and goes is in the next document, and what has not changed is told as before."""
+        accept = AGGREGATED % "v2"
+        before = self.get("/apis", accept=accept)["items"]
+        self.groups.add(custom("lamps.example.com", "v1"))
+        after = self.get("/apis", accept=accept)["items"]
+        self.assertEqual((after[:-1], after[-1]["metadata"]["name"]), (before, "lamps.example.com"))
+        self.groups.remove_group_version(GroupVersion("lamps.example.com", "v1"))
+        self.groups.add(evolve(SCALE, subresource="status"))
+        (apps, *_) = self.get("/apis", accept=accept)["items"]
+        told = apps["versions"][0]["resources"][0]["subresources"]
+        self.assertEqual([one["subresource"] for one in told], ["scale", "status"])
 
     def test_slash(self) -> None:
         """With a slash behind it, C{/apis} is the plain document, whatever is asked for besides."""
