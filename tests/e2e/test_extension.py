@@ -1,0 +1,211 @@
+"""An extension server as a process of its own, registered by an APIService, seen through kubectl."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubetwist.testing import SubprocessServer
+
+from .conftest import Kubectl
+from .test_controllers import PATIENCE, wait_for
+
+APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+GROUP = "/apis/fun.example.com/v1"
+SERVER = """
+from kubetwist.extension import ExtensionOptions, Resource, make_service
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string", "minLength": 1}}}
+COLUMNS = [{"name": "Text", "type": "string", "jsonPath": ".spec.text"}]
+ABOUT = {"group": "fun.example.com", "version": "v1"}
+
+
+def look(namespace, user):
+    yield {"metadata": {"name": "me"}, "user": user.name, "groups": sorted(user.groups)}
+
+
+FORTUNES = Resource(
+    **ABOUT, kind="Fortune", plural="fortunes", short_names=["fo"], schema={"spec": TEXT}, columns=COLUMNS
+)
+VISITORS = Resource(
+    **ABOUT,
+    kind="Visitor",
+    plural="visitors",
+    namespaced=False,
+    schema={"user": {"type": "string"}, "groups": {"type": "array", "items": {"type": "string"}}},
+    compute=look,
+)
+
+
+class Options(ExtensionOptions):
+    command = "fun"
+
+
+def makeService(options):
+    return make_service(options, [FORTUNES, VISITORS])
+"""
+DROP_IN = """
+from twisted.application.service import ServiceMaker
+
+fun = ServiceMaker("fun", "funserver", "Tells fortunes.", "fun")
+"""
+
+
+class ExtensionProcess:
+    """C{twist fun}, which can be killed and started again on the same port."""
+
+    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+        (folder / "twisted" / "plugins").mkdir(parents=True)
+        (folder / "funserver.py").write_text(SERVER)
+        (folder / "twisted" / "plugins" / "fun_plugin.py").write_text(DROP_IN)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder = folder
+        self.kubeconfig = kubeconfig
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it is ready."""
+        path = os.pathsep.join(filter(None, (str(self.folder), os.environ.get("PYTHONPATH", ""))))
+        arguments = [f"--secure-port={self.port}", f"--data-dir={self.folder / 'data'}", "--service=default/fun"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "twisted", "fun", *arguments, f"--kubeconfig={self.kubeconfig}"],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if line.endswith("#info] ready\n"):
+                return
+        raise AssertionError("".join(lines))
+
+    def end(self, number: int) -> None:
+        """Send a signal, and wait for the end."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.communicate()
+            self.process = None
+
+    @property
+    def authority(self) -> str:
+        """What its certificate is verified by, as an APIService has it."""
+        return base64.b64encode((self.folder / "data" / "pki" / "ca.crt").read_bytes()).decode()
+
+
+@pytest.fixture
+def front(start_server: Callable[..., SubprocessServer]) -> SubprocessServer:
+    """The server in front; the other one has an address of this machine."""
+    return start_server("--controllers=", "--allow-loopback-proxy")
+
+
+@pytest.fixture
+def extension(front: SubprocessServer, tmp_path: Path) -> Iterator[ExtensionProcess]:
+    """The server behind, registered and available."""
+    process = ExtensionProcess(tmp_path, front.kubeconfig)
+    try:
+        process.start()
+        spec = {"type": "ExternalName", "externalName": "localhost"}
+        service = {"metadata": {"name": "fun"}, "spec": spec}
+        code, answer = front.request("POST", "/api/v1/namespaces/default/services", service)
+        assert code == 201, answer
+        registration = {
+            "group": "fun.example.com",
+            "version": "v1",
+            "groupPriorityMinimum": 1000,
+            "versionPriority": 15,
+            "service": {"namespace": "default", "name": "fun", "port": process.port},
+            "caBundle": process.authority,
+        }
+        obj = {"metadata": {"name": "v1.fun.example.com"}, "spec": registration}
+        code, answer = front.request("POST", APISERVICES, obj)
+        assert code == 201, answer
+        wait_until_available(front)
+        yield process
+    finally:
+        process.end(signal.SIGTERM)
+
+
+def wait_until_available(front: SubprocessServer) -> Any:
+    """The APIService once it is available."""
+
+    def enough(obj: Any) -> bool:
+        found = {one["type"]: one["status"] for one in (obj.get("status") or {}).get("conditions") or ()}
+        return obj["metadata"]["name"] == "v1.fun.example.com" and found.get("Available") == "True"
+
+    return wait_for(front, APISERVICES, enough)
+
+
+@pytest.mark.kubectl
+def test_kubectl(front: SubprocessServer, extension: ExtensionProcess, home: Path) -> None:
+    """kubectl finds the resources, explains, makes, shows, changes, watches and deletes objects."""
+    kubectl = Kubectl(front.kubeconfig, "default", home / "extension")
+    listed = kubectl("api-resources", "--api-group=fun.example.com")
+    assert "fortunes" in listed
+    assert "visitors" in listed
+    # The documents of other servers are fetched when they become available.
+    deadline = time.monotonic() + PATIENCE
+    while "apis/fun.example.com/v1" not in front.request("GET", "/openapi/v3")[1]["paths"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert "text\t<string>" in kubectl("explain", "fortunes.spec")
+    manifest = {"apiVersion": "fun.example.com/v1", "kind": "Fortune", "metadata": {"name": "a"}}
+    kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps({**manifest, "spec": {"text": "hello"}}))
+    rows = kubectl("get", "fo").splitlines()
+    assert [row.split() for row in rows] == [["NAME", "TEXT"], ["a", "hello"]]
+    refused = kubectl.run("apply", "--server-side", "-f", "-", stdin=json.dumps({**manifest, "spec": {"text": ""}}))
+    assert refused.returncode == 1
+    assert "spec.text" in refused.stderr
+    kubectl("patch", "fo", "a", "--type=merge", "-p", '{"spec": {"text": "bye"}}')
+    assert kubectl("get", "fo", "a", "-o", "jsonpath={.spec.text}") == "bye"
+    kubectl("delete", "fo", "a")
+    assert "NotFound" in kubectl.run("get", "fo", "a").stderr
+
+
+@pytest.mark.kubectl
+def test_users(front: SubprocessServer, extension: ExtensionProcess, home: Path) -> None:
+    """The server behind knows who asks, and whom he acts as; nobody can say himself who he is."""
+    kubectl = Kubectl(front.kubeconfig, "default", home / "extension")
+    me = kubectl.object("visitors", "me")
+    assert me["user"] == "kubernetes-admin"
+    assert "system:masters" in me["groups"]
+    me = kubectl.object("visitors", "me", "--as=jane", "--as-group=system:masters")
+    assert (me["user"], "system:masters" in me["groups"]) == ("jane", True)
+    request = urllib.request.Request(f"{front.url}{GROUP}/visitors/me")
+    for name, value in (("Authorization", f"Bearer {front.token}"), ("X-Remote-User", "mallory")):
+        request.add_header(name, value)
+    with urllib.request.urlopen(request, context=front.connection.ssl_context()) as answer:
+        assert json.load(answer)["user"] != "mallory"
+
+
+def test_killed(front: SubprocessServer, extension: ExtensionProcess) -> None:
+    """Killed, its watches end and it can not be reached; everything else goes on; it answers again once it is back."""
+    request = urllib.request.Request(f"{front.url}{GROUP}/fortunes?watch=true")
+    request.add_header("Authorization", f"Bearer {front.token}")
+    with urllib.request.urlopen(request, context=front.connection.ssl_context(), timeout=60) as watch:
+        extension.end(signal.SIGKILL)
+        with pytest.raises(Exception, match=r"IncompleteRead|reset|EOF"):
+            watch.read()
+    code, answer = front.request("GET", f"{GROUP}/fortunes")
+    assert code == 503, answer
+    assert front.request("GET", "/api/v1/namespaces")[0] == 200
+    extension.start()
+    assert front.request("GET", f"{GROUP}/fortunes")[0] == 200
