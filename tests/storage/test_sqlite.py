@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -26,6 +27,7 @@ from kubetwist.storage.errors import (
     StorageUnwritable,
 )
 from kubetwist.storage.sqlite import SQLiteStorage
+from kubetwist.storage.sqlitefile import LogFile
 from kubetwist.storage.sqliteformat import FORMAT
 from kubetwist.storage.values import Write
 from kubetwist.storage.worker import Worker
@@ -310,6 +312,53 @@ class RefusalTests(FileCase):
             self.reactor.run(storage.open())
 
 
+class InterruptedTests(FileCase):
+    """Files of stores that were not closed."""
+
+    def setUp(self) -> None:
+        """A store with something large in it, checkpointed, and something in its log."""
+        super().setUp()
+        connections: list[sqlite3.Connection] = []
+
+        def connect(*args: Any, **how: Any) -> sqlite3.Connection:
+            connections.append(sqlite3.connect(*args, check_same_thread=False, **how))
+            return connections[-1]
+
+        storage = self.open(connect)
+        self.write(storage, "/r/large", b"x" * 50_000)
+        connections[0].execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.write(storage, "/r/small", b"y")
+        self.checks: list[str] = []
+        checked = LogFile.check
+
+        def check(file: LogFile) -> None:
+            self.checks.append(file.path)
+            checked(file)
+
+        self.patch(LogFile, "check", check)
+        self.whole, self.path = self.path, os.path.abspath(self.mktemp())
+        for suffix in ("", "-wal"):
+            shutil.copyfile(self.whole + suffix, self.path + suffix)
+
+    def test_checked(self) -> None:
+        """What a kill left is looked through before it is used, off the reactor; what was closed well is not."""
+        storage = self.open()
+        self.assertEqual(self.checks, [self.path])
+        self.assertEqual([key for key, _, _ in self.page(storage)], ["/r/large", "/r/small"])
+        self.reopen(storage)
+        self.assertEqual(self.checks, [self.path])
+
+    def test_damaged(self) -> None:
+        """Damage where nobody would have looked yet is found, and the message says what puts a backup in its place."""
+        with open(self.path, "r+b") as file:
+            content = file.read()
+            # A page of the large value begins with the number of the next one.
+            (page, *_) = [at for at in range(0, len(content), 4096) if content[at + 4 : at + 4096] == b"x" * 4092]
+            file.seek(page)
+            file.write((1 << 30).to_bytes(4, "big"))
+        self.refused(StorageCorrupt, "is damaged", "twist kubeapi-restore")
+
+
 class FailingConnection(sqlite3.Connection):
     """
     Fails to write while told to.
@@ -380,6 +429,28 @@ class FailureTests(FileCase):
         self.assertEqual(observer.seen(), [("/r/new", b"6", again, 0)])
         storage = self.reopen(self.storage)
         self.assertEqual(self.page(storage), [("/r/kept", b"1", kept), ("/r/new", b"6", again)])
+
+    def test_probe(self) -> None:
+        """Whether writes work is asked of the disk when the last one failed, and of nobody when it did not."""
+        self.reactor.run(self.storage.probe_writing())
+        revision = self.write(self.storage, "/r/a", b"1")
+        FailingConnection.failing = True
+        self.reactor.run(self.storage.probe_writing())
+        with self.assertRaises(StorageUnwritable):
+            self.write(self.storage, "/r/a", b"2")
+        for _ in range(2):
+            with self.assertRaises(StorageUnwritable):
+                self.reactor.run(self.storage.probe_writing())
+        FailingConnection.failing = False
+        self.reactor.run(self.storage.probe_writing())
+        self.assertEqual(self.page(self.storage), [("/r/a", b"1", revision)])
+
+    def test_told(self) -> None:
+        """Clients are told what is wrong, and not where."""
+        FailingConnection.failing = True
+        with self.assertRaises(StorageUnwritable) as caught:
+            self.write(self.storage, "/r/a", b"1")
+        self.assertEqual(caught.exception.told, "storage can not be written at present: disk I/O error")
 
     def test_failure_is_clear(self) -> None:
         """The error names the file and what is wrong with it."""
