@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 UNAVAILABLE: Final = "service unavailable\n"
+#: How many proxies a request may have come through: an APIService can name a service that leads back to this server.
+MOST_PROXIES: Final = 16
+LOOP: Final = "loop detected: the request came through too many proxies\n"
 #: Seconds that another server has to tell what it serves; clients ask all of them.
 DISCOVERY_TIMEOUT: Final = 5.0
 
@@ -141,6 +144,9 @@ class RemoteLeaf(Leaf):
         remote = self._remote
         if not remote.available:
             request.respond_text(503, UNAVAILABLE)
+            return NOT_DONE_YET
+        if sum(value.count(b",") + 1 for value in request.fields.get(b"x-forwarded-for", ())) > MOST_PROXIES:
+            request.respond_text(508, LOOP)
             return NOT_DONE_YET
         passing = Deferred.fromCoroutine(self._pass_on(request, remote))
         passing.addErrback(request.crashed)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.identityheaders import OddHeader, check_names, extra_key, single, text
+from kubetwist.api.identityheaders import OddHeader, check_names, extra_key, identity_fields, single, text
+from kubetwist.api.resource import UserInfo
 
 _NAMES = st.text("abx-_", min_size=1, max_size=12).map(str.encode)
 
@@ -65,3 +66,38 @@ class NameTests(SynchronousTestCase):
             dashed = name.replace(b"_", b"-")
             self.assertEqual(dashed in exact, name in exact)
             self.assertEqual(dashed.startswith(prefix), name.startswith(prefix))
+
+
+class IdentityTests(SynchronousTestCase):
+    """Tests for L{identity_fields}."""
+
+    def test_all_of_it(self) -> None:
+        """Name, uid, groups and extra values have a field each; keys are escaped where names can not have them."""
+        user = UserInfo("jane", "7", ("a", "b"), {"acme.com/project": ("x", "y"), "100%": ("z",)})
+        self.assertEqual(
+            identity_fields(user),
+            [
+                (b"X-Remote-User", b"jane"),
+                (b"X-Remote-Uid", b"7"),
+                (b"X-Remote-Group", b"a"),
+                (b"X-Remote-Group", b"b"),
+                (b"X-Remote-Extra-acme.com%2Fproject", b"x"),
+                (b"X-Remote-Extra-acme.com%2Fproject", b"y"),
+                (b"X-Remote-Extra-100%25", b"z"),
+            ],
+        )
+        self.assertEqual(identity_fields(UserInfo("jane")), [(b"X-Remote-User", b"jane")])
+
+    def test_control_characters(self) -> None:
+        """A name that would end its line, and begin another, is refused."""
+        for user in (UserInfo("jane\r\nX-Remote-Group: system:masters"), UserInfo("jane", groups=("a\0",))):
+            self.assertRaises(OddHeader, identity_fields, user)
+
+    @given(st.dictionaries(st.text(min_size=1).filter(lambda key: key == key.lower()), st.just(("value",))))
+    def test_keys_are_read_back(self, extra: dict[str, tuple[str, ...]]) -> None:
+        """Whoever reads the fields finds the keys that were meant, and no field's name is odd."""
+        prefix = b"x-remote-extra-"
+        fields = [name.lower() for name, _ in identity_fields(UserInfo("jane", extra=extra))[1:]]
+        self.assertEqual([extra_key(name, prefix) for name in fields], list(extra))
+        for name in fields:
+            self.assertRegex(name, rb"\A[!#$%&'*+.^_`|~0-9a-z-]+\Z")

@@ -107,3 +107,23 @@ class AuthenticationInfoTests(StoreTestCase):
         self.assertEqual(together({"client-ca-file": old}, {"client-ca-file": new})["client-ca-file"], new)
         for known, found in (("garbage", ["a"]), ("{}", ["a"]), ('["b", 5]', ["b", "a"]), ('["a"]', ["a"])):
             self.assertEqual(json.loads(together({names: known}, {names: '["a"]'})[names]), found)
+
+    def test_ourselves(self) -> None:
+        """Where the server has a certificate of its own making, it tells of that, and of the headers that it sends."""
+        own = root("own").pem.decode()
+        options = Options()
+        options.parseOptions([])
+        found = wanted_info(options, [], [], own)
+        self.assertEqual(found["requestheader-client-ca-file"], own)
+        self.assertEqual(found["requestheader-allowed-names"], '["front-proxy-client"]')
+        self.assertEqual(found["requestheader-group-headers"], '["X-Remote-Group"]')
+        options.parseOptions(["--requestheader-group-headers=X-Gang,x-remote-group"])
+        proxies = shown(*self.proxies)
+        found = wanted_info(options, [], proxies, own)
+        self.assertEqual(found["requestheader-client-ca-file"], self.proxies[0].pem.decode() + own)
+        self.assertEqual(found["requestheader-group-headers"], '["X-Gang","x-remote-group"]')
+        # All names are allowed where none is named.
+        self.assertEqual(found["requestheader-allowed-names"], "[]")
+        options.parseOptions(["--requestheader-allowed-names=front"])
+        found = wanted_info(options, [], proxies, own)
+        self.assertEqual(found["requestheader-allowed-names"], '["front","front-proxy-client"]')

@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis.strategies import binary
 
 from twisted.internet.defer import Deferred
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.server import NOT_DONE_YET
 
 from kubetwist.resources.aggregation import target_of
 from kubetwist.server import watchedfiles
 from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.errors import StartError
+from kubetwist.testing.trial import KubeAPIMixin
 from tests.resources.aggregated import GROUP, HOME, NAME, SERVICES, AggregatedCase, Backend
 
 THINGS = f"{HOME}/namespaces/default/things"
@@ -141,6 +143,15 @@ class ProxyTests(AggregatedCase):
         self.assertEqual((code, fields["etag"]), (304, '"x"'))
         self.assertEqual(self.backend.received[-1].fields["if-none-match"], ['"x"'])
 
+    async def test_loop(self) -> None:
+        """A request that has come through very many proxies goes in circles, and goes no further."""
+        await self.begin()
+        code, _, _ = await self.ask("GET", THINGS, headers={"X-Forwarded-For": ", ".join(["10.0.0.1"] * 16)})
+        self.assertEqual(code, 200)
+        self.assertEqual(self.backend.received[-1].fields["x-forwarded-for"][0].count(","), 16)
+        code, answer, _ = await self.ask("GET", THINGS, headers={"X-Forwarded-For": ", ".join(["10.0.0.1"] * 17)})
+        self.assertEqual((code, len(self.backend.received)), (508, 1), answer)
+
     async def test_not_allowed(self) -> None:
         """Authorization comes first: what one may not do is not passed on."""
         await self.begin()
@@ -218,6 +229,22 @@ class ProxyTests(AggregatedCase):
 
         await self.until(shown)
         await self.until(lambda: self.backend.probes[-1].client == "second")
+
+
+class StartTests(KubeAPIMixin, TestCase):
+    """A server that can not be started."""
+
+    async def test_bad_certificate(self) -> None:
+        """What --proxy-client-cert-file names must be a certificate, with its key."""
+        folder = Path(self.mktemp()).resolve()
+        folder.mkdir()
+        (folder / "a").write_bytes(b"garbage")
+        for name, why in (("a", "it is damaged"), ("b", "No such file or directory")):
+            flags = [f"--proxy-client-{what}-file={folder / name}" for what in ("cert", "key")]
+            starting = Deferred.fromCoroutine(self.startKubeAPI(*flags))
+            error = await self.assertFailure(starting, StartError)
+            self.assertIn("can not use the certificate for other API servers", str(error))
+            self.assertIn(why, str(error))
 
 
 class AvailableTests(AggregatedCase):
@@ -389,7 +416,7 @@ class AvailableTests(AggregatedCase):
         self.assertEqual((await self.done("GET", path))["kind"], "JobList")
 
     async def test_definition_and_service(self) -> None:
-        """Where a definition and a user's APIService name the same version, the other server answers as long as it is named."""
+        """Where a definition and a user's APIService name the same version, the other server answers while named."""
         await self.begin()
         name = f"things.{GROUP}"
         crd = {

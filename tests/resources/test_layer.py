@@ -80,3 +80,18 @@ class LayerTests(SynchronousTestCase):
         self.first.claim("/version", self.leaf)
         self.first.claim_below("/api/v1", self.leaf)
         self.assertEqual(self.first.paths(), ["/api/v1", "/version"])
+
+    def test_taken(self) -> None:
+        """What is taken comes before all claims, whoever's, until it is given back."""
+        other = Leaf()
+        self.first.claim("/apis/apps/v1", self.leaf)
+        self.second.claim_below("/apis/apps/v1", self.leaf)
+        self.first.take("/apis/apps/v1", other)
+        self.first.take("/api", other)
+        for path in (b"/apis/apps/v1", b"/apis/apps/v1/", b"/apis/apps/v1/deployments", b"/api", b"/api/v1/pods"):
+            self.assertIs(found(self.first, path)[0], other)
+        self.assertIs(found(self.first, b"/apis/apps/v2/deployments")[0], self.end)
+        self.assertIs(found(self.first, b"/apis/apps")[0], self.end)
+        self.first.give_back("/apis/apps/v1")
+        self.assertIs(found(self.first, b"/apis/apps/v1")[0], self.leaf)
+        self.assertIs(found(self.first, b"/apis/apps/v1/deployments")[0], self.leaf)

@@ -126,6 +126,14 @@ class FlagTests(SynchronousTestCase):
         self.assert_refused(
             "--tls-cert-file and --tls-private-key-file go together", "--tls-cert-file=x", "--secure-port=1"
         )
+        self.assert_refused(
+            "--proxy-client-cert-file and --proxy-client-key-file go together", "--proxy-client-key-file=x"
+        )
+        self.assert_refused(
+            "--aggregator-reject-forwarding-redirect=false is not possible: redirects of other API servers are never"
+            " passed on",
+            "--aggregator-reject-forwarding-redirect=false",
+        )
 
     def test_bad_values(self) -> None:
         """Values that can not be used are refused, whatever their kind."""
