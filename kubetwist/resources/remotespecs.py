@@ -27,6 +27,8 @@ from .remotedocuments import BadDocument
 SIZE: Final = 8 * 1024 * 1024
 #: Paths, definitions and parameters of a document.
 MEMBERS: Final = 20_000
+#: How often definitions are compared, each time with what was found to be different before.
+ROUNDS: Final = 30
 PARAMETERS: Final = "#/parameters/"
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _REFERENCE: Final = re.compile(rb'"\$ref"\s*:\s*"#/definitions/([^"\\]*)"')
@@ -192,14 +194,10 @@ class SpecMerge:
         """
         referred = {name: _definition_names(content) for name, content in definitions.items()}
         different: set[tuple[str, str]] = set()
+        rounds = 0
         while True:
-            names = _renamed(
-                definitions,
-                self._definition,
-                _same_definition,
-                self._taken,
-                different,
-            )
+            rounds += 1
+            names = _renamed(definitions, self._definition, _same_definition, self._taken, different)
             found = set()
             for name, new in names.items():
                 if self._definition(new) is not None:
@@ -208,6 +206,9 @@ class SpecMerge:
                         found.add((name, new))
             if not found:
                 return names
+            if rounds > ROUNDS:
+                # What is left is a chain so long that nobody writes it in earnest: nothing is shared then.
+                found.update((name, new) for name, new in names.items() if self._definition(new) is not None)
             different |= found
 
     def _put(self, name: str, content: JSONObject, renames: Mapping[str, str], names: Mapping[str, str]) -> None:

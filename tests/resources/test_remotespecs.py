@@ -178,6 +178,17 @@ class MergingTests(SynchronousTestCase):
         self.assertEqual(self.definition("Lamp"), {"properties": {"outer": reference("Outer_v2")}})
         self.assertEqual(self.definition("Outer_v2"), {"properties": {"inner": reference("Meta_v2")}})
 
+    def test_long_chain(self) -> None:
+        """However long the way is to what is different, what is meant stays the same."""
+        length = 300
+        chain = {f"D{number}": reference(f"D{number + 1}") for number in range(length)}
+        self.add("lamps", {"Lamp": reference("D0"), **chain, f"D{length}": {"type": "string"}})
+        theirs = {"Lamp": reference("D0"), **chain, f"D{length}": {"type": "integer"}}
+        answer = self.add("chairs", theirs)["responses"]["200"]["schema"]
+        merged = {name: json.loads(text) for name, text in self.merge.definitions.items()}
+        self.assertEqual(expanded(answer, merged, length + 2), {"type": "integer"})
+        self.assertEqual(expanded(reference("Lamp"), merged, length + 2), {"type": "string"})
+
     def test_kinds(self) -> None:
         """A definition that belongs to kinds of both belongs to all of them afterwards, sorted."""
         theirs = {"group": LAMPS.group, "version": "v1", "kind": "DeleteOptions"}
