@@ -229,7 +229,7 @@ def yardstick(seconds: float = 3) -> float:
     """Answers a second of a static site over TLS."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = str(Path(folder, "cert.pem")), str(Path(folder, "key.pem"))
-        _self_signed(certificate, key)
+        self_signed(certificate, key)
         process = subprocess.Popen([sys.executable, "-c", YARDSTICK, certificate, key], stdout=subprocess.PIPE)
         try:
             assert process.stdout is not None
@@ -241,7 +241,7 @@ def yardstick(seconds: float = 3) -> float:
             process.communicate()
 
 
-def _self_signed(certificate: str, key: str) -> None:
+def self_signed(certificate: str, key: str) -> None:
     """Write a certificate of 127.0.0.1 for a day."""
     secret = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])

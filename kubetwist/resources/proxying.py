@@ -340,7 +340,7 @@ class _Exchange:
 
     def _rewritten(self, location: bytes) -> bytes | None:
         """Where a backend's C{Location} leads here; L{None} when that is not below our path for it."""
-        hosts = {one.lower() for one in (self.host or self.client.host, self.request.header(b"host")) if one}
+        hosts = {one.lower() for one in (self.client.host, self.host, self.request.header(b"host")) if one}
         return rewritten_location(location, self.target, self.prefix, hosts)
 
 
