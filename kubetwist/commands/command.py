@@ -61,6 +61,7 @@ class CommandOptions(usage.Options):
             raise SystemExit(0)
         try:
             self.read(arguments)
+            self.postOptions()
         except FlagError as error:
             if self.parent is None:
                 raise usage.UsageError(str(error)) from error

@@ -238,9 +238,26 @@ class DataDirectoryTests(SynchronousTestCase):
     def test_in_use(self) -> None:
         """Two servers do not share a directory."""
         data = self.open()
-        self.assertIn("is in use by another server", self.refused())
+        self.assertIn(f"is in use by another server (process {os.getpid()})", self.refused())
         data.close()
         self.start()
+        self.assertFalse((self.path / datadir.HOLDER).exists())
+
+    def test_killed(self) -> None:
+        """Who was killed holds it no more, whatever he left behind."""
+        self.start()
+        (self.path / datadir.HOLDER).write_text("4711\n")
+        self.start()
+        (self.path / datadir.HOLDER).mkdir()
+        data = self.open()
+        self.assertTrue(self.refused().endswith("is in use by another server"))
+        data.close()
+
+    def test_half_restored(self) -> None:
+        """A directory that is only half of what it is to be is not used."""
+        self.start()
+        (self.path / datadir.RESTORING).touch()
+        self.assertIn("is half restored: call twist kubeapi-restore again", self.refused())
 
 
 class CertificateTests(SynchronousTestCase):
