@@ -6,7 +6,7 @@ A group-version with a service is answered by the server behind it, and all othe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -16,7 +16,8 @@ from twisted.web.server import NOT_DONE_YET
 from ..api.gourl import escape_path, normalized_query
 from ..api.identityheaders import OddHeader, identity_fields
 from ..api.resource import GroupVersion
-from ..controllers.aggregation import GROUP, Aggregation, Registered, Remote, ServiceReference
+from ..controllers.aggregation import GROUP, Aggregation, Registered, Remote, ServiceReference, name_of
+from ..metrics.registry import Reading, Registry
 from ..outgoing.errors import BadSettings, Unreachable
 from ..registry.kinds import Priority
 from .discovery import Group
@@ -272,9 +273,40 @@ def add_aggregator(config: Any, aggregation: Aggregation, front: Any, installed:
     checks = _Checks(aggregation, config.stores, config.reactor, config.options["enable-aggregator-routing"])
     front.add_post_start_hook("apiservice-status-remote-available-controller", checks.begin)
     front.add_at_end("availability of other servers", checks.stop)
+    count_unavailable(config.metrics, aggregation)
     aggregation.loopback = config.options["allow-loopback-proxy"]
     config.aggregation, config.availability = aggregation, checks
     return paths
+
+
+def count_unavailable(metrics: Registry, aggregation: Aggregation) -> None:
+    """Tell in metrics which APIServices are not available, and how often they came to be so."""
+    lost = metrics.counter(
+        "aggregator_unavailable_apiservice_total",
+        "How often APIServices came to be unavailable, by their names and reasons.",
+        ("name", "reason"),
+    )
+    before: dict[GroupVersion, bool] = {}
+
+    def changed(group_version: GroupVersion, remote: Remote | None) -> None:
+        available = before.pop(group_version, False)
+        if remote is None:
+            return
+        before[group_version] = remote.available
+        if available and not remote.available:
+            lost.of(remote.name, remote.condition.reason or "UnknownReason").value += 1
+
+    def readings() -> Iterator[Reading]:
+        remotes = aggregation.remotes
+        values = []
+        for one in aggregation.registered.group_versions():
+            remote = remotes.get(one)
+            values.append(((name_of(one),), 0.0 if remote is None or remote.available else 1.0))
+        text = "Whether an APIService is unavailable, by its name."
+        yield Reading("aggregator_unavailable_apiservice", "gauge", text, ("name",), values)
+
+    aggregation.subscribe(changed)
+    metrics.read(readings)
 
 
 def target_of(uri: bytes) -> bytes:

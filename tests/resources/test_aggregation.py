@@ -341,6 +341,12 @@ class AvailableTests(AggregatedCase):
             f'failing or missing response from {url}: Get "{url}": dial tcp 10.0.0.77:443: connect: connection refused',
         )
         self.assertEqual((await self.ask("GET", THINGS))[:2], (503, b"service unavailable\n"))
+        _, counted, _ = await self.ask("GET", "/metrics")
+        lines = counted.decode().splitlines()
+        self.assertIn(f'aggregator_unavailable_apiservice{{name="{NAME}"}} 1', lines)
+        self.assertIn('aggregator_unavailable_apiservice{name="v1.apps"} 0', lines)
+        total = f'aggregator_unavailable_apiservice_total{{name="{NAME}",reason="FailedDiscoveryCheck"}} 1'
+        self.assertIn(total, lines)
         await self.backend.start(port)
         await self.until_condition("Passed")
         self.assertEqual((await self.ask("GET", THINGS))[0], 200)
