@@ -295,7 +295,7 @@ class FlowControl:
         level = request.assigned.level
         queues, now = level.queues, self._now()
         if ticket.started is None:
-            queues.leave(ticket)
+            queues.gone += queues.leave(ticket)
         else:
             queues.end(ticket, now)
         level.demand.set(queues.executing + queues.waiting, now)
@@ -339,9 +339,9 @@ class FlowControl:
         before = self._now() - self._wait
         oldest: float | None = None
         for level in self.levels.values():
-            for ticket in level.queues.late(before):
+            for ticket in level.queues.overdue(before):
                 level.queues.leave(ticket)
-                level.queues.rejected += 1
+                level.queues.late += 1
                 ticket.what.ticket = None
                 self.reject(ticket.what, level)
             since = level.queues.oldest()

@@ -72,25 +72,46 @@ class _Queue:
     start: float = 0.0
 
 
+@frozen
+class QueueState:
+    """
+    A queue, as it is now.
+
+    @ivar running: Who has waited in it, and has seats.
+    @ivar start: The virtual time at which its next request begins.
+    @ivar seats: That those want who wait.
+    @ivar work: Likewise, in seats times seconds.
+    """
+
+    waiting: list[Ticket]
+    running: list[Ticket]
+    start: float
+    seats: int
+    work: float
+
+
 class QueueSet:
     """
     The queues of one level.
 
     @ivar executing: Seats that are taken.
-    @ivar running: Requests that have them.
+    @ivar running: Those that have them.
     @ivar waiting: Requests that wait.
     @ivar virtual: The virtual time: how much work each busy queue has been given.
-    @ivar rejected: Requests that found their queues full, or none.
+    @ivar rejected: How many requests found their queues full, or none; likewise C{late}, who waited too long, C{gone},
+        who did not wait any more, and C{dispatched}, who had their turn.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.executing = 0
-        self.running = 0
+        self.running: set[Ticket] = set()
         self.waiting = 0
         self.virtual = 0.0
         self.rejected = 0
         self.dispatched = 0
+        self.late = 0
+        self.gone = 0
         self._queues = [_Queue(number) for number in range(limits.queues)]
         self._guess = _GUESS
 
@@ -113,14 +134,14 @@ class QueueSet:
         """Give a request its seats."""
         ticket.started = now
         self.executing += ticket.seats
-        self.running += 1
+        self.running.add(ticket)
         self.dispatched += 1
 
     def end(self, ticket: Ticket, now: float) -> None:
         """A request is over: its seats are free."""
         assert ticket.started is not None, "it never began"
         self.executing -= ticket.seats
-        self.running -= 1
+        self.running.discard(ticket)
         took = now - ticket.started
         queue = ticket.queue
         if queue is not None:
@@ -183,7 +204,7 @@ class QueueSet:
         self.begin(ticket, now)
         return ticket
 
-    def late(self, before: float) -> list[Ticket]:
+    def overdue(self, before: float) -> list[Ticket]:
         """Those who have waited since before a time; each queue has the oldest in front."""
         found = []
         for queue in self._queues:
@@ -197,9 +218,16 @@ class QueueSet:
         """Since when somebody waits; L{None} when nobody does."""
         return min((queue.waiting[0].arrived for queue in self._queues if queue.waiting), default=None)
 
-    def snapshot(self) -> list[tuple[int, list[Ticket], float]]:
-        """Each queue: its number, who waits, and the virtual time of the next; for who wants to look."""
-        return [(queue.number, list(queue.waiting), queue.start) for queue in self._queues]
+    def snapshot(self) -> list[QueueState]:
+        """Each queue, for who wants to look."""
+        running: dict[_Queue, list[Ticket]] = {}
+        for ticket in self.running:
+            if ticket.queue is not None:
+                running.setdefault(ticket.queue, []).append(ticket)
+        return [
+            QueueState(list(queue.waiting), running.get(queue, []), queue.start, queue.seats, queue.seats * self._guess)
+            for queue in self._queues
+        ]
 
 
 def deal(entropy: int, queues: int, hand: int) -> Iterator[int]:

@@ -33,6 +33,8 @@ from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
 from .encryption import encrypted, show_encryption
 from .errors import StartError
+from .fairnessresource import PATH as FAIRNESS
+from .fairnessresource import FairnessResource
 from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
@@ -225,6 +227,8 @@ class APIServer:
             forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
             config.token_key_followers.append(lambda keys: forget())
         claim_metrics(server.layer, config)
+        if config.flow is not None:
+            server.layer.claim_below(FAIRNESS, FairnessResource(config.flow, config.reactor))
         health = HealthMetrics(config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)

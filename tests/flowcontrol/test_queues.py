@@ -115,7 +115,7 @@ class QueueTests(SynchronousTestCase):
         first, second = self.waiting("a", 0), self.waiting("b", 0)
         self.now = 5.0
         third = self.waiting("c", 0)
-        self.assertEqual(self.queues.late(1.0), [first, second])
+        self.assertEqual(self.queues.overdue(1.0), [first, second])
         self.assertTrue(self.queues.leave(first))
         self.assertFalse(self.queues.leave(first))
         self.assertEqual(self.queues.oldest(), 0.0)

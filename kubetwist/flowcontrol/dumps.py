@@ -1,0 +1,118 @@
+"""
+Priority and fairness for who wants to look: tables as the reference prints them.
+
+@see: kubernetes/apiserver, C{pkg/util/flowcontrol/apf_controller_debug.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ..api import times
+from .levels import FlowControl, Level
+from .queues import QueueState, Ticket
+
+_LEVELS: Final = (
+    *("PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests"),
+    *("DispatchedRequests", "RejectedRequests", "TimedoutRequests", "CancelledRequests"),
+)
+_QUEUES: Final = (
+    *("PriorityLevelName", "Index", "PendingRequests", "ExecutingRequests", "SeatsInUse", "NextDispatchR"),
+    *("InitialSeatsSum", "MaxSeatsSum", "TotalWorkSum"),
+)
+_REQUESTS: Final = (
+    *("PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue", "FlowDistingsher", "ArriveTime"),
+    *("InitialSeats", "FinalSeats", "AdditionalLatency", "StartTime"),
+)
+_DETAILS: Final = ("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
+#: What time it is that never was.
+_NEVER: Final = "0001-01-01T00:00:00Z"
+_NARROWEST: Final = 8
+
+
+def dump_levels(flow: FlowControl) -> str:
+    """A row for each priority level."""
+    rows = [_LEVELS]
+    for level in _sorted(flow):
+        queues = level.queues
+        busy = sum(bool(one.waiting) for one in queues.snapshot())
+        idle = not queues.waiting and not queues.running
+        counts = (queues.dispatched, queues.rejected, queues.late, queues.gone)
+        rows.append(_row(level.name, busy, idle, level.leaving, queues.waiting, len(queues.running), *counts))
+    return _table(rows)
+
+
+def dump_queues(flow: FlowControl) -> str:
+    """A row for each queue."""
+    rows = [_QUEUES]
+    for level in _sorted(flow):
+        for number, queue in enumerate(level.queues.snapshot()):
+            taken = sum(ticket.seats for ticket in queue.running)
+            start, work = f"{queue.start:.8f}ss", f"{queue.work:.8f}ss"
+            counts = (len(queue.waiting), len(queue.running), taken, start, queue.seats, queue.seats, work)
+            rows.append(_row(level.name, number, *counts))
+    return _table(rows)
+
+
+def dump_requests(flow: FlowControl, details: bool, now: float) -> str:
+    """
+    A row for each request that waits or has seats.
+
+    @param details: Whether to tell what they are about.
+    @param now: The time, as tickets have it.
+    """
+    rows: list[Sequence[str]] = [(*_REQUESTS, *_DETAILS) if details else _REQUESTS]
+    for level in _sorted(flow):
+        for place, number, ticket in _tickets(level):
+            request = ticket.what
+            assigned, info = request.assigned, request.info
+            row = _row(
+                *(level.name, assigned.schema.name, place, number, assigned.flow, _time(ticket.arrived, now)),
+                *(ticket.seats, 0, "0s", _NEVER if ticket.started is None else _time(ticket.started, now)),
+            )
+            if details:
+                version = f"{info.group}/{info.version}" if info.group else info.version
+                about = (info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource)
+                row = (*row, *_row(request.user.name, *about))
+            rows.append(row)
+    return _table(rows)
+
+
+def _sorted(flow: FlowControl) -> list[Level]:
+    return [flow.levels[name] for name in sorted(flow.levels)]
+
+
+def _tickets(level: Level) -> Iterator[tuple[int, int, Ticket]]:
+    states: list[QueueState] = level.queues.snapshot()
+    for place, queue in enumerate(states):
+        for number, ticket in enumerate(queue.waiting):
+            yield place, number, ticket
+        for ticket in queue.running:
+            yield place, -1, ticket
+    for ticket in level.queues.running:
+        if ticket.queue is None:
+            yield -1, -1, ticket
+
+
+def _time(moment: float, now: float) -> str:
+    return times.format_micro_time(times.posix_now() - (now - moment))
+
+
+def _row(*cells: Any) -> tuple[str, ...]:
+    return tuple(str(cell).lower() if isinstance(cell, bool) else _printable(str(cell)) for cell in cells)
+
+
+def _printable(text: str) -> str:
+    """What clients chose begins no line or column of its own."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Columns with commas behind them, aligned."""
+    last = len(rows[0]) - 1
+    cells = [[f"{cell}," if place < last else cell for place, cell in enumerate(row)] for row in rows]
+    widths = [max(_NARROWEST, *(len(row[place]) + 1 for row in cells)) for place in range(last)]
+    return "".join(
+        "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)) + row[last] + "\n" for row in cells
+    )

@@ -1,0 +1,41 @@
+"""C{/debug/api_priority_and_fairness}: who waits, and who has a seat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..flowcontrol.dumps import dump_levels, dump_queues, dump_requests
+from ..flowcontrol.levels import FlowControl
+from .site import TEXT, KubeRequest
+
+PATH = "/debug/api_priority_and_fairness"
+
+
+class FairnessResource(Resource):
+    """Three tables, for those who may see C{/debug}."""
+
+    isLeaf = True
+
+    def __init__(self, flow: FlowControl, reactor: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._flow = flow
+        self._reactor = reactor
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method, as the reference does."""
+        name = request.info.path.removeprefix(f"{PATH}/")
+        if name == "dump_priority_levels":
+            text = dump_levels(self._flow)
+        elif name == "dump_queues":
+            text = dump_queues(self._flow)
+        elif name == "dump_requests":
+            details = bool((request.query.get("includeRequestDetails") or ("",))[0])
+            text = dump_requests(self._flow, details, self._reactor.seconds())
+        else:
+            request.respond_text(404, "404 page not found\n")
+            return NOT_DONE_YET
+        request.respond(200, text.encode(), TEXT)
+        return NOT_DONE_YET
