@@ -160,8 +160,9 @@ class _Uploading:
         if self._chunked:
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         else:
+            # What goes beyond the length would be taken for another request.
+            self._transport.write(data[: max(self.missing, 0)])
             self.missing -= len(data)
-            self._transport.write(data)
 
     def finish(self) -> bool:
         """Whether what was written is what was announced."""

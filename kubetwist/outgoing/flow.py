@@ -138,6 +138,7 @@ class RawTransport:
     """What a connection is to the protocol that it was switched to."""
 
     disconnecting = False
+    _produced = False
 
     def __init__(self, connection: Any) -> None:
         """
@@ -163,7 +164,8 @@ class RawTransport:
 
     def hang_up(self) -> None:
         """As L{loseConnection}, whether or not a producer is not done yet."""
-        self._transport.unregisterProducer()
+        if self._produced:
+            self.unregisterProducer()
         self.loseConnection()
 
     def abortConnection(self) -> None:
@@ -180,10 +182,12 @@ class RawTransport:
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         """@see: L{IConsumer.registerProducer}."""
+        self._produced = True
         self._transport.registerProducer(producer, streaming)
 
     def unregisterProducer(self) -> None:
         """@see: L{IConsumer.unregisterProducer}."""
+        self._produced = False
         self._transport.unregisterProducer()
 
     def pauseProducing(self) -> None:
