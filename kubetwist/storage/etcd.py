@@ -39,6 +39,8 @@ START_PATIENCE: Final = 60.0
 START_INTERVAL: Final = 1.0
 #: Seconds that a watch may be behind what is known to be written before another member is asked.
 STALLED: Final = 1.0
+#: How often is looked in that time.
+CHECKS: Final = 4
 #: Seconds that a write waits for the watch to come to it; then it is answered all the same.
 ANSWER_ANYWAY: Final = 3.0
 #: Seconds without a sign of life of the watch after which the newest revision is asked for.
@@ -93,7 +95,8 @@ class EtcdStorage:
         #: The newest revision that anybody has told of.
         self._known = 0
         self._check: IDelayedCall | None = None
-        self._checked = (0, 0.0)
+        #: How far the watch was at the last check, and how many checks ago it came there.
+        self._checked = (0, 0)
         self._probing: IDelayedCall | None = None
         self._alive_at = 0.0
         self._asking = False
@@ -361,17 +364,18 @@ class EtcdStorage:
         if revision > self._known:
             self._known = revision
         if revision > self.revision and (self._check is None or not self._check.active()):
-            self._checked = (self.revision, self._reactor.seconds())
-            self._check = self._reactor.callLater(STALLED / 2, self._check_progress)
+            self._checked = (self.revision, 0)
+            self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
 
     def _check_progress(self) -> None:
         now = self._reactor.seconds()
         if self._state is not State.OPEN or self.revision >= self._known:
             return
-        if self.revision > self._checked[0]:
-            self._checked = (self.revision, now)
-        elif now - self._checked[1] >= STALLED:
-            self._checked = (self.revision, now)
+        before, checks = self._checked
+        # Counted, not timed: where the reactor was held up, the watch's data are there, and were not looked at yet.
+        self._checked = (self.revision, checks + 1 if self.revision == before else 0)
+        if self._checked[1] >= CHECKS:
+            self._checked = (self.revision, 0)
             self._follower.elsewhere(f"it is at revision {self.revision}, the store at {self._known}")
         late = [one for one in self._waiting if one[2] <= now]
         if late:
@@ -379,7 +383,7 @@ class EtcdStorage:
             heapq.heapify(self._waiting)
             for _, _, _, answer in late:
                 answer.callback(None)
-        self._check = self._reactor.callLater(STALLED / 2, self._check_progress)
+        self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
 
     def _probe(self) -> None:
         """Find out whether the watch is silent because nothing happens."""

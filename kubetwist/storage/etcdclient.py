@@ -17,6 +17,7 @@ from txaioetcd._client_commons import validate_client_submit_response
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from .errors import StorageUnavailable
 from .etcdhttp import Address, Member, NoAnswer, NotSent, StreamRequest, TooLate
@@ -34,6 +35,9 @@ STATUS: Final = b"/v3/maintenance/status"
 READ_TIMEOUT: Final = 5.0
 #: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
 WRITE_TIMEOUT: Final = 10.0
+
+#: Seconds that a member that gave no answer is given to answer again.
+EXAMINATION_TIMEOUT: Final = 2.0
 
 #: From the first key that there can be to behind the last.
 EVERYTHING: Final = KeySet(b"\0", range_end=b"\0")
@@ -89,10 +93,12 @@ class EtcdClient(Client):  # type: ignore[misc]
         if not addresses:
             raise ValueError("no etcd servers are named")
         super().__init__(reactor, addresses[0].url)
-        self.members = [Member(address, reactor, tls) for address in addresses]
+        self.members = [Member(address, reactor, tls, self._examine) for address in addresses]
         if mixed:
             shuffle(self.members)
         self._reactor = reactor
+        #: Asks for the revision.
+        self._question = orjson.dumps(OpGet(KeySet(b"\0"), keys_only=True, limit=1)._marshal()["request_range"])
 
     @property
     def endpoints(self) -> str:
@@ -100,17 +106,35 @@ class EtcdClient(Client):  # type: ignore[misc]
         return ", ".join(sorted(member.address.url for member in self.members))
 
     def choose(self, without: Sequence[Member] = ()) -> Member | None:
-        """The member to ask next, best one first; L{None} when there is none but C{without}."""
-        now = self._reactor.seconds()
+        """
+        The member to ask next, best one first; L{None} when there is none but C{without}.
+
+        Of those that gave no answer, the one of which that is the longest ago.
+        """
         best = None
         for member in self.members:
             if member in without:
                 continue
-            if member.retry_at <= now:
+            if member.suspected is None:
                 return member
-            if best is None or member.retry_at < best.retry_at:
+            if best is None or member.suspected < (best.suspected or 0.0):
                 best = member
         return best
+
+    def _examine(self, member: Member) -> None:
+        """Find out whether a member that gave no answer is well again: nobody should have to wait for that."""
+
+        def answered(answer: tuple[int, bytes]) -> None:
+            status, body = answer
+            if status == 200:
+                member.good()
+            else:
+                member.suspect(str(parse_error(status, body)))
+
+        def failed(failure: Failure) -> None:
+            member.suspect(failure.getErrorMessage())
+
+        member.post(RANGE, self._question, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
 
     async def call(
         self, path: bytes, body: bytes, *, repeatable: bool = True, timeout: float = READ_TIMEOUT
@@ -141,7 +165,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                 continue
             except (NoAnswer, BadAnswer) as why:
                 self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
-                member.suspect()
+                member.suspect(str(why))
                 if not repeatable:
                     raise Uncertain(str(why)) from None
                 late = isinstance(why, TooLate)
@@ -149,7 +173,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                 continue
             if not error.elsewhere:
                 raise error
-            member.suspect()
+            member.suspect(str(error))
             if error.uncertain and not repeatable:
                 raise Uncertain(str(error))
             problem = StorageUnavailable(str(error))
@@ -206,7 +230,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def revision(self, timeout: float | None = None) -> int:
         """The newest revision of the store, whoever wrote it: read from the members' majority."""
-        return header_revision(await self.range(OpGet(KeySet(b"\0"), keys_only=True, limit=1), timeout))
+        return header_revision(await self.call(RANGE, self._question, timeout=timeout or READ_TIMEOUT))
 
     async def compact(self, revision: int) -> None:
         """

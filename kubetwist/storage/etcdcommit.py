@@ -208,7 +208,7 @@ class Committer:
     def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
         if not failure.check(NotSent):
             self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=failure.value)
-            member.suspect()
+            member.suspect(str(failure.value))
         self._troubled(commit, failure.value)
 
     def _done(self, commit: Commit, revision: int) -> None:
@@ -301,7 +301,7 @@ class Committer:
             return error
         except (NoAnswer, BadAnswer) as error:
             self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=error)
-            member.suspect()
+            member.suspect(str(error))
             return error
 
     def _refuse_doubtfully(self, commit: Commit, error: GatewayError) -> None:

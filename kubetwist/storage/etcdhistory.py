@@ -44,7 +44,7 @@ async def changes_between(client: EtcdClient, revision: int, until: int) -> list
         raise WatchLost(TIMED_OUT) from None
     except WatchLost as lost:
         if not lost.compacted:
-            member.suspect()
+            member.suspect(str(lost))
         raise
     finally:
         if impatient.active():

@@ -26,9 +26,8 @@ from .etcdwire import BadAnswer, ResponseReader
 MOST_CONNECTIONS: Final = 64
 #: Seconds that a connection may take to come about.
 CONNECT_TIMEOUT: Final = 3.0
-#: Seconds that a member that could not be reached is not asked, unless there is no other; doubled each time up to...
+#: Seconds until a member that gave no answer is tried again: the first time, and at most.
 BACKOFF_FIRST: Final = 0.5
-#: ...this.
 BACKOFF_MOST: Final = 10.0
 #: The most bytes of one answer that is not streamed.
 MOST_ANSWER: Final = 1 << 30
@@ -91,8 +90,12 @@ class Connection(Protocol):
     @ivar usable: Whether requests can be sent.
     """
 
-    def __init__(self, member: Member) -> None:
-        self._member = member
+    def __init__(self, member: Member, last: int) -> None:
+        """
+        @param last: The number of the last request that there was when this connection was begun.
+        """
+        self.member = member
+        self.last = last
         #: Before its end, a TLS connection may turn out to be none; nothing is sent until then.
         self._shaking_hands = member.address.tls
         self._reader: ResponseReader | None = None
@@ -107,18 +110,18 @@ class Connection(Protocol):
         self.transport.setTcpNoDelay(True)
         self.transport.setTcpKeepAlive(True)
         if not self._shaking_hands:
-            self._member.opened(self)
+            self.member.opened(self)
 
     def handshakeCompleted(self) -> None:
         """See L{IHandshakeListener.handshakeCompleted}."""
         self._shaking_hands = False
-        self._member.opened(self)
+        self.member.opened(self)
 
     def send(self, request: Request) -> None:
         """Send a request; the connection is idle."""
         self._request = request
         self._reader = ResponseReader()
-        request.connection = self
+        request.sent(self)
         self.transport.write(request.message)
 
     def dataReceived(self, data: bytes) -> None:
@@ -137,7 +140,7 @@ class Connection(Protocol):
         if reader.done and self._request is request:
             self._request = self._reader = None
             if reader.keep_alive and self.usable:
-                self._member.freed(self)
+                self.member.freed(self)
             else:
                 self.drop()
             request.finished(reader.status)
@@ -146,9 +149,9 @@ class Connection(Protocol):
         """See L{Protocol.connectionLost}."""
         self.usable = False
         if self._shaking_hands:
-            self._member.failed(reason)
+            self.member.failed(reason, self.last)
             return
-        self._member.lost(self)
+        self.member.lost(self)
         request, reader = self._request, self._reader
         self._request = None
         if request is not None:
@@ -178,28 +181,30 @@ class Request:
     @ivar connection: Over which it was sent; L{None} while it waits.
     """
 
-    __slots__ = ("_parts", "_size", "_timeout", "answer", "connection", "message")
+    __slots__ = ("_parts", "_seconds", "_size", "_timeout", "answer", "connection", "message", "number")
 
-    def __init__(self, message: bytes) -> None:
+    def __init__(self, message: bytes, seconds: float) -> None:
+        """
+        @param seconds: That there are for the answer, from the time that the request is sent.
+        """
         self.message = message
+        self.number = 0
         self.connection: Connection | None = None
+        self._seconds = seconds
         #: Fires with status and body.
         self.answer: Deferred[tuple[int, bytes]] | None = Deferred()
         self._parts: list[bytes] = []
         self._size = 0
         self._timeout: IDelayedCall | None = None
 
-    def limit(self, reactor: Any, seconds: float) -> None:
-        """Give up after so many seconds."""
-        self._timeout = reactor.callLater(seconds, self._timed_out, seconds)
+    def sent(self, connection: Connection) -> None:
+        """It is on its way."""
+        self.connection = connection
+        self._timeout = connection.member.reactor.callLater(self._seconds, self._timed_out)
 
-    def _timed_out(self, seconds: float) -> None:
-        why = f"no answer in {seconds:g} seconds"
-        connection = self.connection
-        if connection is None:
-            self.failed(NotSent(why))
-        else:
-            connection._fail(TooLate(why))
+    def _timed_out(self) -> None:
+        assert self.connection is not None
+        self.connection._fail(TooLate(f"no answer in {self._seconds:g} seconds"))
 
     def received(self, status: int, data: bytes) -> None:
         """A piece of the answer's body."""
@@ -236,8 +241,8 @@ class StreamRequest(Request):
 
     __slots__ = ("_receive",)
 
-    def __init__(self, message: bytes, receive: Callable[[bytes], object]) -> None:
-        super().__init__(message)
+    def __init__(self, message: bytes, seconds: float, receive: Callable[[bytes], object]) -> None:
+        super().__init__(message, seconds)
         self._receive = receive
 
     def received(self, status: int, data: bytes) -> None:
@@ -262,33 +267,34 @@ class Member:
     One member of etcd.
 
     @ivar address: Where it is.
-    @ivar retry_at: Until then others are asked rather than this one.
+    @ivar suspected: When it gave no answer, and has not since; others are asked rather then. L{None} while it is well.
     """
 
-    def __init__(self, address: Address, reactor: Any, tls: Any = None) -> None:
+    def __init__(
+        self, address: Address, reactor: Any, tls: Any = None, examine: Callable[[Member], object] | None = None
+    ) -> None:
         """
         @param tls: Makes the options of a TLS connection from a host name; not used without TLS.
+        @param examine: Called some time after it was suspected: asks it for something.
         """
         self.address = address
-        self.retry_at = 0.0
+        self.reactor = reactor
+        self.suspected: float | None = None
+        self._examine = examine
+        self._examination: IDelayedCall | None = None
         self._backoff = BACKOFF_FIRST
-        self._reactor = reactor
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._opening = 0
         self._waiting: deque[Request] = deque()
+        #: How many requests had to wait for a connection.
+        self._count = 0
         self._closed = False
         self._head = (
             f" HTTP/1.1\r\nHost: {address.authority}\r\nContent-Type: application/json\r\nContent-Length: "
         ).encode("ascii")
         self._endpoint = HostnameEndpoint(reactor, address.host, address.port, timeout=CONNECT_TIMEOUT)
-        factory: Any = Factory.forProtocol(lambda: Connection(self))
-        factory.noisy = False
-        if address.tls:
-            from twisted.protocols.tls import TLSMemoryBIOFactory
-
-            factory = TLSMemoryBIOFactory(tls(address.host), True, factory, reactor)
-        self._factory = factory
+        self._tls = tls(address.host) if address.tls else None
 
     def post(self, path: bytes, body: bytes, timeout: float) -> Deferred[tuple[int, bytes]]:
         """
@@ -299,10 +305,9 @@ class Member:
         @raise NoAnswer: It did not answer.
         @raise BadAnswer: What it answered makes no sense.
         """
-        request = Request(self._message(path, body))
+        request = Request(self._message(path, body), timeout)
         answer = request.answer
         assert answer is not None
-        request.limit(self._reactor, timeout)
         self._send(request)
         return answer
 
@@ -313,8 +318,7 @@ class Member:
         @param receive: Called with each piece of the answer.
         @param timeout: Seconds until the first piece.
         """
-        request = StreamRequest(self._message(path, body), receive)
-        request.limit(self._reactor, timeout)
+        request = StreamRequest(self._message(path, body), timeout, receive)
         self._send(request)
         return request
 
@@ -327,6 +331,8 @@ class Member:
             if connection.usable:
                 connection.send(request)
                 return
+        self._count += 1
+        request.number = self._count
         self._waiting.append(request)
         self._open()
 
@@ -334,8 +340,15 @@ class Member:
         if self._closed or len(self._all) + self._opening >= MOST_CONNECTIONS or self._opening >= len(self._waiting):
             return
         self._opening += 1
-        # What becomes of a connection it tells itself.
-        self._endpoint.connect(self._factory).addErrback(self.failed)
+        last = self._count
+        factory: Any = Factory.forProtocol(lambda: Connection(self, last))
+        factory.noisy = False
+        if self._tls is not None:
+            from twisted.protocols.tls import TLSMemoryBIOFactory
+
+            factory = TLSMemoryBIOFactory(self._tls, True, factory, self.reactor)
+        # What becomes of a connection that has come about it tells itself.
+        self._endpoint.connect(factory).addErrback(self.failed, last)
 
     def opened(self, connection: Connection) -> None:
         """A connection has come about."""
@@ -346,24 +359,37 @@ class Member:
         self._all.add(connection)
         self.freed(connection)
 
-    def failed(self, failure: Failure) -> None:
-        """A connection did not come about."""
+    def failed(self, failure: Failure, last: int) -> None:
+        """
+        A connection did not come about.
+
+        @param last: The number of the last request that it was begun for.
+        """
         self._opening -= 1
-        self.suspect()
+        later: deque[Request] = deque()
+        while self._waiting and self._waiting[-1].number > last:
+            later.appendleft(self._waiting.pop())
+        self.suspect(f"{self.address.authority}: {failure.getErrorMessage() or failure.value!r}")
+        if later:
+            self._waiting.extend(later)
+            self._open()
+
+    def suspect(self, why: str) -> None:
+        """It gave no answer: what waits to be sent, others can be asked."""
+        if self._closed:
+            return
+        self.suspected = self.reactor.seconds()
+        if self._examine is not None and (self._examination is None or not self._examination.active()):
+            self._examination = self.reactor.callLater(self._backoff, self._examine, self)
+            self._backoff = min(self._backoff * 2, BACKOFF_MOST)
         waiting, self._waiting = self._waiting, deque()
-        why = f"{self.address.authority}: {failure.getErrorMessage() or failure.value!r}"
         for request in waiting:
             request.failed(NotSent(why))
 
-    def suspect(self) -> None:
-        """Ask others for a while."""
-        self.retry_at = self._reactor.seconds() + self._backoff
-        self._backoff = min(self._backoff * 2, BACKOFF_MOST)
-
     def good(self) -> None:
         """It has answered."""
-        if self.retry_at:
-            self.retry_at = 0.0
+        if self.suspected is not None:
+            self.suspected = None
             self._backoff = BACKOFF_FIRST
 
     def freed(self, connection: Connection) -> None:
@@ -386,6 +412,8 @@ class Member:
     def close(self) -> None:
         """Close all connections; what is under way has no answer."""
         self._closed = True
+        if self._examination is not None and self._examination.active():
+            self._examination.cancel()
         for connection in list(self._all):
             connection.drop()
         waiting, self._waiting = self._waiting, deque()

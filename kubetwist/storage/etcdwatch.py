@@ -197,7 +197,7 @@ class Follower:
             return
         member = self._member
         if member is not None:
-            member.suspect()
+            member.suspect(str(lost))
             if self._lost_at is None:
                 self._log.warn("lost the watch of etcd at {member}: {why}", member=member.address.url, why=lost)
         if watch is not None and watch.begun:
