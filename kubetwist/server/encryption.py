@@ -38,6 +38,8 @@ def encrypted(config: ServerConfig) -> IStorageBackend:
     config.backend = storage = EncryptedStorage(config.backend, encryption, config.reactor)
     encryption.changed = storage.changed
     config.encryption = encryption
+    # A store that was never opened is not closed.
+    config.closers.append(encryption.stop)
     return storage
 
 

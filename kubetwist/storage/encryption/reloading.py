@@ -168,7 +168,7 @@ class FileEncryption:
             await self._current.start()
 
     def stop(self) -> None:
-        """See L{kubetwist.storage.encryption.storage.Encryption.stop}."""
+        """See L{kubetwist.storage.encryption.storage.Encryption.stop}. Idempotent."""
         self._stopped = True
         self._forget_retry()
         for generation, closing in self._retired.items():
