@@ -61,7 +61,7 @@ class CommandOptions(usage.Options):
             raise SystemExit(0)
         try:
             self.read(arguments)
-            self.postOptions()
+            self.check()
         except FlagError as error:
             if self.parent is None:
                 raise usage.UsageError(str(error)) from error
@@ -75,6 +75,13 @@ class CommandOptions(usage.Options):
         @raise FlagError: They make no sense.
         """
         self.update(parse_flags(self.flags, arguments))
+
+    def check(self) -> None:
+        """
+        See that the flags make sense together.
+
+        @raise FlagError: They do not.
+        """
 
     def needs(self, *names: str) -> None:
         """

@@ -41,7 +41,7 @@ class Options(CommandOptions):
         ),
     )
 
-    def postOptions(self) -> None:
+    def check(self) -> None:
         """What must be there."""
         self.needs("from")
 
