@@ -33,7 +33,7 @@ _NARROWEST: Final = 8
 
 def dump_levels(flow: FlowControl) -> str:
     """A row for each priority level."""
-    rows = [_LEVELS]
+    rows: list[Sequence[str]] = [_LEVELS]
     for level in _sorted(flow):
         queues = level.queues
         busy = sum(bool(one.waiting) for one in queues.snapshot())
@@ -45,7 +45,7 @@ def dump_levels(flow: FlowControl) -> str:
 
 def dump_queues(flow: FlowControl) -> str:
     """A row for each queue."""
-    rows = [_QUEUES]
+    rows: list[Sequence[str]] = [_QUEUES]
     for level in _sorted(flow):
         for number, queue in enumerate(level.queues.snapshot()):
             taken = sum(ticket.seats for ticket in queue.running)

@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.resource import JSONObject, UserInfo
+from ..metrics.registry import Distribution
 from .queues import Limits, QueueSet, Ticket, deal
 from .schemas import FlowSchema, Sought, in_order
 from .sharing import Demand, LevelLimits, Wish, fair_shares, nominal_limits
@@ -29,6 +30,8 @@ CATCH_ALL: Final = "catch-all"
 ADJUSTMENT: Final = 10.0
 #: Of the seats of a level, how many one request may take at most.
 _WIDEST: Final = 0.15
+#: Bounds of the seconds that requests wait.
+WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 #: Assignments that are remembered.
 _REMEMBERED: Final = 4096
 #: Seconds that a client is told to stay away: at least, and at most.
@@ -122,10 +125,22 @@ class Level:
         return self.retry_after
 
 
+class Tally:
+    """What is counted of the requests of one flow schema in one level."""
+
+    __slots__ = ("dispatched", "executing", "full", "late", "seats", "waited", "waiting")
+
+    def __init__(self) -> None:
+        self.dispatched = self.executing = self.seats = self.waiting = self.full = self.late = 0
+        self.waited = Distribution(WAITS)
+
+
 @frozen(eq=False)
 class Assignment:
     """
     What a request is to the server.
+
+    @ivar tally: Where it is counted.
 
     @ivar entropy: Tells its flow from others.
     @ivar flow: What tells it, for who wants to look.
@@ -137,6 +152,7 @@ class Assignment:
     flow: str
     entropy: int
     head: bytes
+    tally: Tally
 
 
 class FlowControl:
@@ -146,6 +162,7 @@ class FlowControl:
     @ivar levels: By name.
     @ivar schemas: In the order in which they are asked.
     @ivar turns: Where heavy work is done.
+    @ivar tallies: What is counted, by flow schema and level.
     @ivar fraction: Of their demand, what levels got in the last adjustment.
     """
 
@@ -168,6 +185,7 @@ class FlowControl:
         self.levels: dict[str, Level] = {}
         self.schemas: list[FlowSchema] = []
         self.fraction = 0.0
+        self.tallies: dict[tuple[str, str], Tally] = {}
         self.configure((), ())
 
     # What is configured.
@@ -203,6 +221,9 @@ class FlowControl:
         known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
         self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
         self._remembered.clear()
+        pairs = {(schema.name, schema.level) for schema in self.schemas}
+        for pair in [one for one in self.tallies if one not in pairs]:
+            del self.tallies[pair]
         self._plan()
 
     def classify(self, user: UserInfo, info: Sought) -> Assignment:
@@ -235,7 +256,8 @@ class FlowControl:
             schema.uid.encode(),
             level.uid.encode(),
         )
-        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), head)
+        tally = self.tallies.setdefault((schema.name, level.name), Tally())
+        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), head, tally)
 
     # Requests.
 
@@ -257,9 +279,16 @@ class FlowControl:
         now = self._now()
         ticket = Ticket(request, seats, now)
         request.ticket, request.assigned = ticket, assigned
-        if not queues.waiting and queues.fits(seats) and (seats == 1 or self.turns.free):
+        # Who waits only because there was too much heavy work in this turn has nothing against something light.
+        if (seats == 1 and not queues.blocked) or (not queues.waiting and self.turns.free):
+            at_once = queues.fits(seats)
+        else:
+            at_once = False
+        tally = assigned.tally
+        if at_once:
             queues.begin(ticket, now)
-            level.demand.set(queues.executing, now)
+            self._begun(tally, ticket, 0.0)
+            level.demand.set(queues.executing + queues.waiting, now)
             if seats == 1:
                 handler(request)
             else:
@@ -270,15 +299,19 @@ class FlowControl:
             if queues.fits(seats):
                 # It only came at a bad moment: there are seats, and no queue to wait in.
                 queues.begin(ticket, now)
+                self._begun(tally, ticket, 0.0)
                 level.demand.set(queues.executing, now)
                 self.turns.do(partial(self._answer, request, handler))
                 return True
             request.ticket = None
             queues.rejected += 1
+            tally.full += 1
             return False
         if not queues.enqueue(ticket, deal(assigned.entropy, limits.queues, limits.hand)):
             request.ticket = None
+            tally.full += 1
             return False
+        tally.waiting += 1
         request.waiting_handler = handler
         level.demand.set(queues.executing + queues.waiting, now)
         self._plan()
@@ -294,13 +327,24 @@ class FlowControl:
         request.ticket = None
         level = request.assigned.level
         queues, now = level.queues, self._now()
+        tally = request.assigned.tally
         if ticket.started is None:
             queues.gone += queues.leave(ticket)
+            tally.waiting -= 1
         else:
             queues.end(ticket, now)
+            tally.executing -= 1
+            tally.seats -= ticket.seats
         level.demand.set(queues.executing + queues.waiting, now)
         if queues.waiting:
             self._plan()
+
+    @staticmethod
+    def _begun(tally: Tally, ticket: Ticket, waited: float) -> None:
+        tally.dispatched += 1
+        tally.executing += 1
+        tally.seats += ticket.seats
+        tally.waited.observe(waited)
 
     @staticmethod
     def _answer(request: Any, handler: Callable[[Any], object]) -> None:
@@ -326,6 +370,9 @@ class FlowControl:
                 ticket = queues.next(now)
                 if ticket is None:
                     break
+                tally = ticket.what.assigned.tally
+                tally.waiting -= 1
+                self._begun(tally, ticket, now - ticket.arrived)
                 ticket.what.waited += now - ticket.arrived
                 self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
             if queues.waiting and queues.fits(1):
@@ -342,6 +389,8 @@ class FlowControl:
             for ticket in level.queues.overdue(before):
                 level.queues.leave(ticket)
                 level.queues.late += 1
+                ticket.what.assigned.tally.late += 1
+                ticket.what.assigned.tally.waiting -= 1
                 ticket.what.ticket = None
                 self.reject(ticket.what, level)
             since = level.queues.oldest()

@@ -97,6 +97,7 @@ class QueueSet:
     @ivar executing: Seats that are taken.
     @ivar running: Those that have them.
     @ivar waiting: Requests that wait.
+    @ivar blocked: Whether the next one waits for seats, and not only for its turn.
     @ivar virtual: The virtual time: how much work each busy queue has been given.
     @ivar rejected: How many requests found their queues full, or none; likewise C{late}, who waited too long, C{gone},
         who did not wait any more, and C{dispatched}, who had their turn.
@@ -107,6 +108,7 @@ class QueueSet:
         self.executing = 0
         self.running: set[Ticket] = set()
         self.waiting = 0
+        self.blocked = False
         self.virtual = 0.0
         self.rejected = 0
         self.dispatched = 0
@@ -120,11 +122,6 @@ class QueueSet:
         if limits.queues > len(self._queues):
             self._queues += [_Queue(number) for number in range(len(self._queues), limits.queues)]
         self.limits = limits
-
-    @property
-    def free(self) -> bool:
-        """Whether nobody waits."""
-        return not self.waiting
 
     def fits(self, seats: int) -> bool:
         """Whether so many seats can be taken now; whoever is alone may take more than there are."""
@@ -171,6 +168,7 @@ class QueueSet:
         best.waiting.append(ticket)
         best.seats += ticket.seats
         self.waiting += 1
+        self.blocked = self.blocked or not self.fits(ticket.seats)
         return True
 
     def leave(self, ticket: Ticket) -> bool:
@@ -194,7 +192,8 @@ class QueueSet:
         for queue in self._queues:
             if queue.waiting and (best is None or queue.start < best.start):
                 best = queue
-        if best is None or not self.fits(best.waiting[0].seats):
+        self.blocked = best is not None and not self.fits(best.waiting[0].seats)
+        if best is None or self.blocked:
             return None
         ticket = best.waiting.popleft()
         best.seats -= ticket.seats

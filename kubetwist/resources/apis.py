@@ -22,6 +22,7 @@ from ..controllers.fairness import FairnessConfiguration
 from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
 from ..flowcontrol.levels import FlowControl
+from ..flowcontrol.readings import tell_of
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.streams import StreamMetrics
 from ..registry import bootstrap, bootstraprbac
@@ -376,6 +377,7 @@ def add_fairness(config: Any, stores: Stores, aggregator: Any) -> None:
     # As long as the reference lets requests wait: a quarter of the time that they have.
     wait = min(options["request-timeout"] / 4, LONGEST_WAIT)
     config.flow = FlowControl(config.reactor, seats, wait, config.turns)
+    tell_of(config.flow, config.metrics)
     configuration = FairnessConfiguration(config.flow, levels, schemas, config.reactor)
     aggregator.add_before_listening("priority and fairness", configuration.start)
     aggregator.add_at_end("priority and fairness", configuration.stop)

@@ -141,6 +141,25 @@ class FairnessTests(KubeAPIMixin, TestCase):
         self.assertEqual([(await one)[0] for one in (first, second)], [201, 200])
         self.assertEqual((level.queues.waiting, level.queues.executing), (0, 0))
 
+    async def test_metrics(self) -> None:
+        """C{/metrics} tells of seats, of who has them and who waits, by level and flow schema."""
+        first = self.write("jane", "a")
+        await self.until(lambda: len(self.held) == 1)
+        second = self.ask("jane", "GET", MAPS)
+        await self.until(lambda: self.flow.levels["global-default"].queues.waiting == 1)
+        _, text = await self.ask("admin", "GET", "/metrics")
+        labels = '{priority_level="global-default",flow_schema="global-default"}'
+        for name, value in (("executing_requests", 1), ("executing_seats", 1), ("inqueue_requests", 1)):
+            self.assertIn(f"apiserver_flowcontrol_current_{name}{labels} {value}\n", text)
+        self.assertIn('apiserver_flowcontrol_nominal_limit_seats{priority_level="global-default"} 1\n', text)
+        self.release()
+        await first
+        await second
+        _, text = await self.ask("admin", "GET", "/metrics")
+        self.assertIn(f"apiserver_flowcontrol_dispatched_requests_total{labels} 2\n", text)
+        self.assertIn(f"apiserver_flowcontrol_current_inqueue_requests{labels} 0\n", text)
+        self.assertIn("apiserver_flowcontrol_request_wait_duration_seconds_count", text)
+
     async def test_rejecting(self) -> None:
         """A level without queues answers 429, says when to come again, and takes requests when there are seats."""
         await self.configure("strict", {"type": "Reject"}, "joe")
