@@ -14,7 +14,9 @@ from queue import Empty
 from threading import Event
 from typing import Any, Final
 
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..interfaces import (
@@ -26,7 +28,14 @@ from ..interfaces import (
     IStorageWatch,
 )
 from .embedded import EmbeddedStorage, State, Transaction
-from .errors import KeyNotFound, RevisionCompacted, StorageError, StorageUnavailable
+from .errors import (
+    KeyNotFound,
+    RevisionCompacted,
+    StorageCorrupt,
+    StorageError,
+    StorageUnavailable,
+    StorageUnwritable,
+)
 from .filelock import FileLock
 from .sqlitefile import ROWS_AT_ONCE, Connect, LogFile, Row
 from .sqliteformat import PLACE_BITS, PLACES
@@ -35,6 +44,9 @@ from .worker import ThreadedReactor, Worker
 
 #: The most bytes of values in one SQLite transaction, beyond the first of its writes.
 BYTES_AT_ONCE: Final = 16 << 20
+
+#: Files of up to so many bytes are looked through whenever they are opened; larger ones only when that seems needed.
+ALWAYS_CHECKED: Final = 16 << 20
 
 #: Changes that compaction follows in one SQLite transaction; waiting writes go between two of them.
 SLICE_ROWS: Final = 250
@@ -161,6 +173,7 @@ class SQLiteStorage(EmbeddedStorage):
         #: Why the last write failed; L{None} when it did not.
         self._unwritable: StorageError | None = None
         self._lost = 0
+        self._probing: list[Deferred[None]] = []
 
     # --- life
 
@@ -176,6 +189,7 @@ class SQLiteStorage(EmbeddedStorage):
             await self._writer.run(self._file.open)
             if self._file.interrupted:
                 self._log.info("{path} was not closed by who used it last: checking it", path=self.path)
+            if self._file.interrupted or os.path.getsize(self.path) <= ALWAYS_CHECKED:
                 await self._writer.run(self._file.check)
             contents = await self._writer.run(self._file.load)
             await self._reader.run(self._reading.open_again)
@@ -210,6 +224,8 @@ class SQLiteStorage(EmbeddedStorage):
     def _write_failed(self, error: Exception) -> None:
         if self._unwritable is None:
             self._log.error("writes fail, and are refused until they work again: {error}", error=error)
+        if isinstance(error, StorageCorrupt):
+            error = StorageUnwritable(self.path, "its file is damaged")
         self._unwritable = error if isinstance(error, StorageError) else StorageUnavailable(str(error))
         self._lost += len(self._pending)
         self._abandon(error)
@@ -221,9 +237,21 @@ class SQLiteStorage(EmbeddedStorage):
 
     async def probe_writing(self) -> None:
         """See L{IProbedStorage.probe_writing}."""
-        if self._unwritable is not None:
-            await self._writer.run(self._file.probe)
+        if self._unwritable is None:
+            return
+        answer: Deferred[None] = Deferred()
+        self._probing.append(answer)
+        if len(self._probing) == 1:
+            self._writer.run(self._file.probe).addBoth(self._probed)
+        await answer
+
+    def _probed(self, result: Any) -> None:
+        """However many ask at a time, the disk is asked once."""
+        asking, self._probing = self._probing, []
+        if not isinstance(result, Failure):
             self._writes_again()
+        for answer in asking:
+            answer.callback(result)
 
     async def forward(self, revision: int) -> None:
         """See L{IForwardStorage.forward}."""

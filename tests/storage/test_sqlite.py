@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import stat
 import subprocess
@@ -312,53 +311,6 @@ class RefusalTests(FileCase):
             self.reactor.run(storage.open())
 
 
-class InterruptedTests(FileCase):
-    """Files of stores that were not closed."""
-
-    def setUp(self) -> None:
-        """A store with something large in it, checkpointed, and something in its log."""
-        super().setUp()
-        connections: list[sqlite3.Connection] = []
-
-        def connect(*args: Any, **how: Any) -> sqlite3.Connection:
-            connections.append(sqlite3.connect(*args, check_same_thread=False, **how))
-            return connections[-1]
-
-        storage = self.open(connect)
-        self.write(storage, "/r/large", b"x" * 50_000)
-        connections[0].execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.write(storage, "/r/small", b"y")
-        self.checks: list[str] = []
-        checked = LogFile.check
-
-        def check(file: LogFile) -> None:
-            self.checks.append(file.path)
-            checked(file)
-
-        self.patch(LogFile, "check", check)
-        self.whole, self.path = self.path, os.path.abspath(self.mktemp())
-        for suffix in ("", "-wal"):
-            shutil.copyfile(self.whole + suffix, self.path + suffix)
-
-    def test_checked(self) -> None:
-        """What a kill left is looked through before it is used, off the reactor; what was closed well is not."""
-        storage = self.open()
-        self.assertEqual(self.checks, [self.path])
-        self.assertEqual([key for key, _, _ in self.page(storage)], ["/r/large", "/r/small"])
-        self.reopen(storage)
-        self.assertEqual(self.checks, [self.path])
-
-    def test_damaged(self) -> None:
-        """Damage where nobody would have looked yet is found, and the message says what puts a backup in its place."""
-        with open(self.path, "r+b") as file:
-            content = file.read()
-            # A page of the large value begins with the number of the next one.
-            (page, *_) = [at for at in range(0, len(content), 4096) if content[at + 4 : at + 4096] == b"x" * 4092]
-            file.seek(page)
-            file.write((1 << 30).to_bytes(4, "big"))
-        self.refused(StorageCorrupt, "is damaged", "twist kubeapi-restore")
-
-
 class FailingConnection(sqlite3.Connection):
     """
     Fails to write while told to.
@@ -438,9 +390,11 @@ class FailureTests(FileCase):
         self.reactor.run(self.storage.probe_writing())
         with self.assertRaises(StorageUnwritable):
             self.write(self.storage, "/r/a", b"2")
-        for _ in range(2):
-            with self.assertRaises(StorageUnwritable):
-                self.reactor.run(self.storage.probe_writing())
+        probes: list[None] = []
+        self.patch(self.storage._file, "probe", lambda: probes.append(None) or LogFile.probe(self.storage._file))
+        asked = [Deferred.fromCoroutine(self.storage.probe_writing()) for _ in range(5)]
+        self.assertEqual([self.outcome(one) for one in asked], [StorageUnwritable] * 5)
+        self.assertEqual(len(probes), 1)
         FailingConnection.failing = False
         self.reactor.run(self.storage.probe_writing())
         self.assertEqual(self.page(self.storage), [("/r/a", b"1", revision)])
