@@ -1,0 +1,144 @@
+# mypy: allow-untyped-calls
+"""Tests for L{kubetwist.commands.command} and the flags of the tools."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python import usage
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.commands import backup, migrate, restore
+from kubetwist.commands.command import FAILED, CommandError, CommandService
+from kubetwist.storage.errors import StorageUnavailable
+
+
+class FakeReactor:
+    """Is running from the beginning, until it is stopped."""
+
+    running = True
+
+    def callWhenRunning(self, call: Callable[..., object], *args: object) -> None:
+        """Call at once."""
+        call(*args)
+
+    def callFromThread(self, call: Callable[..., object], *args: object) -> None:
+        """Call at once."""
+        call(*args)
+
+    def stop(self) -> None:
+        """Run no more."""
+        self.running = False
+
+
+class CommandServiceTests(SynchronousTestCase):
+    """How tools end."""
+
+    def setUp(self) -> None:
+        """Take what is printed."""
+        self.reactor = FakeReactor()
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.patch(sys, "__stdout__", self.out)
+        self.patch(sys, "__stderr__", self.err)
+        self.options = backup.Options()
+
+    def run_command(self, work: Callable[[CommandService], Any]) -> CommandService:
+        """Begin some work."""
+        service = CommandService(self.options, self.reactor, work)
+        service.startService()
+        return service
+
+    def test_done(self) -> None:
+        """A tool that has done its work ends the process well."""
+
+        async def work(service: CommandService) -> None:
+            service.say("done")
+
+        service = self.run_command(work)
+        self.assertEqual((service.code, self.reactor.running), (0, False))
+        self.assertEqual((self.out.getvalue(), self.err.getvalue()), ("done\n", ""))
+
+    def test_failed(self) -> None:
+        """What can not be done is told in one line."""
+        for error in (CommandError("no way"), StorageUnavailable("no way")):
+            self.setUp()
+
+            async def work(service: CommandService, error: Exception = error) -> None:
+                raise error
+
+            service = self.run_command(work)
+            self.assertEqual((service.code, self.reactor.running), (FAILED, False))
+            self.assertEqual(self.err.getvalue(), "twist kubeapi-backup: no way\n")
+
+    def test_bug(self) -> None:
+        """A bug is told in one line, too, and logged."""
+
+        async def work(service: CommandService) -> None:
+            raise ZeroDivisionError("oops")
+
+        service = self.run_command(work)
+        self.assertEqual(service.code, FAILED)
+        self.assertEqual(self.err.getvalue(), "twist kubeapi-backup: failed: ZeroDivisionError('oops')\n")
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_interrupted(self) -> None:
+        """Told to end, a tool gives up what it does, in threads too, and has the exit code that shells expect."""
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            self.setUp()
+            cleaned: list[bool] = []
+
+            async def work(service: CommandService, cleaned: list[bool] = cleaned) -> None:
+                try:
+                    await Deferred()
+                finally:
+                    cleaned.append(service.cancelled.is_set())
+
+            service = self.run_command(work)
+            self.assertTrue(self.reactor.running)
+            service._signalled(number, None)
+            self.assertEqual((service.code, self.reactor.running, cleaned), (code, False, [True]))
+            self.assertEqual(self.err.getvalue(), "")
+
+
+class OptionTests(SynchronousTestCase):
+    """The flags of the tools."""
+
+    def refused(self, options: Any, *arguments: str) -> str:
+        """What is wrong with some flags."""
+        return str(self.assertRaises(usage.UsageError, options.parseOptions, arguments))
+
+    def test_needed(self) -> None:
+        """What can not be left out is asked for."""
+        self.assertEqual(self.refused(backup.Options()), "--to is needed")
+        self.assertEqual(self.refused(restore.Options()), "--from is needed")
+        self.assertEqual(self.refused(backup.Options(), "--from=x"), "unknown flag: --from")
+        options = backup.Options()
+        options.parseOptions(["--to=x"])
+        self.assertEqual((options["to"], options["data-dir"], options["keys"]), ("x", "kubetwist-data", True))
+
+    def test_sides(self) -> None:
+        """The flags of the two sides of a move are the server's own, and mean for each what they mean for that."""
+        options = migrate.Options()
+        options.parseOptions(
+            ["--from-data-dir=a", "--to-etcd-servers=http://b:1,http://c:2", "--to-etcd-prefix=/x", "--replace"]
+        )
+        source, target = options.sides["from"], options.sides["to"]
+        self.assertEqual(
+            (source["storage-backend"], source["data-dir"], source["etcd-prefix"]), ("sqlite", "a", "/registry")
+        )
+        self.assertEqual((target["storage-backend"], target["etcd-prefix"]), ("etcd3", "/x"))
+        self.assertEqual(target["etcd-servers"], ("http://b:1", "http://c:2"))
+        self.assertTrue(options["replace"])
+
+    def test_bad_sides(self) -> None:
+        """Each side must be said, and what makes no sense for a server makes none here."""
+        self.assertIn("no flag says what the source is", self.refused(migrate.Options(), "--to-data-dir=x"))
+        self.assertIn("no flag says what the target is", self.refused(migrate.Options(), "--from-data-dir=x"))
+        problem = self.refused(migrate.Options(), "--from-data-dir=x", "--to-etcd-prefix=/")
+        self.assertEqual(problem, "--etcd-prefix must not be empty")
+        self.assertEqual(self.refused(migrate.Options(), "--data-dir=x"), "unknown flag: --data-dir")
