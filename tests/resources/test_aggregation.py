@@ -5,16 +5,21 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import socket
+import ssl
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from hypothesis import given
 from hypothesis.strategies import binary
 
 from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from twisted.web.server import NOT_DONE_YET
 
+from kubetwist.resources import aggregation
 from kubetwist.resources.aggregation import target_of
 from kubetwist.server import watchedfiles
 from kubetwist.server.certificates import Authority, Subject
@@ -229,6 +234,85 @@ class ProxyTests(AggregatedCase):
 
         await self.until(shown)
         await self.until(lambda: self.backend.probes[-1].client == "second")
+
+    async def test_slow_discovery(self) -> None:
+        """Clients that ask all servers what they serve do not wait long for one of them."""
+        self.patch(aggregation, "DISCOVERY_TIMEOUT", 0.05)
+        await self.begin()
+        self.backend.answers[HOME] = lambda request: NOT_DONE_YET
+        code, answer, _ = await self.ask("GET", HOME)
+        self.assertEqual((code, answer[:31]), (503, b"error trying to reach service: "))
+
+
+class UpgradeTests(AggregatedCase):
+    """Connections that become those of another protocol."""
+
+    def converse(self, *said: bytes) -> list[bytes]:
+        """Ask for a WebSocket, then say something after each answer; give all answers until the connection ends."""
+        connection = self.server.connection
+        parts = urlsplit(connection.url)
+        context = ssl.create_default_context(cadata=connection.ca)
+        head = (
+            f"GET {THINGS}/talk?b=1&a=2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {connection.token}\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nX-Remote-User: root\r\n\r\n"
+        )
+        answers = []
+        plain = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
+        with context.wrap_socket(plain, server_hostname=parts.hostname) as link:
+            link.sendall(head.encode())
+            for one in said:
+                answers.append(link.recv(65536))
+                link.sendall(one)
+            rest = b""
+            while data := link.recv(65536):
+                rest += data
+        return [*answers, rest]
+
+    def switched(self, request: Any) -> Any:
+        """Switch, and say everything twice until it is enough."""
+        channel = request.channel
+        channel.transport.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
+
+        def received(data: bytes) -> None:
+            channel.transport.write(data * 2)
+            if data == b"enough":
+                channel.transport.unregisterProducer()
+                channel.transport.loseConnection()
+
+        channel.dataReceived = received
+        channel.setTimeout(None)
+        # It is paused while a request is answered.
+        channel._networkProducer.resumeProducing()
+        return NOT_DONE_YET
+
+    async def test_switched(self) -> None:
+        """What both sides say after the other server's 101 goes through as it is; who asks is told by the server."""
+        await self.begin()
+        self.backend.answers[f"{THINGS}/talk"] = self.switched
+        head, one, rest = await deferToThread(self.converse, b"hello", b"enough")
+        self.assertTrue(head.startswith(b"HTTP/1.1 101 "), head)
+        self.assertEqual((one, rest), (b"hellohello", b"enoughenough"))
+        received = self.backend.received[-1]
+        self.assertEqual(received.target, f"{THINGS}/talk?a=2&b=1")
+        self.assertEqual(received.fields["x-remote-user"], ["kubetwist-test-admin"])
+        self.assertNotIn("authorization", received.fields)
+        self.assertEqual(received.client, "front-proxy-client")
+
+    async def test_2018_1002105_not_switched(self) -> None:
+        """If the other server does not switch, nothing more of the client reaches it: both connections end."""
+        await self.begin()
+
+        def refused(request: Any) -> Any:
+            request.setResponseCode(400)
+            return {"no": "upgrade"}
+
+        self.backend.answers[f"{THINGS}/talk"] = refused
+        (answer,) = await deferToThread(self.converse)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 400 "), answer)
+        self.assertIn(b'{"no": "upgrade"}', answer)
+        self.assertEqual(len(self.backend.received), 1)
 
 
 class StartTests(KubeAPIMixin, TestCase):
