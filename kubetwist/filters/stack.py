@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..audit.auditor import Auditor
     from ..metrics.requests import RequestMetrics
     from ..server.site import Handler
+    from .consistency import Consistency
 
 
 def with_filters(
@@ -40,6 +41,7 @@ def with_filters(
     auditor: Auditor | None = None,
     metrics: RequestMetrics | None = None,
     limit: Callable[[Handler], Handler] | None = None,
+    consistency: Consistency | None = None,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
@@ -48,12 +50,15 @@ def with_filters(
     @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
     @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
     @param limit: Puts in front of a handler what has requests wait while there are too many.
+    @param consistency: Has requests wait until this server is as far as others are; L{None} where there are no others.
     @param metrics: Counts them; it is told by the site when they are over.
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
     if metrics is not None:
         handler = metrics.after_authorization(handler)
     handler = with_authorization(handler, authorizer)
+    if consistency is not None:
+        handler = consistency.in_front(handler)
     if limit is not None:
         handler = limit(handler)
     handler = with_impersonation(handler, authorizer, constrained_impersonation)

@@ -206,10 +206,10 @@ def _list_now(
         return Listing([], exact or store.cache.revision, "", None)
     match = selection.match
     if selection.key is not None:
-        if not exact and not start_after:
+        if not (exact or start_after or scope.from_storage):
             return _single(store, selection)
         match = _only(selection)
-    if not store.cached:
+    if scope.from_storage or not store.cached:
         return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     try:
         return store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
@@ -230,7 +230,7 @@ async def _list_old(
     revision: int,
 ) -> Listing:
     """What the cache has forgotten, or is not to be asked, may still be in the backend."""
-    read = store.cache.list_at if store.cached else store.cache.list_stored
+    read = store.cache.list_at if store.cached and not scope.from_storage else store.cache.list_stored
     try:
         return await read(selection.prefix, match=match, limit=limit, start_after=start_after, revision=revision)
     except RevisionCompacted:

@@ -32,6 +32,7 @@ class RequestScope:
     @ivar version: That the request names the resource in; C{""} for the version that is stored.
     @ivar deadline: When the request is over, in the reactor's time; L{None} for never.
     @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
+    @ivar from_storage: The cache is behind and must not be asked.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     """
 
@@ -43,6 +44,7 @@ class RequestScope:
     annotate: Callable[[str, str, str], object] = discard_annotation
     deadline: float | None = None
     admitted: bool = False
+    from_storage: bool = False
 
     def within(self, namespace: str) -> RequestScope:
         """The same request, as it concerns one namespace."""

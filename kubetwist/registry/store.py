@@ -52,7 +52,7 @@ class Store(Updates):
         """See L{IGetter.get}; a record, or an awaitable of one when it has to wait."""
         if options.resource_version:
             return reading.get_at(self, scope, name, options)
-        if not self.cached:
+        if scope.from_storage or not self.cached:
             return reading.get_stored(self, scope, name)
         return self.existing(scope, name)
 

@@ -271,6 +271,11 @@ class Stores:
         store = self._loaded(group, resource)
         return None if store is None else store.cache.sizes()
 
+    def cache(self, group: str, resource: str) -> WatchCache | None:
+        """The cache of a resource; L{None} where there is none, or not yet."""
+        store = self._loaded(group, resource)
+        return None if store is None else store.cache
+
     def lookup_all(self, group: str, resource: str, namespace: str = "") -> list[JSONObject]:
         """See L{kubetwist.admission.attributes.AdmissionContext.lookup_all}."""
         return [orjson.loads(record.item) for record in self._records(group, resource, namespace)]

@@ -87,9 +87,11 @@ class Endpoint:
         """The request as the store knows it."""
         user = request.user
         assert user is not None, "authentication comes before routing"
-        return RequestScope(
+        scope = RequestScope(
             namespace, user, request.warn, request.user_agent, self.version.version, request.annotate, request.deadline
         )
+        scope.from_storage = request.from_storage
+        return scope
 
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str) -> dict[str, Any]:
         """

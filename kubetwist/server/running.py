@@ -20,6 +20,7 @@ from twisted.logger import Logger
 
 from ..admission.configuration import BadAdmission
 from ..filters.authorization import WHY
+from ..filters.consistency import Consistency
 from ..filters.stack import with_filters
 from ..interfaces import IProbedStorage
 from ..metrics.health import HealthMetrics
@@ -145,6 +146,7 @@ class APIServer:
             auditor=auditor,
             metrics=metrics,
             limit=limit,
+            consistency=self.make_consistency(config),
         )
         await backend.open()
         self._opened = True
@@ -213,6 +215,12 @@ class APIServer:
             return in_flight.in_front, in_flight.ended
         flow, stores = config.flow, config.stores
         return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
+
+    def make_consistency(self, config: ServerConfig) -> Consistency | None:
+        """What has requests wait until this server is as far as those are that share its storage."""
+        shared = shared_storage(config.backend)
+        some = config.stores.cache("", "namespaces") if shared is not None else None
+        return None if some is None else Consistency(shared, config.stores.cache, some, config.metrics)
 
     def announce(self, credentials: Credentials) -> None:
         """It listens: tell."""

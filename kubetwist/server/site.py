@@ -46,6 +46,8 @@ _PLAIN_HEAD: Final = (
 )
 #: How many bytes of unfinished bodies are held for all connections together; then new ones are refused.
 MAX_BODIES: Final = 256 * 1024 * 1024
+#: Seconds without reading after which it is looked whether a client is still there.
+STALLED: Final = 30.0
 
 
 class KubeRequest(Request):
@@ -69,6 +71,7 @@ class KubeRequest(Request):
     @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
     @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.levels.Assignment}.
     @ivar waiting_handler: What answers it when it has a seat.
+    @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
     @ivar flow_head: What the head of the answer says of its priority: lines.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
@@ -94,6 +97,7 @@ class KubeRequest(Request):
     assigned: Any = None
     waiting_handler: Any = None
     flow_head = b""
+    from_storage = False
     streamed: StreamedBody | None = None
     switched = False
     method: bytes
@@ -546,6 +550,7 @@ class KubeSite(Site):
     @ivar channels: All connections.
     @ivar turns: Where heavy work is done a little at a time; L{None} does it at once.
     @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
+    @ivar stalled: Those that are not read from, and since when.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
     @ivar date: For C{Date} headers.
@@ -566,6 +571,7 @@ class KubeSite(Site):
         self.channels: set[KubeChannel] = set()
         self.ended: Callable[[KubeRequest], object] | None = None
         self.turns: Turns | None = None
+        self.stalled: dict[KubeChannel, float] = {}
         self.streams: list[Callable[[KubeRequest], bool]] = []
         self._bodies = 0
         self._tick: Any = None
@@ -600,10 +606,17 @@ class KubeSite(Site):
 
     def _on_tick(self) -> None:
         self._tick = self.reactor.callLater(1.0, self._on_tick)
+        self.look_around()
+
+    def look_around(self) -> None:
+        """Do what it is time for."""
         self.date = datetimeToString()
         now = self.now()
         for channel in [one for one in self.channels if one.deadline is not None and one.deadline <= now]:
             channel.patience_over()
+        if self.stalled:
+            for channel in [one for one, since in self.stalled.items() if now - since >= STALLED]:
+                channel.look_whether_gone()
 
     # Connections tell.
 
@@ -614,6 +627,7 @@ class KubeSite(Site):
     def disconnected(self, channel: KubeChannel) -> None:
         """A connection was lost."""
         self.channels.discard(channel)
+        self.stalled.pop(channel, None)
         self._check_drained()
 
     def reserve(self, size: int) -> bool:

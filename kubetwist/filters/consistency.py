@@ -1,0 +1,125 @@
+"""
+Where several servers work on one storage: no request is answered by what this server has not heard of yet.
+
+Before anything is looked up for a request, it is asked how far the storage is, and waited until this server has come as
+far: what anybody was told is done before the request came, by whatever server, counts in it, be it an object, a role or
+a quota. However many requests wait at a time, the storage is asked once.
+
+@see: kubernetes/enhancements, KEP-2340 (consistent reads from the cache).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from ..api.errors import APIStatusError
+from ..metrics.registry import Registry
+from ..storage.errors import FutureRevision
+
+if TYPE_CHECKING:
+    from ..server.site import Handler, KubeRequest
+    from ..storage.watchcache import WatchCache
+
+#: Seconds that a cache is waited for; then reads go to the storage itself.
+PATIENCE: Final = 3.0
+_READS: Final = frozenset(("get", "list"))
+
+#: Finds the cache of a group and resource; L{None} for what is not kept here.
+FindCache = Callable[[str, str], "WatchCache | None"]
+
+
+class Consistency:
+    """Has requests wait until this server is as far as the storage was when they came."""
+
+    def __init__(self, storage: Any, find: FindCache, fallback: WatchCache, registry: Registry) -> None:
+        """
+        @param storage: L{kubetwist.interfaces.ISharedStorage}.
+        @param find: Finds the cache of what a request is about.
+        @param fallback: Some cache, for what is kept nowhere.
+        """
+        self._waiting: list[tuple[KubeRequest, Handler]] = []
+        self._asking = False
+        self._storage = storage
+        self._find = find
+        self._fallback = fallback
+        self._reads = registry.counter(
+            "apiserver_watch_cache_consistent_read_total",
+            "Reads that waited until the cache was as far as the storage.",
+            ("group", "resource", "success", "fallback"),
+        )
+
+    def in_front(self, handler: Handler) -> Handler:
+        """Have requests wait before C{handler} looks at anything."""
+
+        def consistent(request: KubeRequest) -> None:
+            if _any_age(request):
+                handler(request)
+                return
+            self._waiting.append((request, handler))
+            if not self._asking:
+                self._ask()
+
+        return consistent
+
+    def _ask(self) -> None:
+        """Ask for all who wait; who comes meanwhile is asked for next, as the answer may be older than he is."""
+        waiting, self._waiting = self._waiting, []
+        self._asking = True
+        asked: Deferred[int] = Deferred.fromCoroutine(self._storage.current_revision())
+        asked.addBoth(self._answered, waiting)
+
+    def _answered(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler]]) -> None:
+        self._asking = False
+        if self._waiting:
+            self._ask()
+        for request, handler in waiting:
+            if request.finished or request._disconnected:
+                continue
+            if isinstance(result, Failure):
+                request.processingFailed(result)
+                continue
+            info = request.info
+            cache = self._find(info.group, info.resource)
+            if (cache or self._fallback).revision >= result:
+                self._go_on(request, handler, cache)
+            else:
+                late: Deferred[None] = Deferred.fromCoroutine(self._wait(request, handler, cache, result))
+                late.addErrback(request.crashed)
+
+    async def _wait(self, request: KubeRequest, handler: Handler, cache: WatchCache | None, revision: int) -> None:
+        try:
+            await (cache or self._fallback).wait_until(revision, PATIENCE)
+        except FutureRevision:
+            if request.finished or request._disconnected:
+                return
+            if request.info.verb not in _READS or cache is None:
+                request.fail(APIStatusError.timeout("this server has not heard of the newest changes yet", 1))
+                return
+            # The storage answers, only the news does not come: it is read itself.
+            request.from_storage = True
+        if not (request.finished or request._disconnected):
+            self._go_on(request, handler, cache)
+
+    def _go_on(self, request: KubeRequest, handler: Handler, cache: WatchCache | None) -> None:
+        info = request.info
+        if cache is not None and info.verb in _READS:
+            fallback = "true" if request.from_storage else "false"
+            self._reads.of(info.group, info.resource, "false" if request.from_storage else "true", fallback).value += 1
+        try:
+            handler(request)
+        except Exception:
+            request.processingFailed(Failure())
+
+
+def _any_age(request: KubeRequest) -> bool:
+    """Whether a request says how old what it is answered may be, or is about nothing that is stored."""
+    info = request.info
+    if not info.is_resource_request:
+        return True
+    if info.verb not in ("get", "list", "watch") or b"resourceVersion=" not in request.uri:
+        return False
+    return bool((request.query.get("resourceVersion") or ("",))[0])
