@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,7 @@ from zope.interface import implementer
 
 from .dialing import broken_off, ends_of
 from .errors import Unreachable
-from .flow import Flow, RawTransport
+from .flow import Flow, RawTransport, keep_alive
 from .heads import MAX_HEAD, BadHead, Fields, Head, body_length, parse_head
 
 if TYPE_CHECKING:
@@ -493,17 +492,3 @@ class BackendConnection(Protocol):
         timer, self._timer = self._timer, None
         if timer is not None and timer.active():
             timer.cancel()
-
-
-def keep_alive(transport: Any) -> None:
-    """Have the system notice within minutes that the machine at the other end is gone."""
-    try:
-        transport.setTcpNoDelay(True)
-        transport.setTcpKeepAlive(True)
-        handle = transport.socket
-    except AttributeError:
-        # Not a socket: in tests.
-        return
-    for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
-        if hasattr(socket, option):
-            handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import select
+import socket
+from typing import Any, Final, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IConsumer, IPushProducer, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
+
+#: How the system is asked whether the other end has hung up; 0 where it does not tell.
+_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 
 
 class Source(Protocol):
@@ -142,8 +147,8 @@ class RawTransport:
 
     def __init__(self, connection: Any) -> None:
         """
-        @param connection: Has a C{transport}, and can C{abort} and C{part}: be closed when the other side has what was
-            written, or does not take it.
+        @param connection: A L{Source} that has a C{transport}, and can C{abort} and C{part}: be closed when the other
+            side has what was written, or does not take it.
         """
         self._connection = connection
         self._transport: Any = connection.transport
@@ -192,12 +197,42 @@ class RawTransport:
 
     def pauseProducing(self) -> None:
         """@see: L{IPushProducer.pauseProducing}."""
-        self._transport.pauseProducing()
+        self._connection.read_no_further()
 
     def resumeProducing(self) -> None:
         """@see: L{IPushProducer.resumeProducing}."""
-        self._transport.resumeProducing()
+        self._connection.read_on()
 
     def stopProducing(self) -> None:
         """@see: L{IPushProducer.stopProducing}."""
         self.loseConnection()
+
+
+def keep_alive(transport: Any) -> None:
+    """Have the system notice within minutes that the machine at the other end is gone."""
+    try:
+        transport.setTcpNoDelay(True)
+        transport.setTcpKeepAlive(True)
+        handle = transport.socket
+    except AttributeError:
+        # Not a socket: in tests.
+        return
+    for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
+        if hasattr(socket, option):
+            handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def has_hung_up(transport: Any) -> bool:
+    """Whether the other end sends no more, of a connection that is not read from, and so does not notice."""
+    if not _HUNG_UP:
+        return False
+    try:
+        descriptor = transport.fileno()
+    except AttributeError:
+        # Not a socket: in tests.
+        return False
+    if descriptor < 0:
+        return False
+    asked = select.poll()
+    asked.register(descriptor, _HUNG_UP)
+    return bool(asked.poll(0))

@@ -14,7 +14,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
 
-from ..outgoing.flow import RawTransport
+from ..outgoing.flow import RawTransport, has_hung_up, keep_alive
 from .streaming import StreamedBody
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class KubeChannel(HTTPChannel):
     def connectionMade(self) -> None:
         """A client has connected."""
         super().connectionMade()  # type: ignore[no-untyped-call]
+        keep_alive(self.transport)
         self.site.connected(self)
         self.deadline = self.site.now() + HEAD_TIMEOUT
 
@@ -395,11 +396,13 @@ class KubeChannel(HTTPChannel):
         if not self._paused:
             self._paused = True
             self._networkProducer.pauseProducing()
+            self.site.stalled[self] = self.site.now()
 
     def read_on(self) -> None:
         """Read what the client sends."""
         if self._paused:
             self._paused = False
+            self.site.stalled.pop(self, None)
             self._networkProducer.resumeProducing()
 
     # Other protocols.
@@ -447,9 +450,8 @@ class KubeChannel(HTTPChannel):
             return
         self._handlingRequest = False
         self._state = _HEAD
-        if self._paused and not self._waitingForTransport:
-            self._paused = False
-            self._networkProducer.resumeProducing()
+        if not self._waitingForTransport:
+            self.read_on()
         self.deadline = self.site.now() + (HEAD_TIMEOUT if self._buffer else IDLE_TIMEOUT)
         if self._buffer and not self._parsing:
             self._parse()
@@ -503,10 +505,15 @@ class KubeChannel(HTTPChannel):
         """The transport takes more."""
         super().resumeProducing()  # type: ignore[no-untyped-call]
         if not self._handlingRequest:
-            self._paused = False
+            self.read_on()
             self._parse()
 
     # Patience.
+
+    def look_whether_gone(self) -> None:
+        """End a connection whose client has gone while nobody took what it sent; for long, or it will be taken yet."""
+        if has_hung_up(self.transport):
+            self.abort()
 
     def patience_over(self) -> None:
         """The deadline has passed."""

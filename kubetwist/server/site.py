@@ -71,7 +71,6 @@ class KubeRequest(Request):
     @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
     @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.levels.Assignment}.
     @ivar waiting_handler: What answers it when it has a seat.
-    @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
     @ivar flow_head: What the head of the answer says of its priority: lines.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
@@ -97,7 +96,6 @@ class KubeRequest(Request):
     assigned: Any = None
     waiting_handler: Any = None
     flow_head = b""
-    from_storage = False
     streamed: StreamedBody | None = None
     switched = False
     method: bytes

@@ -15,6 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.filters.requestinfo import with_request_info
+from kubetwist.outgoing.flow import has_hung_up
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources.proxying import (
@@ -27,7 +28,7 @@ from kubetwist.resources.proxying import (
     run,
 )
 from kubetwist.server.certificates import Authority, Subject
-from kubetwist.server.site import KubeRequest, KubeSite
+from kubetwist.server.site import STALLED, KubeRequest, KubeSite
 from kubetwist.server.tls import ServerContext
 from tests.server.harness import Client, make_site
 from tests.wires import Backend, Wire, connect
@@ -639,6 +640,27 @@ class BrokenTests(Proxied):
         flood.stop()
         there.transport.resumeProducing()
         await there.arrived(flood.written)
+
+    async def test_killed_behind_a_slow_backend(self) -> None:
+        """A client that goes while its backend does not read is missed at last, though it is not read from."""
+        wire, there, _ = await self.ask(b"PUT / HTTP/1.1\r\nHost: front\r\nContent-Length: 1000000000000\r\n\r\n")
+        there.transport.pauseProducing()
+        flood = Flood(wire.transport)
+        await flood.stuck
+        flood.stop()
+        (channel,) = self.site.channels
+        self.assertFalse(has_hung_up(channel.transport))
+        wire.kill()
+        await self.settled(lambda: has_hung_up(channel.transport))
+        # It may yet be read what it has sent.
+        self.site.look_around()
+        self.assertEqual(self.site.channels, {channel})
+        self.site.now = lambda: reactor.seconds() + STALLED
+        self.site.look_around()
+        await self.settled(lambda: not self.site.channels)
+        there.transport.resumeProducing()
+        await self.all_over()
+        self.assertEqual(self.site.stalled, {})
 
     async def test_deadline(self) -> None:
         """A request that is not long-running is answered in time; its backend is not waited for any longer."""
