@@ -100,11 +100,16 @@ class Unreadable:
         if retry is not None:
             retry.cancel()
 
-    def written(self, events: Sequence[StorageEvent]) -> None:
-        """These are told of by themselves from now on."""
-        skip = len(self._prefix)
+    def written(self, events: Sequence[StorageEvent]) -> bool:
+        """
+        These are told of by themselves from now on.
+
+        @return: Whether one of them could not be read before.
+        """
+        skip, before = len(self._prefix), len(self._found)
         for event in events:
             self._found.pop(event.key[skip:], None)
+        return len(self._found) < before
 
     def among(self, covers: Callable[[str], bool]) -> bool:
         """Whether one of the keys is covered."""

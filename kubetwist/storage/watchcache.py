@@ -280,8 +280,7 @@ class WatchCache:
         """See L{IStorageObserver.committed}."""
         skip = len(self.prefix)
         changes = []
-        if self._unreadable:
-            self._unreadable.written(events)
+        rewritten = bool(self._unreadable) and self._unreadable.written(events)
         for event in events:
             key, revision, attachment = event.key[skip:], event.revision, event.attachment
             if event.value is None:
@@ -299,6 +298,9 @@ class WatchCache:
             self._window.add(change)
             changes.append(change)
         self.revision = events[-1].revision
+        if rewritten:
+            # What was there before can not be told by undoing this.
+            self._window.forget(self.revision)
         if self._watches:
             for change in changes:
                 self._fan_out(change)

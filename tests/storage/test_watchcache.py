@@ -642,6 +642,9 @@ class LossTests(CacheCase):
         broken.clear()
         self.clock.pump([1] * 20)
         self.assertEqual([(record.key, record.revision) for record in cache.list().records], [("a/1", 2), ("a/2", 5)])
+        self.assertRaises(RevisionCompacted, cache.list, revision=4)
+        listed = self.successResultOf(cache.list_at(revision=4)).records
+        self.assertEqual([(record.key, record.revision) for record in listed], [("a/1", 2), ("a/2", 3), ("a/3", 4)])
         cache.watch("", sink=RecordingSink())
         cache.stop()
         self.assertEqual(self.clock.getDelayedCalls(), [])

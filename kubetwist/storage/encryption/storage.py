@@ -22,7 +22,7 @@ from ..values import Page, StorageEvent, StoredValue, Write
 from ..worker import ThreadedReactor, Worker
 from .ciphers import TransformError, TransformUnavailable
 from .envelope import Keeper, MissingKey, Source
-from .transformers import Plain, Transformer
+from .transformers import IDENTITY, Plain, Transformer
 
 #: Bytes that are decrypted in the reactor's thread in one go; more is done by a thread.
 AT_ONCE: Final = 64 * 1024
@@ -175,6 +175,8 @@ class EncryptedStorage:
 
     async def is_stale(self, key: str) -> bool:
         """See L{IRewriting.is_stale}."""
+        if self.transformer(key) in (None, IDENTITY):
+            return False  # Most resources have no rule, and there is one form only.
         found: StoredValue = await self.inner.read(key)
         plain = await self._plain(found.key, found.value, found.revision)
         return plain is not None and plain.stale

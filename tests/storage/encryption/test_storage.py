@@ -17,7 +17,7 @@ from kubetwist.storage.encryption.ciphers import TransformError, TransformUnavai
 from kubetwist.storage.encryption.configuration import Key, Provider, Rule
 from kubetwist.storage.encryption.envelope import Envelope, MissingKey, Sealing, Source
 from kubetwist.storage.encryption.storage import AT_ONCE, EncryptedStorage
-from kubetwist.storage.encryption.transformers import Transformer, Transformers
+from kubetwist.storage.encryption.transformers import IDENTITY, Transformer, Transformers
 from kubetwist.storage.errors import DecryptionUnavailable, UnreadableValue, UnwritableValue
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.sqlite import SQLiteStorage
@@ -237,8 +237,13 @@ class EncryptedTests(EncryptedCase):
         self.assertTrue(self.successResultOf(self.storage.is_stale("/r/a")))
         self.put("/r/a", b"secret")
         self.assertFalse(self.successResultOf(self.storage.is_stale("/r/a")))
-        self.put("/other/a", b"plain")
+
+    def test_never_stale(self) -> None:
+        """What no rule is about is never stale, and not read to find that out."""
+        self.patch(self.inner, "read", None)
         self.assertFalse(self.successResultOf(self.storage.is_stale("/other/a")))
+        self.use(IDENTITY)
+        self.assertFalse(self.successResultOf(self.storage.is_stale("/r/a")))
 
     def test_unwritable(self) -> None:
         """What can not be encrypted is not written, nor is what would come with it."""
