@@ -8,6 +8,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
+from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -128,6 +129,28 @@ class StageTests(AuditCase):
         self.assertEqual(self.told()[1]["responseStatus"], {"metadata": {}, "code": 200})
         client.channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.stages()[2:], ["ResponseComplete"])
+
+    def test_switched(self) -> None:
+        """A connection that becomes another protocol's is told of with the code 101, and again when it ends."""
+        other = Protocol()
+        client = Client(self.site(lambda request: request.switch_protocols([(b"Upgrade", b"SPDY/3.1")], other)))
+        client.send(b"POST %b/exec HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" % POD.encode())
+        self.assertIn(b"HTTP/1.1 101 ", client.transport.value())
+        self.assertEqual(self.stages(), ["RequestReceived", "ResponseStarted"])
+        self.assertEqual(self.told()[1]["responseStatus"], {"metadata": {}, "code": 101})
+        client.send(b"anything")
+        client.channel.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.stages()[2:], ["ResponseComplete"])
+        self.assertEqual(self.told()[2]["responseStatus"], {"metadata": {}, "code": 101})
+
+    def test_streamed_body(self) -> None:
+        """A body that is passed on is not told of, at whatever level."""
+        site = self.site(lambda request: request.respond(200, b"{}", b"application/json"), "RequestResponse")
+        site.streams.append(lambda request: True)
+        client = Client(site)
+        client.send(b"PUT %b/proxy/x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nsecret" % POD.encode())
+        self.assertEqual(self.stages()[-1], "ResponseComplete")
+        self.assertNotIn("secret", json.dumps(self.told()))
 
     def test_streamed(self) -> None:
         """An answer that comes in pieces is complete with the last of them."""
