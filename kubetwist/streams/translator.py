@@ -62,6 +62,7 @@ class Translator:
         self._running: Deferred[bytes] | None = None
         self._over = False
         self._client_gone = False
+        self._releasing = False
         self._spdy = SPDYConnection(reactor)
         self._connected = False
         self._moved = reactor.seconds()
@@ -115,7 +116,12 @@ class Translator:
                 self._streams[kind] = await spdy.open({STREAM_TYPE: kind}, self._listener(kind, ending))
             except StreamEnded as error:
                 return internal(str(error))
+        # What the client has sent in the meantime is handled now, and it may have gone.
+        self._releasing = True
         self.websocket.release(_OPENING)
+        self._releasing = False
+        if self._client_gone:
+            raise CancelledError
         return await ending.status
 
     def _listener(self, kind: str, ending: _Ending) -> Any:
@@ -163,7 +169,7 @@ class Translator:
     def closed(self, clean: bool) -> None:
         """See L{kubetwist.streams.websocket.WebSocketListener}: what the client has sent still goes to the kubelet."""
         self._client_gone = True
-        if self._running is not None and not self._over:
+        if self._running is not None and not (self._over or self._releasing):
             self._running.cancel()
 
     def _finish_stream(self, kind: str) -> None:

@@ -13,6 +13,7 @@ from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
+from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.metrics.registry import Number, Registry
 from kubetwist.metrics.streams import StreamMetrics
 from kubetwist.outgoing.outgoing import Outgoing
@@ -173,7 +174,7 @@ class OverHTTP(TestCase):
         self.streams = Streams(StreamMetrics(self.registry), {})
         self.on_start: Any = self._echo
         self.kubelet = KubeSite(self._kubelet, reactor)
-        self.site = KubeSite(self._answer, reactor)
+        self.site = KubeSite(with_request_info(self._answer), reactor)
         self.outgoing = Outgoing(reactor, lambda namespace, name: None)
         self.connections: list[Any] = []
         authority = Authority.make("all")

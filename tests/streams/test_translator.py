@@ -454,6 +454,29 @@ class Clients(SynchronousTestCase):
         self.assertEqual(200, self.successResultOf(run.done))
         self.assertEqual([], run.clock.getDelayedCalls())
 
+    def test_says_goodbye_early(self) -> None:
+        """What a client sends and that it goes, both before the kubelet is ready, come to the kubelet when it is."""
+        for last in (lambda run: run.client.close(), lambda run: run.client.send(b"\xff\x09")):
+            run = _Run()
+            run.answer = Deferred()
+            run.begin()
+            run.client.send(b"\0early")
+            last(run)
+            run.pump()
+            heard: list[Any] = []
+
+            def start(session: Session, heard: list[Any] = heard) -> None:
+                session.on_stdin = heard.append
+                session.on_gone = lambda: heard.append("gone")
+
+            run.on_start = start
+            run.answer.callback(run.kubelet())
+            run.pump()
+            self.assertEqual([b"early", None], [one for one in heard if one != "gone"])
+            self.assertTrue(run.wires[1].first.gone and run.wires[1].second.gone)
+            self.assertEqual(200, self.successResultOf(run.done))
+            self.assertEqual([], run.clock.getDelayedCalls())
+
     def test_gone_before(self) -> None:
         """Nothing is run for a client that has gone already."""
         run = _Run()
