@@ -18,7 +18,8 @@ from ..outgoing.flow import RawTransport, has_hung_up, keep_alive
 from .streaming import StreamedBody
 
 if TYPE_CHECKING:
-    from .site import KubeRequest, KubeSite
+    from .request import KubeRequest
+    from .site import KubeSite
 
 #: The longest request line; longer ones are 414.
 MAX_LINE: Final = 64 * 1024
