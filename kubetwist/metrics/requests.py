@@ -148,7 +148,8 @@ class RequestMetrics:
         now = perf_counter()
         if not request.authorized_at:
             self._refused(request, now)
-        info = request.info
+        # A path that breaks off is answered before it is known what it is about.
+        info = getattr(request, "info", None)
         if info is None:
             return
         apply = info.verb == "patch" and self._applies(request)
@@ -233,7 +234,7 @@ class RequestMetrics:
         long_running: dict[tuple[str, ...], float] = {}
         kinds = {("readOnly",): 0.0, ("mutating",): 0.0}
         for request in self._requests():
-            info = request.info
+            info = getattr(request, "info", None)
             if info is None:
                 continue
             if not info.long_running:

@@ -73,11 +73,13 @@ class MetricsTests(KubeAPIMixin, TestCase):
         await self.ask("GET", "/api/v1/madeup")
         await self.ask("GET", f"{PODS}/a/madeup")
         await self.ask("GET", "/madeup")
+        await self.ask("GET", "/api/v1/watch")
         await self.ask("MADEUP", PODS)
         await self.ask("GET", f"{PODS}?dryRun=madeup")
         await self.ask("GET", PODS, token="madeup")
         _, text = await self.ask("GET", "/metrics")
         self.assertNotIn("made", text)
+        self.assertEqual(self.flushLoggedErrors(), [])
 
     async def test_access(self) -> None:
         """It is counted whose requests are, and whether they were allowed."""
