@@ -454,6 +454,13 @@ class AvailableTests(AggregatedCase):
         )
         self.assertEqual(self.backend.probes, [])
 
+    async def test_bad_bundle(self) -> None:
+        """A caBundle that is none is told of, and nobody is called."""
+        await self.begin(available=False, caBundle=base64.b64encode(b"garbage").decode())
+        found = await self.until_condition("FailedDiscoveryCheck")
+        self.assertIn("unable to load root certificates", found["message"])
+        self.assertEqual(self.backend.probes, [])
+
     async def test_insecure(self) -> None:
         """With insecureSkipTLSVerify any certificate will do."""
         await self.begin(insecureSkipTLSVerify=True)
