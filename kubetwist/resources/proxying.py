@@ -152,6 +152,9 @@ async def proxy_request(
     @param fail: Answers the client when the backend does not.
     @param head_timeout: Seconds that the head of the answer is waited for.
     """
+    if request._disconnected or request.finished:
+        # While it was found out who sends it, and where to.
+        return
     exchange = _Exchange(request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, head_timeout)
     task: Deferred[None] = Deferred.fromCoroutine(exchange.run(upgrades, upgrade_required))
     request.notifyFinish().addBoth(lambda _: None if exchange.settled else task.cancel())

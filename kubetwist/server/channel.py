@@ -502,6 +502,12 @@ class KubeChannel(HTTPChannel):
         self.deadline = self.site.now() + LINGER
         self.loseConnection()  # type: ignore[no-untyped-call]
 
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """As L{twisted.internet.interfaces.IConsumer}; who comes while the client does not read has to wait at once."""
+        super().registerProducer(producer, streaming)  # type: ignore[no-untyped-call]
+        if streaming and self._waitingForTransport:
+            producer.pauseProducing()
+
     def resumeProducing(self) -> None:
         """The transport takes more."""
         super().resumeProducing()  # type: ignore[no-untyped-call]

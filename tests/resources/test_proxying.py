@@ -45,7 +45,7 @@ class Proxied(TestCase):
 
     async def setUp(self) -> None:
         """The three of them."""
-        self.options: dict[str, Any] = {}
+        self.options: dict[str, Any] | None = {}
         self.backend = Backend(reactor, tls=self.tls).start()
         self.outgoing = Outgoing(reactor, lambda namespace, name: None)
         self.client = self.outgoing.stream_client(CallSettings(url=self.backend.url, ca=self.backend.ca))
@@ -79,7 +79,8 @@ class Proxied(TestCase):
         self.requests.append(request)
         request.audit_id = "the-id"
         request.cache_control = b"no-cache, private"
-        run(proxy_request(request, self.client, request.uri, **self.options), request)
+        if self.options is not None:
+            run(proxy_request(request, self.client, request.uri, **self.options), request)
 
     async def settled(self, condition: Any) -> None:
         """Let the reactor go round until it is so; the test's own timeout ends it otherwise."""
@@ -546,6 +547,17 @@ class BrokenTests(Proxied):
         wire.kill()
         await there.end()
         await self.all_over()
+
+    async def test_client_killed_before_it_begins(self) -> None:
+        """For a client that has gone before it was known where to turn to, nobody is called."""
+        wire = await self.connect()
+        self.options = None
+        wire.send(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
+        await self.settled(lambda: self.requests)
+        wire.kill()
+        await self.settled(lambda: not self.site.channels)
+        await proxy_request(self.requests[0], self.client, b"/")
+        self.assertEqual((self.client.idle, self.client.busy, self.backend.wires), (0, 0, []))
 
     async def test_client_killed_while_connecting(self) -> None:
         """A client that goes while its backend is being called leaves nothing behind."""

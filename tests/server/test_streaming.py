@@ -177,6 +177,25 @@ class BodyTests(StreamedCase):
         self.successResultOf(done)
         self.assertTrue(self.reading)
 
+    def test_paced_answers(self) -> None:
+        """Whoever begins to answer while the client does not read is told to wait at once."""
+        self.client.send(PUT)
+        self.client.channel.pauseProducing()
+        told: list[str] = []
+
+        class Producer:
+            def pauseProducing(self) -> None:
+                told.append("pause")
+
+            def resumeProducing(self) -> None:
+                told.append("resume")
+
+        self.requests[0].registerProducer(Producer(), True)
+        self.assertEqual(told, ["pause"])
+        self.client.channel.resumeProducing()
+        self.assertEqual(told, ["pause", "resume"])
+        self.requests[0].unregisterProducer()
+
     def test_continue(self) -> None:
         """A client that waits to be told is told when its body is wanted, not before."""
         self.client.send(PUT.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
