@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twisted.internet.defer import Deferred
@@ -107,6 +107,11 @@ class _Run:
         backend = spdy_session(self.command, version or V1, self.start, self.clock)
         answer.take_over = lambda protocol: self.wires.append(Wire(protocol, backend))  # type: ignore[method-assign]
         return answer
+
+    def ready(self) -> None:
+        """The kubelet answers, if it was not before."""
+        if isinstance(self.answer, Deferred) and not self.answer.called:
+            self.answer.callback(self.kubelet())
 
     def start(self, session: Session) -> None:
         self.sessions.append(session)
@@ -539,6 +544,51 @@ class Clients(SynchronousTestCase):
             run.pump()
         self.assertEqual([None, "gone"], heard)
         self.assertTrue(run.front.first.gone)
+
+
+#: What can happen to a command, in any order.
+ACTIONS: dict[str, Callable[[_Run], object]] = {
+    "answers": lambda run: run.ready(),
+    "input": lambda run: run.client.send(b"\0" + b"x" * 30_000),
+    "end of input": lambda run: run.client.send(b"\xff\0"),
+    "nonsense": lambda run: run.client.send(b"\xff\x09"),
+    "client closes": lambda run: run.client.close(),
+    "client leaves": lambda run: run.front.second.loseConnection(),
+    "client is lost": lambda run: run.front.second.abortConnection(),
+    "client is slow": lambda run: setattr(run.front.second, "reading", False),
+    "client reads": lambda run: setattr(run.front.second, "reading", True),
+    "output": lambda run: [session.write(b"y" * 30_000) for session in run.sessions],
+    "exits": lambda run: [session.exit(3) for session in run.sessions],
+    "kubelet closes": lambda run: [wire.second.loseConnection() for wire in run.wires[1:]],
+    "kubelet is lost": lambda run: [wire.second.abortConnection() for wire in run.wires[1:]],
+    "kubelet is slow": lambda run: [setattr(wire.second, "reading", False) for wire in run.wires[1:]],
+    "kubelet reads": lambda run: [setattr(wire.second, "reading", True) for wire in run.wires[1:]],
+    "a piece arrives": lambda run: [end.move(100) for wire in run.wires for end in (wire.first, wire.second)],
+    "all arrives": lambda run: run.pump(),
+    "the server stops": lambda run: run.translator.stop(),
+}
+
+
+class Anything(SynchronousTestCase):
+    """Things that happen in any order."""
+
+    @settings(max_examples=300, deadline=None)
+    @given(st.lists(st.sampled_from(sorted(ACTIONS)), max_size=25))
+    def test_nothing_stays(self, actions: list[str]) -> None:
+        """Whatever happens to a command, nothing is left when its client, or its kubelet, has gone."""
+        run = _Run()
+        run.answer = Deferred()
+        run.begin()
+        for action in actions:
+            ACTIONS[action](run)
+        for name in ("answers", "client reads", "kubelet reads", "all arrives", "kubelet is lost", "all arrives"):
+            ACTIONS[name](run)
+        self.assertIn(self.successResultOf(run.done), (200, 500))
+        ACTIONS["client leaves"](run)
+        run.pump()
+        for wire in run.wires:
+            self.assertTrue(wire.first.gone and wire.second.gone)
+        self.assertEqual([], run.clock.getDelayedCalls())
 
 
 class Pressure(SynchronousTestCase):
