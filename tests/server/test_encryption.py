@@ -404,10 +404,8 @@ class ServiceTests(EncryptionCase):
         self.assertEqual((await self.ask("GET", "/livez"))[0], 200)
         self.plugin.start()
         assert self.server is not None
-        for _ in range(100):
+        while (await self.ask("GET", f"{SECRETS}/a"))[0] != 200:
             self.server.advance_time(10)
-            if (await self.ask("GET", f"{SECRETS}/a"))[0] == 200:
-                break
         self.assertEqual(await self.value("a"), VALUE)
         await self.put("b")
         self.assertEqual((await self.ask("GET", "/readyz"))[0], 200)
@@ -422,9 +420,7 @@ class ServiceTests(EncryptionCase):
         self.look()
         assert self.server is not None
         encryption = self.server._service.server.config.encryption
-        for _ in range(1000):
-            if encryption.has_services:
-                break
+        while not encryption.has_services:
             await self.ask("GET", "/version")
         await self.put("b")
         self.assertTrue(self.stored("b").startswith(b"k8s:enc:kms:v2:foo:"))
