@@ -36,6 +36,9 @@ CHECKPOINT_PAGES: Final = 4000
 Row = tuple[int, str, int, float | None, bytes | None]
 Connect = Callable[..., sqlite3.Connection]
 
+#: What helps where a file can not be used any more.
+REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
+
 _NO_ROW: Final = (None,) * 5
 
 
@@ -85,9 +88,7 @@ def telling(path: str, *, writing: bool = False) -> Iterator[None]:
 
 def damaged(path: str, why: str) -> StorageCorrupt:
     """What to say of a file that can not be trusted any more."""
-    return StorageCorrupt(
-        f"{path} is damaged or no kubetwist store: {why}; twist kubeapi-restore puts a backup in its place"
-    )
+    return StorageCorrupt(f"{path} is damaged or no kubetwist store: {why}; {REPAIR}")
 
 
 def read_state(connection: sqlite3.Connection, name: str) -> int:
@@ -175,11 +176,11 @@ class LogFile:
             log = f"{self.path}-wal"
             self.interrupted = os.path.exists(log) and os.path.getsize(log) > 0
             if not start and self.interrupted:
-                raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not")
+                raise StorageCorrupt(f"{self.path} is empty, but its log {log} is not; {REPAIR}")
         except OSError as error:
             raise StorageUnavailable(f"{self.path} can not be opened: {error.strerror}") from error
         if start not in (b"", _MAGIC):  # SQLite would take a file of a few bytes for an empty one.
-            raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store")
+            raise StorageCorrupt(f"{self.path} is no SQLite database, so no kubetwist store; {REPAIR}")
         return not start
 
     def _begin(self, connection: sqlite3.Connection) -> None:
@@ -388,4 +389,4 @@ class LogFile:
         try:
             return [StoredValue(key, found[key], revision) for key, revision in wanted.items()]
         except KeyError as error:
-            raise StorageCorrupt(f"{self.path} is damaged: the newest state of {error.args[0]} is missing") from error
+            raise damaged(self.path, f"the newest state of {error.args[0]} is missing") from error
