@@ -22,7 +22,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
-from ..storage.errors import StorageUnavailable
+from ..storage.errors import OutcomeUnknown, StorageUnavailable
 from .respond import respond_error, respond_status
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class HandlerResource(Resource):
         error = failure.value
         if isinstance(error, APIStatusError):
             respond_error(request, error, self.protobuf)
-        elif isinstance(error, StorageUnavailable):
-            respond_error(request, APIStatusError.unknown(error.told))
+        elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
+            respond_error(request, APIStatusError.unknown(error.told), self.protobuf)
         else:
             self._bug(failure, request)
 

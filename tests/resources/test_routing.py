@@ -18,6 +18,7 @@ from kubetwist.resources.layer import Layer
 from kubetwist.resources.routing import RoutedResource
 from kubetwist.server.chain import NotFound
 from kubetwist.server.site import KubeRequest, traverse
+from kubetwist.storage.errors import OutcomeUnknown, StorageUnwritable
 from tests.resources.server import JSONClient, Server, all_kinds, config_map
 from tests.server.harness import Allow, Everyone, make_site
 
@@ -74,6 +75,24 @@ class HandlerTests(SynchronousTestCase):
         for handler in (now, later):
             code, status = self.client(handler).ask("GET", "/api/v1/things/a")
             self.assertEqual((code, status["message"], status["kind"]), (400, "no", "Status"))
+
+    def test_storage(self) -> None:
+        """What is wrong with the store clients are told, without a reason, as the reference does; no file is named."""
+        full = StorageUnwritable("/data/store.sqlite", "database or disk is full")
+        for error, message in (
+            (full, "storage can not be written at present: database or disk is full"),
+            (OutcomeUnknown("etcdserver: request timed out"), "etcdserver: request timed out"),
+        ):
+
+            def now(request: KubeRequest, name: str, error: Exception = error) -> None:
+                raise error
+
+            async def later(request: KubeRequest, name: str, error: Exception = error) -> None:
+                raise error
+
+            for handler in (now, later):
+                code, status = self.client(handler).ask("GET", "/api/v1/things/a")
+                self.assertEqual((code, status["message"], status.get("reason")), (500, message, None))
 
     def test_bug(self) -> None:
         """A bug is logged, and answered with a 500 that does not tell its text."""
