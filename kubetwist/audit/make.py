@@ -43,6 +43,7 @@ def make_auditor(options: Any, server: Any) -> Auditor | None:
     auditor: list[Auditor] = []
     policy = _policy(path, server, lambda policy: auditor[0].use(policy))
     counts = Counts()
+    server.audit_counts = counts
     backends = []
     if log:
         backends.append(_backend("log", _log_output(options, server, counts), options, server, counts))

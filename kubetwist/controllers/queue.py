@@ -6,16 +6,20 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from attrs import define
+from attrs import define, field
 
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from ..metrics.registry import Distribution, exponential
 
 Key = TypeVar("Key", bound=Hashable)
 
 #: Seconds until a key that failed is tried again: the first time, and at most; it doubles in between.
 RETRY_FIRST = 0.005
 RETRY_MOST = 1000.0
+#: Bounds of times, in seconds.
+BOUNDS = exponential(1e-8, 10.0, 12)
 #: Seconds of work without a pause; then the reactor has its turn.
 SLICE = 0.004
 
@@ -28,15 +32,15 @@ class QueueMetrics:
     @ivar adds: Keys that were put in it, those aside that were in it already.
     @ivar retries: Of these, the ones put back after a failure.
     @ivar done: Keys that were worked on.
-    @ivar waited: Seconds that they waited in the queue, all together.
-    @ivar worked: Seconds that the work took, all together.
+    @ivar waited: Seconds that they waited in the queue.
+    @ivar worked: Seconds that the work took.
     """
 
     adds: int = 0
     retries: int = 0
     done: int = 0
-    waited: float = 0.0
-    worked: float = 0.0
+    waited: Distribution = field(factory=lambda: Distribution(BOUNDS))
+    worked: Distribution = field(factory=lambda: Distribution(BOUNDS))
 
 
 class WorkQueue(Generic[Key]):
@@ -217,7 +221,7 @@ class WorkQueue(Generic[Key]):
 
     def _begin(self, key: Key) -> None:
         begun = self._clock.seconds()
-        self.metrics.waited += begun - self._since.pop(key)
+        self.metrics.waited.observe(begun - self._since.pop(key))
         # The work may add its own key before it waits for anything.
         self._running[key] = Deferred()
         work: Deferred[None] = Deferred.fromCoroutine(self._one(key))
@@ -230,7 +234,7 @@ class WorkQueue(Generic[Key]):
     def _finished(self, result: object, key: Key, begun: float) -> None:
         del self._running[key]
         self.metrics.done += 1
-        self.metrics.worked += self._clock.seconds() - begun
+        self.metrics.worked.observe(self._clock.seconds() - begun)
         if key in self._again:
             self._again.discard(key)
             if not self._stopped:

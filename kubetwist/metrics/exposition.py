@@ -19,11 +19,14 @@ def render(families: Iterable[Family[Number] | Family[Distribution]], readings: 
     """Everything as text; names sorted. Can be called in any thread."""
     blocks = {family.name: _family(family) for family in families}
     for reading in readings:
-        numbers = [
-            f"{reading.name}{_labels(reading.labels, values)} {number(value)}" for values, value in reading.values
-        ]
-        if numbers:
-            blocks[reading.name] = _block(reading.name, reading.kind, reading.text, numbers)
+        lines: list[str] = []
+        for values, value in reading.values:
+            if isinstance(value, Distribution):
+                lines.extend(_distribution(reading.name, reading.labels, values, value))
+            else:
+                lines.append(f"{reading.name}{_labels(reading.labels, values)} {number(value)}")
+        if lines:
+            blocks[reading.name] = _block(reading.name, reading.kind, reading.text, lines)
     return "".join(blocks[name] for name in sorted(blocks)).encode()
 
 

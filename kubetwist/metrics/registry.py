@@ -107,14 +107,14 @@ class Reading:
     """
     What is looked at only when somebody asks.
 
-    @ivar values: Values of the labels, with a number each.
+    @ivar values: Values of the labels, with a number each, or the L{Distribution} of a histogram.
     """
 
     name: str
     kind: str
     text: str
     labels: Sequence[str]
-    values: Iterable[tuple[tuple[str, ...], float]]
+    values: Iterable[tuple[tuple[str, ...], float | Distribution]]
 
 
 class Registry:

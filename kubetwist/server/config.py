@@ -48,6 +48,7 @@ class ServerConfig:
     @ivar aggregation: L{kubetwist.controllers.aggregation.Aggregation}, once the servers are built; L{None} where
         there are no APIServices.
     @ivar availability: Looks after the servers that those name; likewise.
+    @ivar audit_counts: What became of audit events: L{kubetwist.audit.failures.Counts}; L{None} where there are none.
     @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
     @ivar flow: Which requests go first: L{kubetwist.flowcontrol.levels.FlowControl}; L{None} when they are only
         counted.
@@ -74,6 +75,7 @@ class ServerConfig:
     aggregation: Any = None
     availability: Any = None
     running_controllers: Any = None
+    audit_counts: Any = None
     installed: Any = None
     flow: Any = None
     address: str = ""

@@ -43,6 +43,7 @@ from .hooknames import AUTOREGISTRATION
 from .metricsresource import Served, claim_metrics
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
+from .readings import tell_of
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
@@ -235,6 +236,7 @@ class APIServer:
             forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
             config.token_key_followers.append(lambda keys: forget())
         claim_metrics(server.layer, config)
+        tell_of(config)
         if config.flow is not None:
             server.layer.claim_below(FAIRNESS, FairnessResource(config.flow, config.reactor))
         health = HealthMetrics(config.health_metrics)

@@ -157,6 +157,8 @@ class WatchCache:
     @ivar prefix: Of their keys in the backend, with its last slash.
     @ivar revision: Everything up to here is in the cache and was sent to its watches.
     @ivar ready: Whether the cache is filled and follows its backend.
+    @ivar received: How many events have come from the backend.
+    @ivar fills: How often it was begun to fill it.
     """
 
     _log = Logger()
@@ -175,6 +177,8 @@ class WatchCache:
         self.prefix = prefix
         self.revision = 0
         self.ready = False
+        self.received = 0
+        self.fills = 0
         self._backend = backend
         self._codec = codec
         self._clock = clock
@@ -189,7 +193,6 @@ class WatchCache:
         self._loading: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._stopped = False
-        self._fills = 0
         self._unreadable = Unreadable(prefix, clock, self._read, self._found)
 
     # --- life
@@ -210,7 +213,7 @@ class WatchCache:
             self._reload_later(RETRY_FIRST)
 
     async def _fill(self) -> None:
-        mine = self._fills = self._fills + 1
+        mine = self.fills = self.fills + 1
         while not self._stopped:
             try:
                 records, revision, unreadable = await self._load()
@@ -221,7 +224,7 @@ class WatchCache:
                 source = await self._backend.watch(self.prefix, revision, self)
             except RevisionCompacted:
                 continue  # That took longer than compaction waits.
-            if self._stopped or mine != self._fills:
+            if self._stopped or mine != self.fills:
                 # It ended before it had begun, and another one is under way.
                 source.stop()
                 return
@@ -297,6 +300,7 @@ class WatchCache:
                 change = CacheEvent(ADDED if previous is None else MODIFIED, revision, record, previous)
             self._window.add(change)
             changes.append(change)
+        self.received += len(events)
         self.revision = events[-1].revision
         if rewritten:
             # What was there before can not be told by undoing this.

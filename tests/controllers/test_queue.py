@@ -221,7 +221,9 @@ class WorkQueueTests(SynchronousTestCase):
         self.open["b"].callback(None)
         queue.add_rate_limited("a")
         found = queue.metrics
-        self.assertEqual((found.adds, found.done, found.waited, found.worked, found.retries), (2, 2, 2.0, 2.0, 1))
+        self.assertEqual(
+            (found.adds, found.done, found.waited.sum, found.worked.sum, found.retries), (2, 2, 2.0, 2.0, 1)
+        )
 
     @settings(deadline=None)
     @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["add", "later", "fail", "turn", "end"]))))

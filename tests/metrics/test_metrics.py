@@ -116,8 +116,39 @@ class MetricsTests(KubeAPIMixin, TestCase):
         )
         self.assertEqual(await self.counted("kubernetes_healthcheck", "/metrics/slis", **labels), 1)
 
+    async def test_parts(self) -> None:
+        """Caches tell of their objects and changes, the server of its release."""
+        labels = {"group": "", "resource": "configmaps"}
+        before = await self.counted("apiserver_resource_objects", **labels)
+        received = await self.counted("apiserver_watch_cache_events_received_total", **labels)
+        await self.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "b"}})
+        self.assertEqual(await self.counted("apiserver_resource_objects", **labels), before + 1)
+        self.assertEqual(await self.counted("apiserver_storage_objects", resource="configmaps"), before + 1)
+        self.assertEqual(await self.counted("apiserver_watch_cache_events_received_total", **labels), received + 1)
+        self.assertGreater(await self.counted("apiserver_resource_size_estimate_bytes", **labels), 0)
+        self.assertEqual(await self.counted("kubernetes_build_info", major="1", minor="36"), 1)
+
     async def test_who_may(self) -> None:
         """Who may not read metrics is told nothing."""
         code, _ = await self.ask("GET", "/metrics", token="")
         self.assertEqual(code, 403)
         self.assertEqual((await self.ask("GET", "/metrics/none"))[0], 404)
+
+
+class ControllerMetricsTests(KubeAPIMixin, TestCase):
+    """What controllers count."""
+
+    timeout = 60
+
+    async def test_queues(self) -> None:
+        """Queues tell how much was put in them, and how long it waited and took."""
+        server = await self.startKubeAPI("--controllers=namespace-controller")
+        connection = server.connection
+        path = "/api/v1/namespaces"
+        await deferToThread(connection.request, "POST", path, {"metadata": {"name": "a"}})
+        await deferToThread(connection.request, "DELETE", f"{path}/a")
+        await server.settle()
+        _, text = await deferToThread(connection.request, "GET", "/metrics")
+        for name in ("adds_total", "queue_duration_seconds_count", "work_duration_seconds_count"):
+            (line,) = [one for one in text.splitlines() if one.startswith(f"workqueue_{name}{{")]
+            self.assertGreater(float(line.split()[-1]), 0, line)
