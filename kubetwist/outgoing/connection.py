@@ -299,6 +299,10 @@ class BackendConnection(Protocol):
         answered = self._answered = Deferred(self._cancelled)
         self._state = _HEAD
         self._method, self._upgrade, self._interim = method, upgrade, 0
+        if self._lost:
+            self._answered = None
+            answered.errback(Stale("EOF") if self._used else Unreachable("EOF"))
+            return answered
         breaks = len(head) - 1
         if data.count(b"\n") != breaks or data.count(b"\r") != breaks or b"\0" in data:
             self._fail("net/http: invalid header field value")

@@ -246,6 +246,9 @@ class _Exchange:
         for name, value in _without_hops(answer.fields):
             if name in _NOT_BACK or (name == b"cache-control" and value == request.cache_control):
                 continue
+            if name == b"content-length" and answer.code == 204:
+                # There is nothing that it could be the length of.
+                continue
             if name == b"location" and location is not None:
                 value = location
             headers.addRawHeader(name, value)

@@ -174,6 +174,19 @@ class ConnectionTests(StreamingCase):
         self.assertEqual(str(await self.assertFailure(asked, Unreachable)), "EOF")
         self.assertEqual(len(backend.wires), 1)
 
+    async def test_lost_meanwhile(self) -> None:
+        """Nothing is sent on a connection that is gone."""
+        client, there, got = await self.answered(OK)
+        await got.collect(10)
+        (connection,) = client._open
+        there.kill()
+        await there.end()
+        while client._open:
+            turn: Deferred[None] = Deferred()
+            reactor.callLater(0, turn.callback, None)
+            await turn
+        await self.assertFailure(connection.exchange(b"GET", b"/", [], None, None, False), Unreachable)
+
     async def test_refused(self) -> None:
         """Where nobody listens the text is Go's."""
         backend = self.backend()

@@ -163,6 +163,19 @@ class RequestTests(Proxied):
         wire.send(b"GET /next HTTP/1.1\r\nHost: front\r\n\r\n")
         await there.until(b"GET /next ")
 
+    async def test_no_content(self) -> None:
+        """SECURITY, smuggling: an answer without a body has no length, and what follows it is nobody's answer."""
+        wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
+        there.send(b"HTTP/1.1 204 No Content\r\nContent-Length: 40\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        answer = await wire.until(b"\r\n\r\n")
+        self.assertIn(b" 204 ", answer)
+        self.assertNotIn(b"content-length", answer.lower())
+        await there.end()
+        wire.send(b"GET /next HTTP/1.1\r\nHost: front\r\n\r\n")
+        anew = await self.backend.connection()
+        await anew.until(b"GET /next ")
+        self.assertEqual(bytes(wire.data), b"")
+
     async def test_upload(self) -> None:
         """A body goes through while it comes, with its length; the client is told to send when it is wanted."""
         wire, there, head = await self.ask(
