@@ -43,6 +43,9 @@ def with_deadline(handler: Handler, reactor: Any, longest: float) -> Handler:
 
 
 def _expired(request: KubeRequest) -> None:
+    if request.switched:
+        # What is spoken now knows no requests, and so no end of them.
+        return
     if request.startedWriting:
         # A large answer that the client reads slowly, or not at all: cut off, as in the reference.
         request.abort()

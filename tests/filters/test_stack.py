@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.logger import formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
@@ -142,6 +143,13 @@ class DeadlineTests(SynchronousTestCase):
         self.ask(PODS)
         self.client.channel.connectionLost(RuntimeError("gone"))
         self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+
+    def test_switched(self) -> None:
+        """A connection that became another protocol's lasts, whatever request it began with."""
+        self.ask(f"{PODS}/web/console")
+        self.assertTrue(self.waiting[0].switch_protocols([(b"Upgrade", b"websocket")], Protocol()))
+        self.clock.advance(61)
+        self.assertFalse(self.client.transport.disconnecting or self.client.transport.disconnected)
 
     def test_less(self) -> None:
         """A client may ask for less time, but not for more."""
