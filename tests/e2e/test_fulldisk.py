@@ -70,6 +70,8 @@ class SmallFiles:
     """Files of a server that can not grow."""
 
     def __init__(self, folder: Path) -> None:
+        if not hasattr(resource, "prlimit"):
+            pytest.skip("the limits of another process can not be set here")
         folder.mkdir()
         self.folder = folder
         self._limited = 0
