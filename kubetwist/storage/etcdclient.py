@@ -16,6 +16,7 @@ from txaioetcd import Client, Error, Failed, KeySet, Lease, OpGet, Range, Succes
 from txaioetcd._client_commons import validate_client_submit_response
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -31,8 +32,12 @@ LEASE_GRANT: Final = b"/v3/lease/grant"
 LEASE_REVOKE: Final = b"/v3/lease/revoke"
 STATUS: Final = b"/v3/maintenance/status"
 
-#: Seconds that one member is given to answer what another can be asked instead.
-READ_TIMEOUT: Final = 5.0
+#: Seconds that one member is given to answer what can be asked again.
+READ_TIMEOUT: Final = 3.0
+#: Seconds in which it is asked again: a read that was on its way to a leader that is lost no member answers, but its
+#: repetition any.
+READ_PATIENCE: Final = 10.0
+PAUSE: Final = 0.1
 #: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
 WRITE_TIMEOUT: Final = 10.0
 
@@ -151,7 +156,16 @@ class EtcdClient(Client):  # type: ignore[misc]
         """
         tried: list[Member] = []
         problem: Exception = Unreachable("no member")
-        while (member := self.choose(tried)) is not None:
+        until = self._reactor.seconds() + READ_PATIENCE
+        while True:
+            member = self.choose(tried)
+            if member is None:
+                if isinstance(problem, Unreachable) or not repeatable or self._reactor.seconds() > until:
+                    raise problem
+                tried.clear()
+                problem = Unreachable("no member")
+                await deferLater(self._reactor, PAUSE)
+                continue
             tried.append(member)
             try:
                 status, answer = await member.post(path, body, timeout)
@@ -160,7 +174,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                     return parse_answer(answer)
                 error = parse_error(status, answer)
             except NotSent as why:
-                if not isinstance(problem, (GatewayError, StorageUnavailable)) or isinstance(problem, Unreachable):
+                if isinstance(problem, Unreachable):
                     problem = Unreachable(str(why))
                 continue
             except (NoAnswer, BadAnswer) as why:
@@ -177,7 +191,6 @@ class EtcdClient(Client):  # type: ignore[misc]
             if error.uncertain and not repeatable:
                 raise Uncertain(str(error))
             problem = StorageUnavailable(str(error))
-        raise problem
 
     # --- what txaioetcd has, mended
 

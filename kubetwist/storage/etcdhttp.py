@@ -98,6 +98,8 @@ class Connection(Protocol):
         self.last = last
         #: Before its end, a TLS connection may turn out to be none; nothing is sent until then.
         self._shaking_hands = member.address.tls
+        #: Writes what can be written now, and tells how much that was; L{None} where that is not possible.
+        self._at_once: Callable[[bytes], Any] | None = None
         self._reader: ResponseReader | None = None
         self._request: Request | None = None
         self.usable = True
@@ -109,6 +111,8 @@ class Connection(Protocol):
         """See L{Protocol.connectionMade}."""
         self.transport.setTcpNoDelay(True)
         self.transport.setTcpKeepAlive(True)
+        if not self.member.address.tls:
+            self._at_once = getattr(self.transport, "writeSomeData", None)
         if not self._shaking_hands:
             self.member.opened(self)
 
@@ -122,7 +126,17 @@ class Connection(Protocol):
         self._request = request
         self._reader = ResponseReader()
         request.sent(self)
-        self.transport.write(request.message)
+        message = request.message
+        if self._at_once is not None:
+            # Without waiting for the reactor to find that there is room: nothing else is on its way.
+            done = self._at_once(message)
+            if not isinstance(done, int):
+                # Of a first piece that can not be sent nothing has arrived.
+                self._fail(NotSent("the connection was closed"))
+                return
+            message = message[done:]
+        if message:
+            self.transport.write(message)
 
     def dataReceived(self, data: bytes) -> None:
         """See L{Protocol.dataReceived}."""

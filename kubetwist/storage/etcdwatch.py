@@ -64,7 +64,9 @@ class EtcdWatch:
         answer = request.answer
         self._request = request
         if answer is None:
-            return  # It is over already.
+            # It is over already; whoever begins it does not expect that yet.
+            member.reactor.callLater(0, self._end, WatchLost("it could not be begun"))
+            return
         answer.addCallbacks(self._finished, self._failed)
 
     def stop(self) -> None:
