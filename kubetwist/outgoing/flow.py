@@ -138,6 +138,30 @@ class Flow:
         self._end(Failure(ConnectionDone()))
 
 
+@implementer(IPushProducer)
+class _Leaving:
+    """
+    A producer that does not keep a connection open whose other side has said goodbye.
+
+    TLS closes the connection below it then, which waits for a producer that is paused, and is not read meanwhile.
+    """
+
+    def __init__(self, producer: Any, transport: Any) -> None:
+        self._producer = producer
+        self._transport = transport
+
+    def pauseProducing(self) -> None:
+        self._producer.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        self._producer.resumeProducing()
+        if getattr(getattr(self._transport, "transport", None), "disconnecting", False):
+            self._transport.unregisterProducer()
+
+    def stopProducing(self) -> None:
+        self._producer.stopProducing()
+
+
 @implementer(ITransport, IConsumer, IPushProducer)
 class RawTransport:
     """What a connection is to the protocol that it was switched to."""
@@ -188,7 +212,7 @@ class RawTransport:
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         """@see: L{IConsumer.registerProducer}."""
         self._produced = True
-        self._transport.registerProducer(producer, streaming)
+        self._transport.registerProducer(_Leaving(producer, self._transport), streaming)
 
     def unregisterProducer(self) -> None:
         """@see: L{IConsumer.unregisterProducer}."""
