@@ -9,6 +9,7 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from kubetwist.testing.connection import Connection
 from kubetwist.testing.history import Action, History, Operation, Outcome, Watched
@@ -70,13 +71,15 @@ class Client(threading.Thread):
         choice = self.dice.random()
         name = self.dice.choice(self.names)
         if choice < 0.08:
-            self.list()
+            self.list(self.dice.choice(("", "", "?resourceVersion=0", "?limit=2")))
         elif choice < 0.2:
-            self.read(name)
+            self.read(name, self.dice.choice(("", "", "?resourceVersion=0")))
         elif name not in self.known:
             self.create(name)
         elif choice < 0.35:
             self.delete(name)
+        elif choice < 0.55:
+            self.patch(name)
         else:
             self.update(name)
 
@@ -93,29 +96,45 @@ class Client(threading.Thread):
         body = self._object(name, operation.value, self.known[name])
         self._write(operation, name, "PUT", f"{self.path}/{name}", body)
 
+    def patch(self, name: str) -> None:
+        """Change an object, whatever it is."""
+        operation = self._begin(Action.UPDATE, name, value=self._value())
+        body = {"data": {"value": operation.value}}
+        self._write(operation, name, "PATCH", f"{self.path}/{name}", body)
+
     def delete(self, name: str) -> None:
         """Delete an object, if it is as it was seen last."""
         operation = self._begin(Action.DELETE, name, expected=self.known[name])
         body = {"preconditions": {"resourceVersion": str(self.known[name])}}
         self._write(operation, name, "DELETE", f"{self.path}/{name}", body)
 
-    def read(self, name: str) -> None:
-        """Read an object."""
+    def read(self, name: str, query: str = "") -> None:
+        """Read an object; without a query it must be the newest state."""
         operation = self._begin(Action.READ, name)
-        code, answer = self._request("GET", f"{self.path}/{name}")
+        operation.consistent = not query
+        code, answer = self._request("GET", f"{self.path}/{name}{query}")
         if code == 200:
             operation.found(*self._learn(name, answer))
         else:
             self._failed(operation, name, code, answer)
 
-    def list(self) -> int:
-        """Read all objects; the revision as of which, 0 when there is no answer."""
+    def list(self, query: str = "") -> int:
+        """
+        Read all objects, in several pages if the query has a limit.
+
+        @return: The revision as of which; 0 when there is no answer.
+        """
         operation = self.history.begin(Action.LIST, f"{self.namespace}/", client=self.name)
-        code, answer = self._request("GET", self.path)
+        operation.consistent = query != "?resourceVersion=0"
+        code, answer = self._request("GET", f"{self.path}{query}")
+        found = answer["items"] if code == 200 else []
+        while code == 200 and answer["metadata"].get("continue"):
+            code, answer = self._request("GET", f"{self.path}{query}&continue={quote(answer['metadata']['continue'])}")
+            found += answer["items"] if code == 200 else []
         if code != 200:
             return 0
         revision = int(answer["metadata"]["resourceVersion"])
-        items = {item["metadata"]["name"]: item for item in answer["items"] if "value" in (item.get("data") or {})}
+        items = {item["metadata"]["name"]: item for item in found if "value" in (item.get("data") or {})}
         self.known = {}
         operation.listed(revision, {self.key(name): self._learn(name, item) for name, item in items.items()})
         return revision
@@ -167,7 +186,8 @@ class Client(threading.Thread):
         try:
             connection = self.connect()
             text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, {"Content-Type": "application/json"} | self._authorization)
+            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+            connection.request(method, path, text, {"Content-Type": kind} | self._authorization)
             response = connection.getresponse()
             return response.status, json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError):
