@@ -35,12 +35,21 @@ FindCache = Callable[[str, str], "WatchCache | None"]
 class Consistency:
     """Has requests wait until this server is as far as the storage was when they came."""
 
-    def __init__(self, storage: Any, find: FindCache, fallback: WatchCache, registry: Registry) -> None:
+    def __init__(
+        self,
+        storage: Any,
+        find: FindCache,
+        fallback: WatchCache,
+        registry: Registry,
+        soon: Callable[[Callable[[], object]], object] = lambda call: call(),
+    ) -> None:
         """
         @param storage: L{kubetwist.interfaces.ISharedStorage}.
         @param find: Finds the cache of what a request is about.
         @param fallback: Some cache, for what is kept nowhere.
+        @param soon: Calls something when all requests were read that are there already: they are asked for together.
         """
+        self._soon = soon
         self._waiting: list[tuple[KubeRequest, Handler]] = []
         self._asking = False
         self._storage = storage
@@ -61,21 +70,21 @@ class Consistency:
                 return
             self._waiting.append((request, handler))
             if not self._asking:
-                self._ask()
+                self._asking = True
+                self._soon(self._ask)
 
         return consistent
 
     def _ask(self) -> None:
         """Ask for all who wait; who comes meanwhile is asked for next, as the answer may be older than he is."""
         waiting, self._waiting = self._waiting, []
-        self._asking = True
         asked: Deferred[int] = Deferred.fromCoroutine(self._storage.current_revision())
         asked.addBoth(self._answered, waiting)
 
     def _answered(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler]]) -> None:
-        self._asking = False
-        if self._waiting:
-            self._ask()
+        self._asking = bool(self._waiting)
+        if self._asking:
+            self._soon(self._ask)
         for request, handler in waiting:
             if request.finished or request._disconnected:
                 continue

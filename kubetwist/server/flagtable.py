@@ -100,7 +100,7 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "storage-backend",
             STRING,
             "sqlite",
-            "What objects are stored in: sqlite, memory, etcd3, or one that a plugin brings. --etcd-servers means etcd3.",
+            "What objects are stored in: sqlite, memory, etcd3 (as --etcd-servers says), or one that a plugin brings.",
         ),
         ("etcd-servers", STRINGS, (), "The members of etcd, as http://host:port or https://host:port."),
         ("etcd-cafile", STRING, "", "Authorities that the members' certificates must come from."),

@@ -221,7 +221,10 @@ class APIServer:
         """What has requests wait until this server is as far as those are that share its storage."""
         shared = shared_storage(config.backend)
         some = config.stores.cache("", "namespaces") if shared is not None else None
-        return None if some is None else Consistency(shared, config.stores.cache, some, config.metrics)
+        if some is None:
+            return None
+        reactor = self._reactor
+        return Consistency(shared, config.stores.cache, some, config.metrics, lambda call: reactor.callLater(0, call))
 
     def announce(self, credentials: Credentials) -> None:
         """It listens: tell."""
