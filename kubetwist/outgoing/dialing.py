@@ -17,6 +17,7 @@ from OpenSSL import SSL
 
 from twisted.internet import error as errors
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as NamesTimeout
 from twisted.internet.interfaces import IResolutionReceiver, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.threads import deferToThreadPool
@@ -136,7 +137,9 @@ class CheckedEndpoint:
         try:
             receiver = _Addresses()
             self._reactor.nameResolver.resolveHostName(receiver, host)
-            return await receiver.done
+            return await receiver.done.addTimeout(self._patience, self._reactor)
+        except NamesTimeout:
+            raise Unreachable(f"dial tcp: lookup {host}: i/o timeout") from None
         except UnicodeError:
             raise NoSuchHost(f"dial tcp: lookup {host}: no such host") from None
 

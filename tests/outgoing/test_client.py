@@ -376,6 +376,17 @@ class DialingTests(ClientCase):
         endpoint.connect(Factory.forProtocol(Protocol)).addErrback(lambda failure: failure.trap(CancelledError))
         self.assertEqual([(client[:2], client[3]) for client in memory.tcpClients], [(("10.1.2.3", 443), 5.0)])
 
+    def test_patience_for_names(self) -> None:
+        """Nor is anybody waited for longer who looks up a name."""
+        memory = MemoryReactorClock()
+        memory.nameResolver = _Resolver([], slow=True)
+        connecting = CheckedEndpoint(memory, lambda: ("h", 443), patience=5.0).connect(Factory.forProtocol(Protocol))
+        memory.advance(4.9)
+        self.assertNoResult(connecting)
+        memory.advance(0.2)
+        error = self.failureResultOf(connecting, Unreachable).value
+        self.assertEqual(str(error), "dial tcp: lookup h: i/o timeout")
+
     async def test_names_are_resolved_once(self) -> None:
         """The address that was checked is the one that is dialled."""
         server = await self.serve(lambda call: {}, names=("hook.example",))
