@@ -1,9 +1,10 @@
 """
 Who has which cluster IP and which node port: the numbers that services are given and that no two may share.
 
-An allocator knows what is in use from the services there are: L{ServiceAllocator.learn} is told of each at start and of
-those that other servers write. A number is taken before its service is written, and given back when the write fails or
-the service is gone, so that concurrent writes never get the same one.
+What is in use is what services and C{IPAddress} objects hold, whoever wrote them: the allocator follows their caches
+(L{kubetwist.registry.following}). Besides, a number belongs to the write that is to store it, until that is done or has
+failed, so that concurrent writes never get the same one. What other servers do at that moment is noticed by the
+transaction of the write.
 
 See kubernetes, C{pkg/registry/core/service/storage/alloc.go}.
 """
@@ -11,11 +12,11 @@ See kubernetes, C{pkg/registry/core/service/storage/alloc.go}.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from ..api.errors import APIStatusError, Cause, invalid
 from ..api.resource import GroupKind, JSONObject
@@ -28,7 +29,63 @@ class AllocationError(Exception):
     """A number can not be had; the text tells why."""
 
 
-class ClusterIPAllocator:
+class Numbers:
+    """Which numbers are in use, and why: what is stored holds them, or a write that is under way."""
+
+    def __init__(self) -> None:
+        #: How many hold each: a service, and the object of its address.
+        self._held: dict[int, int] = {}
+        self._taken: set[int] = set()
+
+    def in_use(self, number: int) -> bool:
+        """Whether nobody else can have a number."""
+        return number in self._held or number in self._taken
+
+    def learn_number(self, number: int) -> None:
+        """Something that is stored has this number."""
+        self._held[number] = self._held.get(number, 0) + 1
+
+    def release_number(self, number: int) -> None:
+        """Something that had it is gone, or has it no more."""
+        left = self._held.get(number, 0) - 1
+        if left > 0:
+            self._held[number] = left
+        else:
+            self._held.pop(number, None)
+
+    def take(self, number: int) -> None:
+        """A write is under way that will have something hold it."""
+        self._taken.add(number)
+
+    def settle(self, number: int) -> None:
+        """That write is over."""
+        self._taken.discard(number)
+
+    def under_way(self) -> set[int]:
+        """What writes that are not done yet will have something hold."""
+        return set(self._taken)
+
+    def pick(self, low: int, high: int) -> int | None:
+        """A number from C{low} to C{high} that is free: by chance while many are, by search when few are."""
+        if low > high:
+            return None
+        start: int = low
+        for _ in range(16):
+            start = random.randint(low, high)
+            if not self.in_use(start):
+                return start
+        for step in range(min(high - low, self.most()) + 1):
+            candidate = low + (start - low + step) % (high - low + 1)
+            if not self.in_use(candidate):
+                return candidate
+        return None
+
+    def most(self) -> int:
+        """No more than so many are in use: a range may be far larger."""
+        return len(self._held) + len(self._taken)
+
+
+class ClusterIPAllocator(Numbers):
     """
     The addresses of one range, for services.
 
@@ -41,6 +98,7 @@ class ClusterIPAllocator:
         @param cidr: One range of C{--service-cluster-ip-range}.
         @raise ValueError: It is none.
         """
+        super().__init__()
         self.network: IPv4Network | IPv6Network = ip_network(cidr)
         self.family = "IPv4" if self.network.version == 4 else "IPv6"
         base, size = int(self.network.network_address), self.network.num_addresses
@@ -49,7 +107,6 @@ class ClusterIPAllocator:
         self._last = base + size - (2 if self.network.version == 4 and size > 2 else 1)
         count = self._last - self._first + 1
         self._reserved = min(256, max(16, count // 16)) if count > 16 else 0
-        self._used: set[int] = set()
 
     def allocate(self, text: str) -> None:
         """
@@ -61,9 +118,9 @@ class ClusterIPAllocator:
         number = int(address)
         if address.version != self.network.version or not self._first <= number <= self._last:
             raise AllocationError("the provided network does not match the current range")
-        if number in self._used:
+        if self.in_use(number):
             raise AllocationError("provided IP is already allocated")
-        self._used.add(number)
+        self.take(number)
 
     def allocate_next(self) -> str:
         """
@@ -73,36 +130,49 @@ class ClusterIPAllocator:
         """
         split = self._first + self._reserved
         for low, high in ((split, self._last), (self._first, split - 1)):
-            number = _pick(low, high, self._used)
+            number = self.pick(low, high)
             if number is not None:
-                self._used.add(number)
+                self.take(number)
                 return str(IPv4Address(number) if self.network.version == 4 else IPv6Address(number))
         raise AllocationError("range is full")
 
-    def learn(self, text: str) -> None:
-        """An address is in use, whoever gave it out."""
-        address = ip_address(text)
-        if address.version == self.network.version:
-            self._used.add(int(address))
-
-    def release(self, text: str) -> None:
-        """Nobody uses this address any more."""
-        address = ip_address(text)
-        if address.version == self.network.version:
-            self._used.discard(int(address))
+    def number(self, text: str) -> int | None:
+        """What an address is here; L{None} where it is of another family, or none at all."""
+        try:
+            address = ip_address(text)
+        except ValueError:
+            return None
+        return int(address) if address.version == self.network.version else None
 
     def has(self, text: str) -> bool:
         """Whether an address is in use."""
-        return int(ip_address(text)) in self._used
+        return self.in_use(int(ip_address(text)))
 
 
-class NodePortAllocator:
-    """The ports that services have on every node; those that clients do not choose come from the upper part first."""
+class NodePortAllocator(Numbers):
+    """
+    The ports that services have on every node; those that clients do not choose come from the upper part first.
+
+    @ivar elsewhere: Says of a port whether the servers that share the storage have agreed that it is taken.
+    """
 
     def __init__(self, low: int = 30000, high: int = 32767) -> None:
+        super().__init__()
         self.low = low
         self.high = high
-        self._used: set[int] = set()
+        self.elsewhere: Callable[[int], bool] | None = None
+
+    def in_use(self, number: int) -> bool:
+        """See L{Numbers.in_use}."""
+        return super().in_use(number) or (self.elsewhere is not None and self.elsewhere(number))
+
+    def most(self) -> int:
+        """See L{Numbers.most}."""
+        return super().most() if self.elsewhere is None else self.high - self.low
+
+    def held(self) -> set[int]:
+        """The ports in the range that services have."""
+        return {port for port in self._held if self.low <= port <= self.high}
 
     def allocate(self, port: int) -> None:
         """
@@ -114,9 +184,9 @@ class NodePortAllocator:
             raise AllocationError(
                 f"provided port is not in the valid range. The range of valid ports is {self.low}-{self.high}"
             )
-        if port in self._used:
+        if self.in_use(port):
             raise AllocationError("provided port is already allocated")
-        self._used.add(port)
+        self.take(port)
 
     def allocate_next(self) -> int:
         """
@@ -127,40 +197,28 @@ class NodePortAllocator:
         count = self.high - self.low + 1
         split = self.low + (min(128, max(16, count // 32)) if count > 16 else 0)
         for low, high in ((split, self.high), (self.low, split - 1)):
-            port = _pick(low, high, self._used)
+            port = self.pick(low, high)
             if port is not None:
-                self._used.add(port)
+                self.take(port)
                 return port
         raise AllocationError("range is full")
 
-    def learn(self, port: int) -> None:
-        """A port is in use, whoever gave it out."""
-        self._used.add(port)
 
-    def release(self, port: int) -> None:
-        """Nobody uses this port any more."""
-        self._used.discard(port)
+@frozen
+class Holdings:
+    """The numbers that something stored holds, each once."""
 
-    def has(self, port: int) -> bool:
-        """Whether a port is in use."""
-        return port in self._used
+    addresses: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
 
 
-def _pick(low: int, high: int, used: set[int]) -> int | None:
-    """A number from C{low} to C{high} that is free: by chance while many are, by search when few are."""
-    if low > high:
-        return None
-    start: int = low
-    for _ in range(16):
-        start = random.randint(low, high)
-        if start not in used:
-            return start
-    # The numbers in use, and one more, hold a free one if there is any; a range may be far larger than that.
-    for step in range(min(high - low, len(used)) + 1):
-        candidate = low + (start - low + step) % (high - low + 1)
-        if candidate not in used:
-            return candidate
-    return None
+NO_HOLDINGS: Final = Holdings()
+
+
+def holdings(service: JSONObject) -> Holdings:
+    """What a service holds."""
+    spec = service.get("spec") or {}
+    return Holdings(tuple(dict.fromkeys(_ips(spec))), tuple(dict.fromkeys(_node_ports(spec))))
 
 
 @define
@@ -177,8 +235,8 @@ class ServiceAllocator:
     """
     Gives services what they need, around the writes that store them.
 
-    Call L{allocate} with the object before it is encoded, then exactly one of L{commit} and L{cancel} with what it
-    returned. In a dry run that is L{cancel}.
+    Call L{allocate} with the object before it is encoded, and L{settle} with what it returned when the write is done,
+    has failed, or was none.
     """
 
     def __init__(self, ranges: Iterable[str] = ("10.0.0.0/24",), ports: NodePortAllocator | None = None) -> None:
@@ -191,31 +249,19 @@ class ServiceAllocator:
 
     # --- knowing
 
-    def learn(self, service: JSONObject) -> None:
-        """A service is there that this allocator did not see being written."""
-        for address in _ips(service["spec"]):
-            for allocator in self.ips.values():
-                allocator.learn(address)
-        for port in _node_ports(service["spec"]):
-            self.ports.learn(port)
-
-    def release(self, service: JSONObject) -> None:
-        """A service is gone."""
-        for address in _ips(service["spec"]):
-            for allocator in self.ips.values():
-                allocator.release(address)
-        for port in _node_ports(service["spec"]):
-            self.ports.release(port)
-
-    def learn_address(self, address: str) -> None:
-        """An address is not to be given out."""
+    def change(self, before: Holdings, now: Holdings) -> None:
+        """Something that is stored holds other numbers than before; none before it was there, and when it is gone."""
         for allocator in self.ips.values():
-            allocator.learn(address)
-
-    def release_address(self, address: str) -> None:
-        """It may be given out again."""
-        for allocator in self.ips.values():
-            allocator.release(address)
+            for text in now.addresses:
+                if (number := allocator.number(text)) is not None:
+                    allocator.learn_number(number)
+            for text in before.addresses:
+                if (number := allocator.number(text)) is not None:
+                    allocator.release_number(number)
+        for port in now.ports:
+            self.ports.learn_number(port)
+        for port in before.ports:
+            self.ports.release_number(port)
 
     # --- writing
 
@@ -234,25 +280,18 @@ class ServiceAllocator:
             self._node_ports(obj, before, reservation)
             self._health_check(obj, before, reservation)
         except BaseException:
-            self.cancel(reservation)
+            self.settle(reservation)
             raise
         return reservation
 
-    def commit(self, reservation: Reservation) -> None:
-        """The write is done: what the service has let go is free."""
-        for address in reservation.freed_ips:
+    def settle(self, reservation: Reservation) -> None:
+        """The write is over: from now on counts what services hold."""
+        for text in reservation.ips:
             for allocator in self.ips.values():
-                allocator.release(address)
-        for port in reservation.freed_ports:
-            self.ports.release(port)
-
-    def cancel(self, reservation: Reservation) -> None:
-        """The write failed, or was none: what was taken for it is free."""
-        for address in reservation.ips:
-            for allocator in self.ips.values():
-                allocator.release(address)
+                if (number := allocator.number(text)) is not None:
+                    allocator.settle(number)
         for port in reservation.ports:
-            self.ports.release(port)
+            self.ports.settle(port)
 
     # --- families
 

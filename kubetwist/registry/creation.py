@@ -15,6 +15,7 @@ from ..api.names import generate_name
 from ..api.options import CreateOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
+from .holds import TakenMeanwhile
 from .objects import StoredObjects
 from .owners import drop_repeated_owners
 from .scope import RequestScope
@@ -22,6 +23,8 @@ from .validation.security import unprivileged
 
 #: How often a name made from generateName may turn out to be taken.
 NAME_ATTEMPTS = 8
+#: How often what an object is to hold may turn out to be taken by another server at this very moment.
+HOLD_ATTEMPTS = 32
 
 
 class Creation(StoredObjects):
@@ -79,20 +82,28 @@ class Creation(StoredObjects):
             raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
         self.strategy.canonicalize(obj)
         key = self.key(meta.get("namespace", ""), meta["name"])
-        hold = self.reserve(obj, None, options.dry_run)
-        try:
-            if options.dry_run:
-                if self.cache.get(key) is not None:
-                    raise KeyExists(key)
+        for attempt in range(HOLD_ATTEMPTS):
+            hold = self.reserve(obj, None, options.dry_run)
+            try:
+                if options.dry_run:
+                    if self.cache.get(key) is not None:
+                        raise KeyExists(key)
+                    hold.cancel()
+                    return obj
+                draft = await self.drafted(obj)
+                revision = await self.commit(key, draft, 0, hold, attributes.charges)
+            except TakenMeanwhile:
                 hold.cancel()
-                return obj
-            draft = await self.drafted(obj)
-            revision = await self.commit(key, draft, 0, hold, attributes.charges)
-        except BaseException:
-            hold.cancel()
-            raise
-        hold.commit()
-        return self.written(key, revision, draft)
+                if attempt == HOLD_ATTEMPTS - 1:
+                    raise APIStatusError.modified(self.group_resource, meta["name"]) from None
+                hold.undo(obj)
+            except BaseException:
+                hold.cancel()
+                raise
+            else:
+                hold.commit()
+                return self.written(key, revision, draft)
+        raise AssertionError("the last attempt either returns or raises")
 
     async def permit(self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions) -> None:
         """

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..api.resource import JSONObject
+from ..storage.errors import RevisionConflict
 from ..storage.values import Write
+
+
+class TakenMeanwhile(RevisionConflict):
+    """Another server has given away what a write was to take: the write begins again, with something else."""
 
 
 class Hold:
@@ -21,6 +27,9 @@ class Hold:
 
     def cancel(self) -> None:
         """The object is not written: give back what was taken."""
+
+    def undo(self, obj: JSONObject) -> None:
+        """Take out of an object again what was filled in, for the next attempt."""
 
 
 NOTHING = Hold()

@@ -12,18 +12,20 @@ from ..api import times
 from ..api.options import DeleteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
+from ..storage.layers import shared_storage
 from ..storage.values import Write
-from .holds import Hold
+from .allocators import Holdings
 from .scope import RequestScope
 from .store import Store
 
 if TYPE_CHECKING:
-    from .allocators import ServiceAllocator
     from .stores import Stores
 
 GROUP: Final = "networking.k8s.io"
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
+#: Seconds that an address may be there before its service is.
+GRACE: Final = 60.0
 #: What L{MANAGED_BY} says of those that are ours.
 ALLOCATOR: Final = "ipallocator.k8s.io"
 _FIELDS: Final[JSONObject] = {
@@ -71,20 +73,6 @@ def canonical(address: str) -> str:
         return address
 
 
-class AddressHold(Hold):
-    """An address that a client takes out of the allocator's hands by making its object."""
-
-    __slots__ = ("_address", "_allocator")
-
-    def __init__(self, allocator: ServiceAllocator, address: str) -> None:
-        self._allocator = allocator
-        self._address = address
-
-    def commit(self) -> None:
-        """See L{Hold.commit}."""
-        self._allocator.learn_address(self._address)
-
-
 class IPAddressStore(Store):
     """All of them, also those that clients make to keep an address for themselves."""
 
@@ -92,17 +80,7 @@ class IPAddressStore(Store):
 
     def loaded(self) -> None:
         """None of these is free."""
-        for record in self.cache.list().records:
-            self.context.services.learn_address(record.name)
-
-    def reserve(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> Hold:
-        """See L{Store.reserve}."""
-        return AddressHold(self.context.services, obj["metadata"]["name"])
-
-    def deleted(self, obj: JSONObject) -> None:
-        """The address is free, unless its service is still there: then it gets an object again at the next start."""
-        if not self._held(obj):
-            self.context.services.release_address(obj["metadata"]["name"])
+        self.context.follow_holdings(self.cache, lambda obj: Holdings((obj["metadata"]["name"],)))
 
     def _held(self, obj: JSONObject) -> bool:
         parent = (obj.get("spec") or {}).get("parentRef") or {}
@@ -110,6 +88,13 @@ class IPAddressStore(Store):
             return False
         service = self.context.lookup("", "services", parent.get("namespace", ""), parent.get("name", ""))
         return service is not None and obj["metadata"]["name"] in addresses_of(service)
+
+    def _expected(self, obj: JSONObject) -> bool:
+        """Whether the service may be about to come: kube-apiserver makes the address first."""
+        if shared_storage(self.backend) is None:
+            return False
+        made = obj["metadata"].get("creationTimestamp")
+        return made is not None and times.posix_now() < times.seconds_since_epoch(made) + GRACE
 
     def taking(self, address: str, namespace: str, service: str) -> Write:
         """The write that makes the object of a service's address."""
@@ -135,5 +120,5 @@ class IPAddressStore(Store):
         for record in self.cache.list().records:
             obj = orjson.loads(record.item)
             ours = (obj["metadata"].get("labels") or {}).get(MANAGED_BY) == ALLOCATOR
-            if ours and not self._held(obj):
+            if ours and not self._held(obj) and not self._expected(obj):
                 await self.delete(RequestScope(), record.name, DeleteOptions())

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ..admission.attributes import Charge
-from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
-from ..storage.errors import KeyExists
+from ..storage.errors import KeyExists, KeyNotFound
 from ..storage.record import Draft
 from ..storage.values import Write
-from .allocators import Reservation, ServiceAllocator
-from .holds import NOTHING, Hold
-from .ipaddresses import GROUP, IPAddressStore, addresses_of, canonical
+from .allocators import Reservation, ServiceAllocator, holdings
+from .holds import NOTHING, Hold, TakenMeanwhile
+from .ipaddresses import GROUP, IPAddressStore, canonical
 from .store import Store
 
 if TYPE_CHECKING:
@@ -23,14 +22,24 @@ if TYPE_CHECKING:
 
 
 class ServiceHold(Hold):
-    """What one write of a service takes."""
+    """
+    What one write of a service takes.
 
-    __slots__ = ("_allocator", "_reservation", "_writes")
+    @ivar reservation: The numbers.
+    """
 
-    def __init__(self, allocator: ServiceAllocator, reservation: Reservation, writes: Sequence[Write]) -> None:
+    __slots__ = ("_allocator", "_spec", "_writes", "reservation")
+
+    def __init__(
+        self, allocator: ServiceAllocator, reservation: Reservation, writes: Sequence[Write], spec: bytes
+    ) -> None:
+        """
+        @param spec: The service's, as JSON, before anything was filled in.
+        """
         self._allocator = allocator
-        self._reservation = reservation
         self._writes = writes
+        self._spec = spec
+        self.reservation = reservation
 
     def writes(self) -> Sequence[Write]:
         """See L{Hold.writes}: the objects of the addresses that come and go."""
@@ -38,16 +47,29 @@ class ServiceHold(Hold):
 
     def commit(self) -> None:
         """See L{Hold.commit}; what an update let go of is free from now on."""
-        self._allocator.commit(self._reservation)
+        self._allocator.settle(self.reservation)
 
     def cancel(self) -> None:
         """See L{Hold.cancel}."""
-        self._allocator.cancel(self._reservation)
+        self._allocator.settle(self.reservation)
 
-    def lose(self, address: str) -> None:
-        """Somebody else has this address: it stays taken, whatever becomes of the write."""
-        self._reservation.ips = [one for one in self._reservation.ips if canonical(one) != address]
-        self._allocator.learn_address(address)
+    def undo(self, obj: JSONObject) -> None:
+        """See L{Hold.undo}."""
+        obj["spec"] = orjson.loads(self._spec)
+
+
+class With(Hold):
+    """A hold, and what else is written along with it."""
+
+    __slots__ = ("_hold", "_more")
+
+    def __init__(self, hold: Hold, more: Sequence[Write]) -> None:
+        self._hold = hold
+        self._more = more
+
+    def writes(self) -> Sequence[Write]:
+        """See L{Hold.writes}."""
+        return [*self._hold.writes(), *self._more]
 
 
 class Goodbye(Hold):
@@ -70,8 +92,7 @@ class ServiceStore(Store):
 
     def loaded(self) -> None:
         """What stored services hold is taken."""
-        for record in self.cache.list().records:
-            self.context.services.learn(orjson.loads(record.item))
+        self.context.follow_holdings(self.cache, holdings)
 
     @property
     def addresses(self) -> IPAddressStore | None:
@@ -86,6 +107,7 @@ class ServiceStore(Store):
         @raise APIStatusError: What is asked for can not be had (422).
         """
         allocator = self.context.services
+        spec = orjson.dumps(obj["spec"])
         reservation = allocator.allocate(obj, old, dry_run=dry_run)
         writes: list[Write] = []
         addresses = self.addresses
@@ -95,29 +117,39 @@ class ServiceStore(Store):
                 writes.append(addresses.taking(canonical(address), meta["namespace"], meta["name"]))
             for address in reservation.freed_ips:
                 writes += addresses.dropping(canonical(address))
-        return ServiceHold(allocator, reservation, writes)
+        return ServiceHold(allocator, reservation, writes, spec)
 
     async def commit(
         self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()
     ) -> int:
-        """See L{Store.commit}."""
-        addresses = self.addresses
-        if draft is None and addresses is not None:
-            record = self.cache.get(key)
-            if record is not None:
-                gone = addresses_of(orjson.loads(record.item))
-                hold = Goodbye([write for address in gone for write in addresses.dropping(address)])
-        try:
-            return await super().commit(key, draft, expected, hold, charges)
-        except KeyExists as error:
-            if error.key == self.path(key):
-                raise
-            # Somebody made the address's object at this very moment.
-            assert isinstance(hold, ServiceHold)
-            hold.lose(error.key.rpartition("/")[2])
-            why = "failed to allocate a serviceIP: provided IP is already allocated"
-            raise APIStatusError.internal(why) from None
+        """
+        See L{Store.commit}.
 
-    def deleted(self, obj: JSONObject) -> None:
-        """Give everything back."""
-        self.context.services.release(obj)
+        @raise TakenMeanwhile: Another server, or a client, has an address or port by now.
+        """
+        addresses, ports = self.addresses, self.context.shared_ports
+        taken: Sequence[int] = ()
+        freed: Sequence[int] = ()
+        if isinstance(hold, ServiceHold):
+            taken, freed = hold.reservation.ports, hold.reservation.freed_ports
+        elif draft is None and (record := self.cache.get(key)) is not None:
+            held = holdings(orjson.loads(record.item))
+            freed = held.ports
+            if addresses is not None:
+                hold = Goodbye(
+                    [write for address in held.addresses for write in addresses.dropping(canonical(address))]
+                )
+
+        async def commit(more: Sequence[Write]) -> int:
+            return await super(ServiceStore, self).commit(key, draft, expected, With(hold, more), charges)
+
+        try:
+            if ports is not None and (taken or freed):
+                return await ports.commit(taken, freed, commit)
+            return await commit(())
+        except (KeyExists, KeyNotFound) as error:
+            if error.key == self.path(key) or addresses is None or not error.key.startswith(addresses.path("")):
+                raise
+            # Somebody made or deleted the address's object at this very moment.
+            await addresses.cache.seen(error.revision)
+            raise TakenMeanwhile(error.key, error.revision) from None

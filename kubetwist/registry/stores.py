@@ -19,15 +19,17 @@ from ..api.resource import GroupResource, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..storage.errors import KeyNotFound, RevisionConflict, StorageUnavailable
+from ..storage.layers import shared_storage
 from ..storage.record import Record
 from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
-from .allocators import NodePortAllocator, ServiceAllocator
+from .allocators import Holdings, NodePortAllocator, ServiceAllocator
 from .appearance import appeared
 from .bootstrap import SERVER
 from .definitionstore import DefinitionStore
 from .fieldmanager import FieldManager, built_in_field_manager
 from .fieldselectors import selectable_fields
+from .following import Following
 from .grants import GROUP as RBAC
 from .grants import Grants
 from .ipaddresses import IPAddressStore
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from ..outgoing.outgoing import Outgoing
     from ..schema.definitions import Definitions
+    from .sharedports import SharedPorts
 
 #: Resources whose storage knows more than the generic store does.
 SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
@@ -124,6 +127,13 @@ class Stores:
         self._event_ttl = event_ttl
         #: What services take their addresses and ports from.
         self.services = ServiceAllocator(service_ranges, NodePortAllocator(*node_ports))
+        #: What servers that share the storage agree on; L{None} where this is the only one.
+        self.shared_ports: SharedPorts | None = None
+        if shared_storage(backend) is not None:
+            from .sharedports import SharedPorts
+
+            self.shared_ports = SharedPorts(backend, prefix, self.services.ports, reactor)
+        self._following: list[Following] = []
         self._delete_workers = delete_workers
         self._cache_sizes = cache_sizes or {}
         self._default_cache_size = default_cache_size
@@ -267,7 +277,7 @@ class Stores:
         return None if record is None else seen(record)
 
     def sizes(self, group: str, resource: str) -> tuple[int, int] | None:
-        """How many objects there are of a resource, and about how many bytes one has; L{None} where nothing is known."""
+        """How many objects there are of a resource, and about how many bytes one has; L{None} where it is not known."""
         store = self._loaded(group, resource)
         return None if store is None else store.cache.sizes()
 
@@ -380,8 +390,16 @@ class Stores:
         draft = store.draft(new)
         return Write(store.path(key), store.value(draft), record.revision, store.ttl, draft)
 
+    def follow_holdings(self, cache: WatchCache, holdings: Callable[[JSONObject], Holdings]) -> None:
+        """Have the allocator know what the objects of a cache hold."""
+        following = Following(cache, self.services, holdings, self.reactor)
+        self._following.append(following)
+        following.start()
+
     async def start(self) -> None:
         """Load every cache; the stores serve from then on."""
+        if self.shared_ports is not None:
+            await self.shared_ports.start()
         starts = [Deferred.fromCoroutine(cache.start()) for cache in self._caches.values()]
         try:
             await gatherResults(starts, consumeErrors=True)
@@ -396,5 +414,9 @@ class Stores:
 
     def stop(self) -> None:
         """Let go of the backend's watches, and end all watches of clients."""
+        for following in self._following:
+            following.stop()
+        if self.shared_ports is not None:
+            self.shared_ports.stop()
         for cache in self._caches.values():
             cache.stop()

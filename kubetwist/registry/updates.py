@@ -18,7 +18,7 @@ from ..storage.record import Record
 from . import deletion
 from .creation import Creation
 from .fieldmanager import keep_times
-from .holds import NOTHING
+from .holds import NOTHING, TakenMeanwhile
 from .owners import drop_repeated_owners
 from .scope import RequestScope
 
@@ -108,6 +108,8 @@ class Updates(Creation):
             named_version = self.check_version(obj, record, patching)
             try:
                 return await self.update_once(scope, key, record, obj, old, options, rules), False
+            except TakenMeanwhile:
+                continue
             except (RevisionConflict, KeyNotFound):
                 if named_version:
                     raise APIStatusError.modified(self.group_resource, name) from None

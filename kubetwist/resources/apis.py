@@ -426,6 +426,8 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         store = stores.find("networking.k8s.io", "ipaddresses")
         if isinstance(store, IPAddressStore):
             await store.repair()
+        if stores.shared_ports is not None:
+            await stores.shared_ports.repair(stores.get("", "services").cache)
 
     kube.add_post_start_hook("start-service-ip-repair-controllers", addresses)
     present = {(info.group, info.resource) for info in apis.infos}

@@ -95,28 +95,9 @@ class ServerState:
                         await self._backend.commit(writes[begin : begin + AT_ONCE])
             except KeyNotFound:
                 continue  # It was deleted meanwhile.
-            self._share_out(now, (*deletions, *puts))
             written += len(deletions) + len(puts)
             break
         return written
-
-    def _share_out(self, before: Snapshot, writes: Sequence[Write]) -> None:
-        """Addresses and ports belong to the services that are there now: here nobody else has told the allocators."""
-        stores = self._server.config.stores
-        for resource, group, value in (("services", "", orjson.loads), ("ipaddresses", "networking.k8s.io", _address)):
-            store = stores.find(group, resource)
-            prefix = None if store is None else store.path("")
-            mine = [write for write in writes if prefix is not None and write.key.startswith(prefix)]
-            shared = stores.services
-            release, learn = (
-                (shared.release, shared.learn) if group == "" else (shared.release_address, shared.learn_address)
-            )
-            for write in mine:
-                if write.key in before.items:
-                    release(value(before.items[write.key].value))
-            for write in mine:
-                if write.value is not None:
-                    learn(value(write.value))
 
     async def put_back_for_good(self, snapshot: Snapshot) -> None:
         """Make the state what it was, and have controllers see it; what they do about it is undone."""
@@ -224,10 +205,6 @@ def _difference(now: Snapshot, wanted: Snapshot, time: float) -> tuple[Sequence[
     # Objects before what defines them, and before the namespaces that they are in.
     deletions.sort(key=lambda key: ("/customresourcedefinitions/" in key, "/namespaces/" in key, key))
     return [Write(key, None, None) for key in deletions], puts
-
-
-def _address(value: bytes) -> Any:
-    return orjson.loads(value)["metadata"]["name"]
 
 
 def _uid(value: bytes) -> Any:

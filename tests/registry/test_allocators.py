@@ -11,10 +11,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.registry.allocators import (
+    NO_HOLDINGS,
     AllocationError,
     ClusterIPAllocator,
+    Holdings,
     NodePortAllocator,
     ServiceAllocator,
+    holdings,
 )
 
 
@@ -35,8 +38,21 @@ class ClusterIPTests(SynchronousTestCase):
         found = {allocator.allocate_next() for _ in range(14)}
         self.assertEqual(found, {f"10.0.0.{number}" for number in range(1, 15)})
         self.assertRaises(AllocationError, allocator.allocate_next)
-        allocator.release("10.0.0.3")
+        number = allocator.number("10.0.0.3")
+        assert number is not None
+        allocator.settle(number)
         self.assertEqual(allocator.allocate_next(), "10.0.0.3")
+
+    def test_two_holders(self) -> None:
+        """An address is free when nothing that is stored holds it any more, neither service nor address object."""
+        allocator = ServiceAllocator()
+        obj, held = service(clusterIP="10.0.0.7", clusterIPs=["10.0.0.7"]), Holdings(("10.0.0.7",))
+        allocator.change(NO_HOLDINGS, held)
+        allocator.change(NO_HOLDINGS, holdings(obj))
+        for gone in (held, holdings(obj)):
+            self.assertTrue(allocator.ips["IPv4"].has("10.0.0.7"))
+            allocator.change(gone, NO_HOLDINGS)
+        self.assertFalse(allocator.ips["IPv4"].has("10.0.0.7"))
 
     def test_chosen(self) -> None:
         """An address can be chosen when it is free and in the range."""
@@ -108,21 +124,23 @@ class ServiceAllocatorTests(SynchronousTestCase):
         obj = service(type="NodePort")
         reservation = allocator.allocate(obj, None)
         number = obj["spec"]["ports"][0]["nodePort"]
-        self.assertTrue(allocator.ports.has(number))
-        allocator.cancel(reservation)
-        self.assertFalse(allocator.ports.has(number) or allocator.ips["IPv4"].has(obj["spec"]["clusterIP"]))
+        self.assertTrue(allocator.ports.in_use(number))
+        allocator.settle(reservation)
+        self.assertFalse(allocator.ports.in_use(number) or allocator.ips["IPv4"].has(obj["spec"]["clusterIP"]))
 
     def test_type_change(self) -> None:
         """What a service lets go is free once the write is done, and not before."""
         allocator = ServiceAllocator()
         old = service(type="NodePort")
-        allocator.allocate(old, None)
+        allocator.settle(allocator.allocate(old, None))
+        allocator.change(NO_HOLDINGS, holdings(old))
         number, address = old["spec"]["ports"][0]["nodePort"], old["spec"]["clusterIP"]
         new = service(clusterIP=address, clusterIPs=[address])
         reservation = allocator.allocate(new, old)
-        self.assertTrue(allocator.ports.has(number))
-        allocator.commit(reservation)
-        self.assertFalse(allocator.ports.has(number))
+        self.assertTrue(allocator.ports.in_use(number))
+        allocator.change(holdings(old), holdings(new))
+        allocator.settle(reservation)
+        self.assertFalse(allocator.ports.in_use(number))
         self.assertTrue(allocator.ips["IPv4"].has(address))
 
     def test_two_protocols(self) -> None:
@@ -137,7 +155,7 @@ class ServiceAllocatorTests(SynchronousTestCase):
         allocator = ServiceAllocator()
         obj = service(type="LoadBalancer", externalTrafficPolicy="Local", allocateLoadBalancerNodePorts=False)
         allocator.allocate(obj, None)
-        self.assertTrue(allocator.ports.has(obj["spec"]["healthCheckNodePort"]))
+        self.assertTrue(allocator.ports.in_use(obj["spec"]["healthCheckNodePort"]))
         self.assertNotIn("nodePort", obj["spec"]["ports"][0])
 
     def test_dual_stack(self) -> None:
@@ -160,18 +178,17 @@ class ServiceAllocatorTests(SynchronousTestCase):
         there: list[dict[str, Any]] = []
         for step in steps:
             if step == "delete" and there:
-                allocator.release(there.pop())
+                allocator.change(holdings(there.pop()), NO_HOLDINGS)
                 continue
             obj = service(type="NodePort")
             reservation = allocator.allocate(obj, None)
-            if step == "cancel":
-                allocator.cancel(reservation)
-            else:
-                allocator.commit(reservation)
+            if step != "cancel":
+                allocator.change(NO_HOLDINGS, holdings(obj))
                 there.append(obj)
+            allocator.settle(reservation)
         addresses = {one["spec"]["clusterIP"] for one in there}
         self.assertEqual(len(addresses), len(there))
         usable = [f"10.0.0.{number}" for number in range(1, 63)]
         self.assertEqual({one for one in usable if allocator.ips["IPv4"].has(one)}, addresses)
         ports = {one["spec"]["ports"][0]["nodePort"] for one in there}
-        self.assertEqual({port for port in range(30000, 30041) if allocator.ports.has(port)}, ports)
+        self.assertEqual({port for port in range(30000, 30041) if allocator.ports.in_use(port)}, ports)

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from kubetwist.api.options import CreateOptions
 from kubetwist.registry.ipaddresses import ALLOCATOR, MANAGED_BY, IPAddressStore
+from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import StorageUnavailable
 from tests.registry.storetools import StoreTestCase
 
@@ -121,13 +122,11 @@ class IPAddressTests(StoreTestCase):
     def test_loaded(self) -> None:
         """After a restart what is stored is known to be taken."""
         self.made(self.services, service("s", "10.0.0.9", type="NodePort"))
-        allocator = self.stores.services
         port = self.stored(self.services, "s")["spec"]["ports"][0]["nodePort"]
-        allocator.release_address("10.0.0.9")
-        allocator.ports.release(port)
-        self.services.loaded()
-        self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9"))
-        self.assertTrue(allocator.ports.has(port))
-        allocator.release_address("10.0.0.9")
-        self.addresses.loaded()
-        self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9"))
+        self.successResultOf(self.server.backend.commit([self.addresses.taking("10.0.0.8", "default", "gone")]))
+        again = Stores(self.server.backend, self.server.clock)
+        again.add(self.server.infos)
+        self.successResultOf(Deferred.fromCoroutine(again.start()))
+        allocator = again.services
+        self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9") and allocator.ips["IPv4"].has("10.0.0.8"))
+        self.assertTrue(allocator.ports.in_use(port))

@@ -1,0 +1,82 @@
+"""Two servers' stores over one storage, without HTTP."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import orjson
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+
+from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
+from kubetwist.interfaces import ISharedStorage
+from kubetwist.registry.scope import RequestScope
+from kubetwist.registry.stores import Stores
+from kubetwist.storage.memory import MemoryStorage
+from tests.resources.server import all_kinds
+
+
+@implementer(ISharedStorage)
+class SharedMemory(MemoryStorage):
+    """A storage in memory that servers of one process share."""
+
+    shared = True
+
+    async def current_revision(self) -> int:
+        """See L{ISharedStorage.current_revision}."""
+        return self.revision
+
+    async def take_turn(self, revision: int) -> bool:
+        """See L{ISharedStorage.take_turn}."""
+        return True
+
+
+class SharedStoresTestCase(SynchronousTestCase):
+    """A test of two servers' stores; each server knows at once what the other one has written."""
+
+    resources: tuple[str, ...] = ("services", "ipaddresses")
+    options: ClassVar[dict[str, Any]] = {}
+
+    def setUp(self) -> None:
+        """Both, empty."""
+        self.clock = Clock()
+        self.clock.advance(1_800_000_000)
+        self.backend = SharedMemory(self.clock)
+        self.done(self.backend.open())
+        self.scope = RequestScope("default")
+        self.one, self.other = self.server(), self.server()
+
+    def server(self) -> Stores:
+        """Another server."""
+        stores = Stores(self.backend, self.clock, **self.options)
+        stores.add(info for info in all_kinds() if info.resource in self.resources)
+        self.done(stores.start())
+        self.addCleanup(stores.stop)
+        return stores
+
+    def done(self, result: Any) -> Any:
+        """What a coroutine, or a Deferred, gives."""
+        return self.successResultOf(result if isinstance(result, Deferred) else Deferred.fromCoroutine(result))
+
+    def make(self, stores: Stores, resource: str, obj: dict[str, Any]) -> dict[str, Any]:
+        """What comes of creating an object at one of the servers."""
+        store = stores.get("", resource)
+        store.strategy.default(obj)
+        made: dict[str, Any] = orjson.loads(self.done(store.create(self.scope, obj, CreateOptions())).item)
+        return made
+
+    def change(self, stores: Stores, resource: str, obj: dict[str, Any]) -> dict[str, Any]:
+        """What comes of replacing it."""
+        store = stores.get("", resource)
+        store.strategy.default(obj)
+        wanted = orjson.dumps(obj)
+        result = store.update(self.scope, obj["metadata"]["name"], lambda _: orjson.loads(wanted), UpdateOptions())
+        changed: dict[str, Any] = orjson.loads(self.done(result)[0].item)
+        return changed
+
+    def delete(self, stores: Stores, resource: str, name: str) -> None:
+        """Delete one."""
+        self.done(stores.get("", resource).delete(self.scope, name, DeleteOptions()))
