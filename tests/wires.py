@@ -106,7 +106,8 @@ class Wire(Protocol):
 
     def kill(self) -> None:
         """End it as a process does that is killed in the middle of what it does."""
-        self.transport.abortConnection()
+        if self.lost is None:
+            self.transport.abortConnection()
 
 
 class Backend:

@@ -543,7 +543,9 @@ class KubeChannel(HTTPChannel):
 
     def abort(self) -> None:
         """End the connection now."""
-        self.transport.abortConnection()
+        # Twisted's TLS can not do it twice.
+        if self in self.site.channels:
+            self.transport.abortConnection()
 
     def connectionLost(self, reason: Any) -> None:  # type: ignore[override]
         """The client is gone."""

@@ -404,6 +404,14 @@ class SwitchTests(StreamedCase):
         self.assertTrue(other.lost)
         self.assertEqual((self.site.open_requests, self.site.long_running, self.site.channels), (set(), {}, set()))
 
+    def test_ended_twice(self) -> None:
+        """A connection that is gone is not ended again, whatever the other protocol still does."""
+        _, other = self.switch()
+        self.client.channel.connectionLost(Failure(ConnectionDone()))
+        assert other.transport is not None
+        other.transport.abortConnection()  # type: ignore[attr-defined]
+        self.assertFalse(self.transport.disconnected)
+
     def test_no_deadline(self) -> None:
         """No patience of HTTP ends another protocol."""
         _, other = self.switch()
