@@ -50,6 +50,9 @@ class FakeKubelet:
             requests.write(f"{request.method.decode()} {request.uri.decode()}\n")
         if parts[0] == "containerLogs" and len(parts) == 4:
             self._log(request, *parts[1:])
+        elif parts[0] == "redirect" or request.query.get("command") == ["redirect"]:
+            request.setHeader(b"Location", b"https://elsewhere.example/")
+            request.respond(302, b"", b"")
         elif parts[0] == "exec":
             command = request.query.get("command", [])
             serve_command(request, lambda session: self._run(session, command), reactor=self._reactor)
@@ -58,9 +61,6 @@ class FakeKubelet:
             serve_command(request, lambda session: self._run(session, command), reactor=self._reactor)
         elif parts[0] == "portForward":
             serve_port_forward(request, self._dial, reactor=self._reactor)
-        elif parts[0] == "redirect":
-            request.setHeader(b"Location", b"https://elsewhere.example/")
-            request.respond(302, b"", b"")
         elif parts[0] == "healthz":
             request.respond_text(200, "ok")
         else:

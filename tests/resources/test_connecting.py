@@ -80,7 +80,7 @@ class LogTests(ConnectingCase):
     """Tests for L{kubetwist.resources.podlogs}."""
 
     async def test_refusals(self) -> None:
-        """What a kubelet says against it is told, in the reference's words; redirects lead nowhere."""
+        """CVE-2018-1002102: what a kubelet says against it is told in the reference's words; redirects lead nowhere."""
         await self.begin()
         missing = "the server could not find the requested resource ( pods/log pod)"
         for said, code, reason, message in (
