@@ -9,6 +9,7 @@ from ..api.gourl import URL
 from ..outgoing.errors import AddressNotAllowed, NoSuchHost
 from ..registry.kubelets import not_allowed
 from .endpoint import Endpoint
+from .negotiation import negotiate_log
 from .reads import check_name
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Connects:
         """Hand the request on."""
         check_name(name)
         endpoint = self._endpoint
+        if endpoint.subresource == "log":
+            negotiate_log(request.header(b"accept"))
         scope = endpoint.scope(request, namespace)
         target = await endpoint.storage.connect(scope, name, subpath(request.info), request.query)
         if target is None:

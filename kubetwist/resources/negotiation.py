@@ -311,6 +311,8 @@ negotiate_aggregated: Final = Negotiator(
 negotiate_aggregated_with_beta: Final = Negotiator(
     _discovery_views_with_beta, routed=None, view_required=True, full_content_type=True, protobuf=True
 )
+#: Logs, which are text whoever accepts what; he has to accept one of the others, too.
+negotiate_log: Final = Negotiator(routed=("text/plain", *MEDIA_TYPES), protobuf=True)
 #: C{/version}.
 negotiate_json: Final = Negotiator(routed=(JSON,))
 

@@ -121,6 +121,24 @@ class LogTests(ConnectingCase):
         self.assertEqual((call.path, call.query), ("/containerLogs/default/pod/main", {"tailLines": "1"}))
         self.assertNotIn("authorization", call.headers)
 
+    async def test_accept(self) -> None:
+        """Who accepts nothing but text is not shown any, as in the reference; who accepts JSON as well is."""
+        await self.begin()
+        for accept, expected in (
+            ("text/plain", "only the following media types are accepted: application/json, application/yaml, "),
+            ("text/html", "406: Not Acceptable\n\nAvailable representations: text/plain, application/json, "),
+        ):
+            code, answer = await self.tell("GET", LOG, accept=accept)
+            self.assertEqual(code, 406)
+            self.assertIn(expected, answer["message"])
+        for accept in (
+            "*/*",
+            "application/json",
+            "text/plain, application/json",
+            "application/vnd.kubernetes.protobuf",
+        ):
+            self.assertEqual(await self.ask("GET", LOG, accept=accept), "fine")
+
     async def test_names(self) -> None:
         """A node whose name for itself nobody knows, or can know, is not reached."""
         await self.begin()
