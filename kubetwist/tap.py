@@ -83,8 +83,11 @@ class Options(usage.Options):
             self["storage-backend"] = "etcd3"
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")
+        if self["endpoint-reconciler-type"] not in ("lease", "none"):
+            raise FlagError("--endpoint-reconciler-type must be lease or none")
         if not self["etcd-prefix"].strip("/"):
             raise FlagError("--etcd-prefix must not be empty")
+        self["etcd-prefix"] = "/" + self["etcd-prefix"].strip("/")
         if self["encryption-provider-config-automatic-reload"] and not self["encryption-provider-config"]:
             raise FlagError(
                 "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"

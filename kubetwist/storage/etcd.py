@@ -225,7 +225,7 @@ class EtcdStorage:
             for asker in askers:
                 asker.callback(result)
 
-        Deferred.fromCoroutine(self.client.revision()).addBoth(answered)
+        self.client.revision_soon().addBoth(answered)
 
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""

@@ -126,6 +126,12 @@ class EtcdClient(Client):  # type: ignore[misc]
                 best = member
         return best
 
+    def no_answer(self, member: Member, why: BaseException | None) -> None:
+        """A member gave no answer: it is told of once."""
+        if member.suspected is None:
+            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
+        member.suspect(str(why))
+
     def _examine(self, member: Member) -> None:
         """Find out whether a member that gave no answer is well again: nobody should have to wait for that."""
 
@@ -178,8 +184,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                     problem = Unreachable(str(why))
                 continue
             except (NoAnswer, BadAnswer) as why:
-                self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=why)
-                member.suspect(str(why))
+                self.no_answer(member, why)
                 if not repeatable:
                     raise Uncertain(str(why)) from None
                 late = isinstance(why, TooLate)
@@ -244,6 +249,28 @@ class EtcdClient(Client):  # type: ignore[misc]
     async def revision(self, timeout: float | None = None) -> int:
         """The newest revision of the store, whoever wrote it: read from the members' majority."""
         return header_revision(await self.call(RANGE, self._question, timeout=timeout or READ_TIMEOUT))
+
+    def revision_soon(self) -> Deferred[int]:
+        """As L{revision}, for those who ask before every request: nothing is in the way of the usual answer."""
+        member = self.choose()
+        assert member is not None, "there are members"
+
+        def answered(answer: tuple[int, bytes]) -> int | Deferred[int]:
+            status, body = answer
+            if status != 200:
+                return again()
+            member.good()
+            return header_revision(parse_answer(body))
+
+        def failed(failure: Failure) -> Deferred[int]:
+            if not failure.check(NotSent):
+                self.no_answer(member, failure.value)
+            return again()
+
+        def again() -> Deferred[int]:
+            return Deferred.fromCoroutine(self.revision())
+
+        return member.post(RANGE, self._question, READ_TIMEOUT).addCallbacks(answered, failed)
 
     async def compact(self, revision: int) -> None:
         """

@@ -16,7 +16,6 @@ from txaioetcd import CompModified, CompVersion, Failed, KeySet, KeyValue, OpDel
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .errors import (
@@ -118,8 +117,6 @@ def refusal(writes: Sequence[Write], found: Sequence[Range], revision: int) -> S
 class Committer:
     """Sends transactions; those of one key one after the other, in the order in which they were submitted."""
 
-    _log = Logger()
-
     def __init__(
         self, client: EtcdClient, reactor: Any, leases: Leases, written: Callable[[int], Deferred[None]]
     ) -> None:
@@ -207,8 +204,7 @@ class Committer:
 
     def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
         if not failure.check(NotSent):
-            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=failure.value)
-            member.suspect(str(failure.value))
+            self._client.no_answer(member, failure.value)
         self._troubled(commit, failure.value)
 
     def _done(self, commit: Commit, revision: int) -> None:
@@ -300,8 +296,7 @@ class Committer:
         except NotSent as error:
             return error
         except (NoAnswer, BadAnswer) as error:
-            self._log.warn("{member} gave no answer: {why}", member=member.address.url, why=error)
-            member.suspect(str(error))
+            self._client.no_answer(member, error)
             return error
 
     def _refuse_doubtfully(self, commit: Commit, error: GatewayError) -> None:
