@@ -2,67 +2,36 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 from twisted.application.service import IService
-from twisted.python import usage
 
-from .server.flags import Flag, FlagError, describe_flags, parse_flags
+from .server.commandline import FlagOptions
+from .server.flags import Flag, FlagError
 from .server.flagtable import FLAGS
 
-_USAGE_EXIT = 64
 
+class Options(FlagOptions):
+    """The options of an API server; all that can not stand on the command line of a subclass have their default."""
 
-class Options(usage.Options):
-    """
-    The options, by the names of their flags: C{options["secure-port"]}.
-
-    @ivar parent: The options of C{twist}, when that runs us.
-    @ivar given: The names of the flags that stand on the command line.
-    @cvar command: What C{twist} knows it by.
-    @cvar flags: What can stand on the command line; all others of an API server have their default.
-    """
-
-    synopsis = "[flags]"
-    longdesc = (
+    about = (
         "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on\n"
         "https://127.0.0.1:6443 and says where the admin's kubeconfig is."
     )
-    parent: Any = None
-    given: frozenset[str] = frozenset()
     command = "kubeapi"
-    flags: Sequence[Flag] = FLAGS
+    flags: ClassVar[Sequence[Flag]] = FLAGS
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.update({flag.name: flag.default for flag in (*FLAGS, *self.flags)})
 
-    def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """
-        Read the command line.
-
-        @raise usage.UsageError: It makes no sense. Under C{twist}, which would print pages, the process ends instead.
-        """
-        arguments = list(sys.argv[1:] if options is None else options)
-        if "--help" in arguments or "-h" in arguments:
-            print(self)
-            raise SystemExit(0)
+    def answer(self, arguments: Sequence[str]) -> None:
+        """@see: L{FlagOptions.answer}."""
         if "--version" in arguments or "--version=true" in arguments:
             self.opt_version()
-        try:
-            given = parse_flags(self.flags, arguments)
-            self.given = frozenset(given)
-            self.update(given)
-            self.postOptions()
-        except FlagError as error:
-            if self.parent is None:
-                raise usage.UsageError(str(error)) from error
-            print(f"twist {self.command}: {error}; see twist {self.command} --help", file=sys.stderr)
-            raise SystemExit(_USAGE_EXIT) from error
 
-    def postOptions(self) -> None:
+    def check(self) -> None:
         """What can be wrong about flags together."""
         if bool(self["tls-cert-file"]) != bool(self["tls-private-key-file"]):
             raise FlagError("--tls-cert-file and --tls-private-key-file go together")
@@ -112,17 +81,6 @@ class Options(usage.Options):
 
         print(f"Kubernetes {git_version(DEFAULT_KUBERNETES_VERSION)} (kubetwist {version('kubetwist')})")
         raise SystemExit(0)
-
-    def getSynopsis(self) -> str:
-        """How it is called."""
-        return f"Usage: twist {self.command} [flags]"
-
-    def getUsage(self, width: int | None = None) -> str:
-        """The flags, by sections."""
-        return f"{self.longdesc}\n{describe_flags(self.flags)}"
-
-    def __str__(self) -> str:
-        return f"{self.getSynopsis()}\n\n{self.getUsage()}"
 
 
 def makeService(options: Options) -> IService:

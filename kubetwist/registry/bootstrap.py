@@ -239,7 +239,8 @@ async def kubernetes_service(
     The service by which pods find this server, with its addresses.
 
     @param service_ip: The first address of the first of C{cidrs}.
-    @param address: Where the server can be reached; C{""} when only from this machine, as loopback is no endpoint.
+    @param address: Where the server can be reached; C{""} when only from this machine, as loopback is no endpoint, and
+        when somebody else keeps the endpoints.
     @param port: Where the server listens.
     """
     cidr_store = stores.find("networking.k8s.io", "servicecidrs")
@@ -269,32 +270,37 @@ async def kubernetes_service(
     }
     await ensure(stores.get("", "services"), service)
     if address:
-        await _kubernetes_endpoints(stores, address, port)
+        await ensure(stores.get("", "endpoints"), kubernetes_endpoints([address], port))
+        slices = stores.find("discovery.k8s.io", "endpointslices")
+        if slices is not None:
+            await ensure(slices, kubernetes_slice([address], port))
 
 
-async def _kubernetes_endpoints(stores: Stores, address: str, port: int) -> None:
-    endpoints = {
+def kubernetes_endpoints(addresses: Sequence[str], port: int) -> JSONObject:
+    """Where the servers can be reached that are behind the service."""
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    return {
         "metadata": {
             "name": "kubernetes",
             "namespace": "default",
             "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
         },
-        "subsets": [{"addresses": [{"ip": address}], "ports": [{"name": "https", "port": port, "protocol": "TCP"}]}],
+        "subsets": [{"addresses": [{"ip": address} for address in addresses], "ports": ports}],
     }
-    await ensure(stores.get("", "endpoints"), endpoints)
-    endpoint_slice = {
+
+
+def kubernetes_slice(addresses: Sequence[str], port: int) -> JSONObject:
+    """The same as a slice; all addresses are of one family."""
+    return {
         "metadata": {
             "name": "kubernetes",
             "namespace": "default",
             "labels": {"kubernetes.io/service-name": "kubernetes"},
         },
-        "addressType": "IPv6" if ":" in address else "IPv4",
-        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "addressType": "IPv6" if ":" in addresses[0] else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}} for address in addresses],
         "ports": [{"name": "https", "protocol": "TCP", "port": port}],
     }
-    slices = stores.find("discovery.k8s.io", "endpointslices")
-    if slices is not None:
-        await ensure(slices, endpoint_slice)
 
 
 #: The label of APIServices that the server makes by itself.

@@ -39,6 +39,7 @@ from ..registry.strategies.apiextensions import CustomResourceDefinitionStrategy
 from ..schema.definitions import Definitions
 from ..schema.structural import OBJECT_META
 from ..storage.compaction import Compactor
+from ..storage.layers import shared_storage
 from ..streams.handlers import Streams
 from .aggregation import add_aggregator
 from .connecting import passes_on
@@ -417,9 +418,13 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
     cidrs = [str(cidr) for cidr in options["service-cluster-ip-range"]]
     first_ip = str(next(ipaddress.ip_network(cidrs[0], strict=False).hosts()))
 
+    by_itself = shared_storage(config.backend) is None and options["endpoint-reconciler-type"] != "none"
+
     async def namespaces() -> None:
         await bootstrap.system_namespaces(stores)
         address, port = config.endpoint
+        if not by_itself:
+            address = ""
         await bootstrap.kubernetes_service(stores, cidrs, first_ip, address, port)
 
     async def addresses() -> None:
@@ -463,3 +468,39 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         add_authentication_info(config, stores, aggregator, kube)
     if (AGGREGATOR_GROUP, "apiservices") in present:
         aggregator.add_post_start_hook("kube-apiserver-autoregistration", apis.register)
+    if shared_storage(config.backend) is not None and options["endpoint-reconciler-type"] != "none":
+        add_endpoint_leases(config, stores, aggregator)
+    if options["feature-gates"].get("APIServerIdentity", shared_storage(config.backend) is not None):
+        add_identity(config, stores, aggregator, kube)
+
+
+def add_endpoint_leases(config: Any, stores: Stores, aggregator: Any) -> None:
+    """Have pods find those servers behind the service that live."""
+    from ..controllers.endpointleases import EndpointReconciler
+
+    prefix = f"{config.options['etcd-prefix'].rstrip('/')}/"
+    reconciler = EndpointReconciler(stores, prefix, config.reactor, lambda: config.endpoint)
+    aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
+    aggregator.add_when_ready("endpoints of the servers", reconciler.start)
+    aggregator.add_pre_shutdown_hook("endpoints of the servers", reconciler.stop)
+    aggregator.add_at_end("endpoints of the servers", reconciler.end)
+
+
+def add_identity(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
+    """Have a Lease tell that this server is there; an embedded store's server is known to be the only one."""
+    leases = stores.find("coordination.k8s.io", "leases")
+    if leases is None:
+        return
+    from ..controllers.serveridentity import IdentityCollector, ServerIdentity
+
+    identity = ServerIdentity(leases, config.reactor, gethostname(), str(uuid4()))
+    collector = IdentityCollector(leases, config.reactor)
+
+    async def tell() -> None:
+        await bootstrap.system_namespaces(stores)
+        identity.start()
+
+    kube.add_post_start_hook("start-kube-apiserver-identity-lease-controller", tell)
+    kube.add_post_start_hook("start-kube-apiserver-identity-lease-garbage-collector", collector.start)
+    aggregator.add_at_end("the Lease of this server", identity.stop)
+    aggregator.add_at_end("Leases of other servers", collector.stop)

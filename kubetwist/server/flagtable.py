@@ -52,6 +52,7 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             DEFAULT_KUBERNETES_VERSION,
             "The Kubernetes release whose API is served, 1.25 or later.",
         ),
+        ("enable-ui", BOOLEAN, True, "Whether there is a web page at /ui that shows what the server holds."),
     ],
     "Generic": [
         (
@@ -424,6 +425,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             BOOLEAN,
             False,
             "Connect to the endpoints of services that API servers are behind, not to their cluster IPs.",
+        ),
+        (
+            "endpoint-reconciler-type",
+            STRING,
+            "lease",
+            "How servers that share a storage are found behind the service kubernetes: lease, while they live, or none"
+            " to leave its endpoints alone.",
         ),
         ("event-ttl", DURATION, 3600.0, "How long events are kept."),
         (

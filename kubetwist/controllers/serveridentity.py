@@ -1,0 +1,157 @@
+"""
+A Lease for each server, by which it is seen which ones there are; and the end of those that nobody renews.
+
+@see: kubernetes, C{pkg/controlplane/apiserver/server.go} and C{controller/apiserverleasegc}.
+"""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ..api import times
+from ..api.errors import APIStatusError
+from ..api.options import DeleteOptions, UpdateOptions
+from ..api.resource import JSONObject
+from ..registry.bootstrap import SERVER, ensure
+from ..registry.scope import RequestScope
+from ..storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from ..registry.store import Store
+
+NAMESPACE: Final = "kube-system"
+IDENTITY: Final = "apiserver.kubernetes.io/identity"
+HOSTNAME: Final = "kubernetes.io/hostname"
+COMPONENT: Final = "kube-apiserver"
+#: Seconds that a Lease is good for, until it is renewed, and between two looks for those that are not.
+DURATION: Final = 3600
+INTERVAL: Final = 10.0
+COLLECTION: Final = 3600.0
+
+
+def server_name(hostname: str) -> str:
+    """What the server of a host is called: that of its Lease."""
+    digest = sha256()
+    for part in (hostname.encode(), COMPONENT.encode()):
+        digest.update(len(part).to_bytes(2, "big") + part)
+    return f"apiserver-{b32encode(digest.digest()[:16]).decode().rstrip('=').lower()}"
+
+
+def is_expired(lease: JSONObject) -> bool:
+    """Whether nobody renews a Lease any more; one that does not tell counts as such."""
+    spec = lease.get("spec") or {}
+    renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    if not renewed or duration is None:
+        return True
+    expired: bool = times.seconds_since_epoch(renewed) + duration < times.posix_now()
+    return expired
+
+
+class _Repeated:
+    """Something that is done at once, and again and again."""
+
+    _log = Logger()
+    interval: float
+
+    def __init__(self, store: Store, reactor: IReactorTime) -> None:
+        """
+        @param store: Of Leases.
+        """
+        self._store = store
+        self._reactor = reactor
+        self._call: IDelayedCall | None = None
+        self._stopped = False
+
+    async def round(self) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin; nobody waits for the first time."""
+        self._call = None
+        Deferred.fromCoroutine(self._try()).addErrback(
+            lambda failure: self._log.failure("the Leases of servers could not be kept", failure)
+        ).addCallback(self._plan)
+
+    async def _try(self) -> None:
+        try:
+            await self.round()
+        except (APIStatusError, StorageError) as error:
+            self._log.warn("the Leases of servers can not be kept: {error}", error=error)
+
+    def _plan(self, _: Any) -> None:
+        if not self._stopped:
+            self._call = self._reactor.callLater(self.interval, self.start)
+
+    def stop(self) -> None:
+        """Do it no more."""
+        self._stopped = True
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+
+class ServerIdentity(_Repeated):
+    """Keeps this server's Lease. It stays when the server stops, until it expires."""
+
+    interval = INTERVAL
+
+    def __init__(self, store: Store, reactor: IReactorTime, hostname: str, process: str) -> None:
+        """
+        @param process: What only this process is called.
+        """
+        super().__init__(store, reactor)
+        self._hostname = hostname
+        self.name = server_name(hostname)
+        self._holder = f"{self.name}_{process}"
+
+    async def round(self) -> None:
+        """Make it, or renew it."""
+        lease: JSONObject = {"metadata": {"name": self.name, "namespace": NAMESPACE}}
+        if self._store.lookup(NAMESPACE, self.name) is None:
+            await ensure(self._store, self._renewed(lease))
+            return
+
+        def changed(obj: JSONObject | None) -> JSONObject:
+            assert obj is not None, "a patch makes nothing"
+            new = self._renewed(obj)
+            self._store.own(obj, new, "", SERVER)
+            return new
+
+        await self._store.update(RequestScope(NAMESPACE), self.name, changed, UpdateOptions(), patching=True)
+
+    def _renewed(self, lease: JSONObject) -> JSONObject:
+        meta = lease["metadata"]
+        labels = {**(meta.get("labels") or {}), IDENTITY: COMPONENT, HOSTNAME: self._hostname}
+        spec = {
+            **(lease.get("spec") or {}),
+            "holderIdentity": self._holder,
+            "leaseDurationSeconds": DURATION,
+            "renewTime": times.now_micro(),
+        }
+        return {**lease, "metadata": {**meta, "labels": labels}, "spec": spec}
+
+
+class IdentityCollector(_Repeated):
+    """Deletes the Leases of servers that are no more."""
+
+    interval = COLLECTION
+
+    async def round(self) -> None:
+        """Look at all of them."""
+        for record in self._store.cache.list(f"{NAMESPACE}/").records:
+            if record.labels.get(IDENTITY) != COMPONENT or not is_expired(self._store.load(record)):
+                continue
+            options = DeleteOptions(precondition_resource_version=str(record.revision))
+            try:
+                await self._store.delete(RequestScope(NAMESPACE), record.name, options)
+            except APIStatusError as error:
+                # Another server was faster, or it is renewed again.
+                if error.code not in (404, 409):
+                    raise

@@ -1,0 +1,109 @@
+"""Tests for L{kubetwist.controllers.serveridentity}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.api import times
+from kubetwist.api.options import DeleteOptions
+from kubetwist.controllers.serveridentity import (
+    COLLECTION,
+    DURATION,
+    INTERVAL,
+    IdentityCollector,
+    ServerIdentity,
+    is_expired,
+    server_name,
+)
+from kubetwist.registry.bootstrap import ensure
+from kubetwist.registry.scope import RequestScope
+from tests.registry.sharedstores import SharedStoresTestCase
+
+
+class IdentityTests(SharedStoresTestCase):
+    """The Leases of servers."""
+
+    resources = ("leases",)
+
+    def setUp(self) -> None:
+        """A time that can be moved on."""
+        super().setUp()
+        times.use_clock(self.clock.seconds)
+        self.addCleanup(times.use_clock)
+        self.leases = self.one.get("coordination.k8s.io", "leases")
+
+    def identity(self, hostname: str, process: str = "p") -> ServerIdentity:
+        """That of a server that has started."""
+        identity = ServerIdentity(self.leases, self.clock, hostname, process)
+        self.addCleanup(identity.stop)
+        identity.start()
+        return identity
+
+    def lease(self, identity: ServerIdentity) -> Any:
+        """What is stored of it."""
+        return self.leases.lookup("kube-system", identity.name)
+
+    def test_name(self) -> None:
+        """The name follows from the host's, as kube-apiserver's does."""
+        self.assertEqual(server_name("vm"), "apiserver-wlv32tlttr4jl3gtroqexyxapa")
+
+    def test_lease(self) -> None:
+        """The Lease says whose it is, and is renewed every ten seconds."""
+        identity = self.identity("vm", "1234")
+        lease = self.lease(identity)
+        self.assertEqual(
+            lease["metadata"]["labels"],
+            {"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": "vm"},
+        )
+        began = lease["spec"]["renewTime"]
+        self.assertEqual(
+            lease["spec"],
+            {"holderIdentity": f"{identity.name}_1234", "leaseDurationSeconds": 3600, "renewTime": began},
+        )
+        self.clock.advance(INTERVAL)
+        self.assertGreater(self.lease(identity)["spec"]["renewTime"], began)
+
+    def test_next_process(self) -> None:
+        """A server that starts again takes its Lease over."""
+        self.identity("vm", "1").stop()
+        again = self.identity("vm", "2")
+        self.assertEqual(self.lease(again)["spec"]["holderIdentity"], f"{again.name}_2")
+
+    def test_deleted(self) -> None:
+        """A Lease that somebody deletes comes back."""
+        identity = self.identity("vm")
+        self.delete_lease(identity.name)
+        self.clock.advance(INTERVAL)
+        self.assertIsNotNone(self.lease(identity))
+
+    def delete_lease(self, name: str) -> None:
+        """Delete one."""
+        self.done(self.leases.delete(RequestScope("kube-system"), name, DeleteOptions()))
+
+    def test_collection(self) -> None:
+        """Leases that nobody renews are deleted when they expire; those of others than servers stay."""
+        dead, alive = self.identity("dead"), self.identity("alive")
+        dead.stop()
+        other = {"metadata": {"name": "other", "namespace": "kube-system"}, "spec": {}}
+        self.done(ensure(self.leases, other))
+        collector = IdentityCollector(self.leases, self.clock)
+        self.addCleanup(collector.stop)
+        collector.start()
+        self.assertIsNotNone(self.lease(dead))
+        for _ in range(int((DURATION + COLLECTION) / INTERVAL)):
+            self.clock.advance(INTERVAL)
+        self.assertIsNone(self.lease(dead))
+        self.assertIsNotNone(self.lease(alive))
+        self.assertIsNotNone(self.leases.lookup("kube-system", "other"))
+
+    def test_expired(self) -> None:
+        """A Lease that does not say until when it is good is not good."""
+        now = times.now_micro()
+        self.assertFalse(is_expired({"spec": {"renewTime": now, "leaseDurationSeconds": 1}}))
+        for spec in (
+            {},
+            {"renewTime": now},
+            {"leaseDurationSeconds": 5},
+            {"renewTime": now, "leaseDurationSeconds": -1},
+        ):
+            self.assertTrue(is_expired({"spec": spec}))
