@@ -331,9 +331,15 @@ class Member:
 
         @param receive: Called with each piece of the answer.
         @param timeout: Seconds until the first piece.
+        @return: Without C{answer}, if it is over already.
         """
         request = StreamRequest(self._message(path, body), timeout, receive)
+        answer = request.answer
+        assert answer is not None
         self._send(request)
+        if request.answer is None:
+            # That is how the caller learns that it is over already: nobody has the answer.
+            answer.addErrback(lambda failure: None)
         return request
 
     def _message(self, path: bytes, body: bytes) -> bytes:
