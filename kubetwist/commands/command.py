@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from threading import Event
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger, LogLevel, textFileLogObserver
-from twisted.python import usage
 from twisted.python.failure import Failure
 
+from ..server.commandline import FlagOptions
 from ..server.errors import StartError
-from ..server.flags import Flag, FlagError, describe_flags, parse_flags
+from ..server.flags import FlagError
 from ..storage.errors import StorageError
 
-_USAGE_EXIT = 64
 FAILED = 1
 #: As a shell tells of a program that was interrupted.
 INTERRUPTED = 130
@@ -30,58 +29,8 @@ class CommandError(Exception):
     """The command can not do what it is asked to; the text is one line for whoever called it."""
 
 
-class CommandOptions(usage.Options):
-    """
-    The flags of a tool, by their names.
-
-    @cvar command: What C{twist} knows it by.
-    @cvar flags: What can stand on the command line.
-    @cvar about: What it does, for the help.
-    @ivar parent: The options of C{twist}, when that runs us.
-    """
-
-    command: ClassVar[str]
-    flags: ClassVar[Sequence[Flag]]
-    about: ClassVar[str]
-    parent: Any = None
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.update({flag.name: flag.default for flag in self.flags})
-
-    def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """
-        Read the command line.
-
-        @raise usage.UsageError: It makes no sense. Under C{twist}, which would print pages, the process ends instead.
-        """
-        arguments = list(sys.argv[1:] if options is None else options)
-        if "--help" in arguments or "-h" in arguments:
-            print(self)
-            raise SystemExit(0)
-        try:
-            self.read(arguments)
-            self.check()
-        except FlagError as error:
-            if self.parent is None:
-                raise usage.UsageError(str(error)) from error
-            print(f"twist {self.command}: {error}; see twist {self.command} --help", file=sys.stderr)
-            raise SystemExit(_USAGE_EXIT) from error
-
-    def read(self, arguments: Sequence[str]) -> None:
-        """
-        Take the values of the flags.
-
-        @raise FlagError: They make no sense.
-        """
-        self.update(parse_flags(self.flags, arguments))
-
-    def check(self) -> None:
-        """
-        See that the flags make sense together.
-
-        @raise FlagError: They do not.
-        """
+class CommandOptions(FlagOptions):
+    """The flags of a tool, by their names."""
 
     def needs(self, *names: str) -> None:
         """
@@ -92,17 +41,6 @@ class CommandOptions(usage.Options):
         for name in names:
             if not self[name]:
                 raise FlagError(f"--{name} is needed")
-
-    def getSynopsis(self) -> str:
-        """How it is called."""
-        return f"Usage: twist {self.command} [flags]"
-
-    def getUsage(self, width: int | None = None) -> str:
-        """What it does, and its flags."""
-        return f"{self.about}\n{describe_flags(self.flags)}"
-
-    def __str__(self) -> str:
-        return f"{self.getSynopsis()}\n\n{self.getUsage()}"
 
 
 class CommandService(Service):

@@ -84,7 +84,7 @@ class Options(CommandOptions):
             options = ServerOptions()
             options.given = frozenset(values)
             options.update(values)
-            options.postOptions()
+            options.check()
             self.sides[side] = options
 
 

@@ -68,13 +68,13 @@ _OWN: Final = (
 class ExtensionOptions(Options):
     """The options of an extension server; a subclass says by its C{command} what C{twist} knows it by."""
 
-    longdesc = "An API server behind a Kubernetes API server, which decides who is who and who may do what."
+    about = "An API server behind a Kubernetes API server, which decides who is who and who may do what."
     command = "extension"
     flags = (*(flag for flag in FLAGS if flag.name in _TAKEN or flag.name.startswith("audit-")), *_OWN)
 
-    def postOptions(self) -> None:
+    def check(self) -> None:
         """What can be wrong about flags together."""
-        super().postOptions()
+        super().check()
         if self["service"] and len([part for part in self["service"].split("/") if part]) != 2:
             raise FlagError(f"--service must be namespace/name, not {self['service']}")
 

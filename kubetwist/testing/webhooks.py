@@ -86,8 +86,8 @@ class WebhookServer:
         self._reactor = reactor
         self._answer = answer
         self._authority = Authority.make("webhook-ca")
-        given = isinstance(require_client, Authority)
-        self._clients = require_client if given else Authority.make("webhook-client-ca")
+        given = require_client if isinstance(require_client, Authority) else None
+        self._clients = given or Authority.make("webhook-client-ca")
         self._names = names
         self._tls = tls
         self._require_client = require_client

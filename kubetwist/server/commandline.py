@@ -1,0 +1,90 @@
+"""Command lines over tables of flags: what every command of ours under C{twist} has in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from twisted.python import usage
+
+from .flags import Flag, FlagError, describe_flags, parse_flags
+
+_USAGE_EXIT = 64
+
+
+class FlagOptions(usage.Options):
+    """
+    The values of flags, by their names: C{options["secure-port"]}.
+
+    @cvar command: What C{twist} knows it by.
+    @cvar flags: What can stand on the command line.
+    @cvar about: What it does, for the help.
+    @ivar parent: The options of C{twist}, when that runs us.
+    @ivar given: The names of the flags that stand on the command line.
+    """
+
+    command: ClassVar[str]
+    about: ClassVar[str]
+    flags: ClassVar[Sequence[Flag]]
+    parent: Any = None
+    given: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.update({flag.name: flag.default for flag in self.flags})
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """
+        Read the command line.
+
+        @raise usage.UsageError: It makes no sense. Under C{twist}, which would print pages, the process ends instead.
+        """
+        arguments = list(sys.argv[1:] if options is None else options)
+        if "--help" in arguments or "-h" in arguments:
+            print(self)
+            raise SystemExit(0)
+        self.answer(arguments)
+        try:
+            self.read(arguments)
+            self.check()
+        except FlagError as error:
+            if self.parent is None:
+                raise usage.UsageError(str(error)) from error
+            print(f"twist {self.command}: {error}; see twist {self.command} --help", file=sys.stderr)
+            raise SystemExit(_USAGE_EXIT) from error
+
+    def answer(self, arguments: Sequence[str]) -> None:
+        """
+        Answer a command line that only wants to know something.
+
+        @raise SystemExit: It is answered.
+        """
+
+    def read(self, arguments: Sequence[str]) -> None:
+        """
+        Take the values of the flags.
+
+        @raise FlagError: They make no sense.
+        """
+        given = parse_flags(self.flags, arguments)
+        self.given = frozenset(given)
+        self.update(given)
+
+    def check(self) -> None:
+        """
+        See that the flags make sense together.
+
+        @raise FlagError: They do not.
+        """
+
+    def getSynopsis(self) -> str:
+        """How it is called."""
+        return f"Usage: twist {self.command} [flags]"
+
+    def getUsage(self, width: int | None = None) -> str:
+        """What it does, and its flags."""
+        return f"{self.about}\n{describe_flags(self.flags)}"
+
+    def __str__(self) -> str:
+        return f"{self.getSynopsis()}\n\n{self.getUsage()}"
