@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from .dialing import broken_off, ends_of
 from .errors import Unreachable
-from .flow import Flow, RawTransport, keep_alive
+from .flow import Flow, Leaving, RawTransport, keep_alive
 from .heads import MAX_HEAD, BadHead, Fields, Head, body_length, parse_head
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Uploading:
         self.missing = length or 0
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        self._transport.registerProducer(producer, streaming)
+        self._transport.registerProducer(Leaving(producer, self._transport), streaming)
 
     def unregisterProducer(self) -> None:
         self._transport.unregisterProducer()

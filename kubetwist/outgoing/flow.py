@@ -139,7 +139,7 @@ class Flow:
 
 
 @implementer(IPushProducer)
-class _Leaving:
+class Leaving:
     """
     A producer that does not keep a connection open whose other side has said goodbye.
 
@@ -151,14 +151,17 @@ class _Leaving:
         self._transport = transport
 
     def pauseProducing(self) -> None:
+        """@see: L{IPushProducer}."""
         self._producer.pauseProducing()
 
     def resumeProducing(self) -> None:
+        """@see: L{IPushProducer}."""
         self._producer.resumeProducing()
-        if getattr(getattr(self._transport, "transport", None), "disconnecting", False):
+        if is_left(self._transport):
             self._transport.unregisterProducer()
 
     def stopProducing(self) -> None:
+        """@see: L{IPushProducer}."""
         self._producer.stopProducing()
 
 
@@ -212,7 +215,7 @@ class RawTransport:
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         """@see: L{IConsumer.registerProducer}."""
         self._produced = True
-        self._transport.registerProducer(_Leaving(producer, self._transport), streaming)
+        self._transport.registerProducer(Leaving(producer, self._transport), streaming)
 
     def unregisterProducer(self) -> None:
         """@see: L{IConsumer.unregisterProducer}."""
@@ -230,6 +233,11 @@ class RawTransport:
     def stopProducing(self) -> None:
         """@see: L{IPushProducer.stopProducing}."""
         self.loseConnection()
+
+
+def is_left(transport: Any) -> bool:
+    """Whether the other side of a connection over TLS has said goodbye, and what was written to it is sent."""
+    return getattr(getattr(transport, "transport", None), "disconnecting", False)
 
 
 def keep_alive(transport: Any) -> None:

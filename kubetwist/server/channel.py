@@ -14,7 +14,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
 
-from ..outgoing.flow import RawTransport, has_hung_up, keep_alive
+from ..outgoing.flow import RawTransport, has_hung_up, is_left, keep_alive
 from .streaming import StreamedBody
 
 if TYPE_CHECKING:
@@ -510,6 +510,10 @@ class KubeChannel(HTTPChannel):
 
     def resumeProducing(self) -> None:
         """The transport takes more."""
+        if is_left(self.transport):
+            # TLS closes what is below it, which waits for its producer, and is not read meanwhile.
+            self.transport.unregisterProducer()
+            return
         super().resumeProducing()  # type: ignore[no-untyped-call]
         if not self._handlingRequest:
             self.read_on()

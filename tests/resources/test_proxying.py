@@ -642,6 +642,35 @@ class BrokenTests(Proxied):
         self.assertGreater(wire.total, flood.written)
         await self.all_over()
 
+    async def test_slow_reader_leaves(self) -> None:
+        """A client that says goodbye while it does not read is let go, and takes its backend's connection along."""
+        wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
+        there.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        await wire.until(b"\r\n\r\n")
+        wire.transport.pauseProducing()
+        flood = Flood(there.transport)
+        await flood.stuck
+        wire.close()
+        wire.transport.resumeProducing()
+        await wire.end()
+        await there.end()
+        flood.stop()
+        await self.all_over()
+
+    async def test_slow_backend_leaves(self) -> None:
+        """A backend that says goodbye while it does not read what it is sent is let go."""
+        wire, there, _ = await self.ask(b"PUT / HTTP/1.1\r\nHost: front\r\nContent-Length: 1000000000000\r\n\r\n")
+        there.transport.pauseProducing()
+        flood = Flood(wire.transport)
+        await flood.stuck
+        flood.stop()
+        there.close()
+        there.transport.resumeProducing()
+        await there.end()
+        await wire.until(b"error trying to reach service")
+        wire.kill()
+        await self.all_over()
+
     async def test_slow_reader_killed(self) -> None:
         """A client that goes while it does not read takes its backend's connection along."""
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
