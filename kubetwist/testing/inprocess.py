@@ -20,6 +20,9 @@ Result = TypeVar("Result")
 #: Requests that a log keeps, unless told otherwise.
 LOGGED = 10_000
 
+#: Flags that say where objects are stored, so that they are not kept in memory.
+_STORES = ("--storage-backend", "--etcd-servers")
+
 
 class InProcessServer(Reachable):
     """
@@ -76,7 +79,7 @@ class InProcessServer(Reachable):
                 f"--data-dir={data_dir}",
                 "--bind-address=127.0.0.1",
                 "--secure-port=0",
-                *([] if any(one.startswith("--storage-backend") for one in self._arguments) else ["--in-memory"]),
+                *([] if any(one.startswith(_STORES) for one in self._arguments) else ["--in-memory"]),
                 f"--token-auth-file={token_auth_file}",
                 *self._arguments,
             ]

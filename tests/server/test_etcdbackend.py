@@ -1,0 +1,70 @@
+"""Tests for L{kubetwist.server.etcdbackend}: flags, up to the store that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.internet.testing import MemoryReactorClock as Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.errors import StartError
+from kubetwist.server.plugins import make_backend
+from kubetwist.storage.etcd import EtcdStorage
+from kubetwist.storage.layers import innermost, shared_storage
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.tap import Options
+
+
+def options(*arguments: str) -> Options:
+    """A parsed command line."""
+    parsed = Options()
+    parsed.parseOptions(list(arguments))
+    return parsed
+
+
+class EtcdBackendTests(SynchronousTestCase):
+    """C{--etcd-servers} and what goes with it."""
+
+    def refused(self, *arguments: str) -> str:
+        """Why a command line does not start."""
+        with self.assertRaises(StartError) as caught:
+            make_backend(options(*arguments), Clock())
+        return str(caught.exception)
+
+    def test_servers(self) -> None:
+        """Naming etcd's servers is enough to store there; nothing is connected to before the store is opened."""
+        given = options("--etcd-servers=http://127.0.0.1:1,http://127.0.0.1:2", "--etcd-prefix=mine/")
+        self.assertEqual((given["storage-backend"], given["etcd-prefix"]), ("etcd3", "/mine"))
+        storage = make_backend(given, Clock())
+        self.assertIsInstance(storage, EtcdStorage)
+        self.assertEqual(storage.client.endpoints, "http://127.0.0.1:1, http://127.0.0.1:2")
+        self.assertIs(shared_storage(storage), storage)
+        self.assertEqual(options("--etcd-servers=http://a", "--in-memory")["storage-backend"], "memory")
+
+    def test_layers(self) -> None:
+        """A store that stands over another one is as shared as that."""
+
+        class Over:
+            def __init__(self, inner: object) -> None:
+                self.inner = inner
+
+        memory, shared = MemoryStorage(Clock()), make_backend(options("--etcd-servers=http://127.0.0.1:1"), Clock())
+        self.assertIs(innermost(Over(Over(memory))), memory)
+        self.assertIsNone(shared_storage(Over(memory)))
+        self.assertIs(shared_storage(Over(shared)), shared)
+
+    def test_refusals(self) -> None:
+        """Flags that can not be used stop the start, each by its name."""
+        self.assertEqual(self.refused("--storage-backend=etcd3"), "--etcd-servers must be specified")
+        self.assertIn("'ftp://x' is not the URL", self.refused("--etcd-servers=ftp://x"))
+        servers = "--etcd-servers=https://127.0.0.1:1"
+        self.assertEqual(self.refused(servers, "--etcd-certfile=c"), "--etcd-certfile and --etcd-keyfile go together")
+        self.assertIn("--etcd-cafile: No such file", self.refused(servers, "--etcd-cafile=/nowhere/ca"))
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        pair = Authority.make("ca").issue(Subject("client"))
+        for name, content in (("crt", pair.certificate), ("key", Authority.make("other").pair.key)):
+            (folder / name).write_bytes(content)
+        why = self.refused(servers, f"--etcd-certfile={folder}/crt", f"--etcd-keyfile={folder}/key")
+        self.assertIn("private key does not match", why)
