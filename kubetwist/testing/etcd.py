@@ -184,18 +184,26 @@ class EtcdServer:
         """
         Start all members that do not run, and wait for them.
 
+        @raise EtcdNotReady: One does not come up; none is left, nor their data.
+        """
+        try:
+            self.revive()
+        except EtcdNotReady:
+            self.stop()
+            raise
+        return self
+
+    def revive(self) -> None:
+        """
+        As L{start}, but all that there is stays when one does not come up, and it can be tried again.
+
         @raise EtcdNotReady: One does not come up.
         """
         starting = [member for member in self.members if not member.running]
         for member in starting:
             member.spawn(self.cluster)
-        try:
-            for member in starting:
-                member.wait()
-        except EtcdNotReady:
-            self.stop()
-            raise
-        return self
+        for member in starting:
+            member.wait()
 
     def stop(self) -> None:
         """End all members, and remove their data."""

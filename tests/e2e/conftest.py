@@ -113,8 +113,8 @@ def start_server() -> Iterator[Callable[..., SubprocessServer]]:
     """Starts servers of the test's own, with the flags it gives."""
     servers: list[SubprocessServer] = []
 
-    def start(*arguments: str) -> SubprocessServer:
-        server = SubprocessServer("--authorization-mode=AlwaysAllow", *arguments)
+    def start(*arguments: str, timeout: float = 30) -> SubprocessServer:
+        server = SubprocessServer("--authorization-mode=AlwaysAllow", *arguments, timeout=timeout)
         servers.append(server)
         server.__enter__()
         return server

@@ -33,7 +33,10 @@ class Client(threading.Thread):
 
     @ivar acknowledged: How many writes were done, as it was told.
     @ivar problems: Answers that no server should give.
+    @ivar patience: Seconds that an answer may take before it is taken for lost.
     """
+
+    patience = PATIENCE
 
     def __init__(self, history: History, choose: Choose, namespace: str, name: str, names: Sequence[str]) -> None:
         super().__init__(name=name, daemon=True)
@@ -189,7 +192,12 @@ class Client(threading.Thread):
             kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
             connection.request(method, path, text, {"Content-Type": kind} | self._authorization)
             response = connection.getresponse()
-            return response.status, json.loads(response.read())
+            answer = json.loads(response.read())
+            if response.status >= 500:
+                # Another server may fare better.
+                self.disconnect()
+                self.stopping.wait(AGAIN)
+            return response.status, answer
         except (OSError, http.client.HTTPException, ValueError):
             self.disconnect()
             self.stopping.wait(AGAIN)
@@ -203,7 +211,7 @@ class Client(threading.Thread):
                 self._chosen, self._context = chosen, chosen.ssl_context()
                 self._authorization = {"Authorization": f"Bearer {chosen.token}"}
             self._connection = http.client.HTTPSConnection(
-                "127.0.0.1", chosen.port, context=self._context, timeout=PATIENCE
+                "127.0.0.1", chosen.port, context=self._context, timeout=self.patience
             )
         return self._connection
 
@@ -280,6 +288,32 @@ class Watcher(Client):
             self.stopping.wait(AGAIN)
 
 
+class SlowWatcher(Watcher):
+    """
+    Does not read, or does not come back, for as long as it is held.
+
+    @ivar held: Set by who holds it.
+    """
+
+    def __init__(self, history: History, choose: Choose, namespace: str, name: str, names: Sequence[str]) -> None:
+        super().__init__(history, choose, namespace, name, names)
+        self.held = threading.Event()
+
+    def _show(self, watched: Watched, event: Any) -> None:
+        super()._show(watched, event)
+        if self.held.is_set():
+            if self.dice.random() < 0.5:
+                # What has arrived by then is lost; it watches again from where it was.
+                self.disconnect()
+                self._wait()
+                raise ConnectionAbortedError
+            self._wait()
+
+    def _wait(self) -> None:
+        while self.held.is_set() and not self.stopping.is_set():
+            self.stopping.wait(AGAIN)
+
+
 class Clients:
     """Some clients and watchers of one namespace."""
 
@@ -305,13 +339,18 @@ class Clients:
         """Answers that no server should give."""
         return [problem for client in (*self.clients, *self.watchers) for problem in client.problems]
 
+    def stop(self) -> None:
+        """Have all clients end, wherever they are."""
+        for client in (*self.clients, *self.watchers):
+            client.stopping.set()
+
     def finish(self) -> History:
         """Stop the clients, make the last object, wait for the watchers to see it, and list what is there."""
         for client in self.clients:
             client.stopping.set()
         for client in self.clients:
             client.join(PATIENCE * 2)
-        while not self._last.acknowledged:
+        while LAST not in self._last.known:
             self._last.create(LAST)
         for watcher in self.watchers:
             watcher.join(PATIENCE * 2)

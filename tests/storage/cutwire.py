@@ -16,6 +16,7 @@ class _End(Protocol):
         self.wire = wire
         self.from_server = from_server
         self.held: list[bytes] = []
+        self.gone = False
 
     def connectionMade(self) -> None:
         """Connect the other end, too."""
@@ -26,6 +27,8 @@ class _End(Protocol):
             factory.buildProtocol = lambda address: self._join()
             factory.clientConnectionFailed = lambda connector, reason: self.transport.abortConnection()
             self.wire.reactor.connectTCP("127.0.0.1", self.wire.target, factory)
+        elif self.other.gone:
+            self.transport.abortConnection()
         else:
             for data in self.other.held:
                 self.transport.write(data)
@@ -48,6 +51,7 @@ class _End(Protocol):
 
     def connectionLost(self, reason: Any = None) -> None:
         """Close the other end, too."""
+        self.gone = True
         self.wire.ends.discard(self)
         if self.other is not None and self.other.transport is not None:
             self.other.transport.abortConnection()
