@@ -255,14 +255,15 @@ def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:
         for flag in members:
             lines.append(f"    --{flag.name} {flag.kind.shown}".rstrip())
             text = flag.help
-            default = _shown(flag)
+            default = shown_default(flag)
             if default:
                 text += f" (default {default})"
             lines += wrap(text, width, initial_indent=" " * 12, subsequent_indent=" " * 12)
     return "\n".join(lines) + "\n"
 
 
-def _shown(flag: Flag) -> str:
+def shown_default(flag: Flag) -> str:
+    """A default as an argument, or nothing where it goes without saying."""
     value = flag.default
     if value in (None, "", False, (), {}, 0):
         return ""
