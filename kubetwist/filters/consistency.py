@@ -3,7 +3,8 @@ Where several servers work on one storage: no request is answered by what this s
 
 Before anything is looked up for a request, it is asked how far the storage is, and waited until this server has come as
 far: what anybody was told is done before the request came, by whatever server, counts in it, be it an object, a role or
-a quota. However many requests wait at a time, the storage is asked once.
+a quota. However many requests wait at a time, the storage is asked once. Tokens, and whom one may act as, are looked up
+as well: who shows a token, or acts as another, waits before that.
 
 @see: kubernetes/enhancements, KEP-2340 (consistent reads from the cache).
 """
@@ -50,7 +51,8 @@ class Consistency:
         @param soon: Calls something when all requests were read that are there already: they are asked for together.
         """
         self._soon = soon
-        self._waiting: list[tuple[KubeRequest, Handler]] = []
+        #: Who waits, for what, and whether it goes on, as before, where the storage does not answer.
+        self._waiting: list[tuple[KubeRequest, Handler, bool]] = []
         self._asking = False
         self._storage = storage
         self._find = find
@@ -62,18 +64,38 @@ class Consistency:
         )
 
     def in_front(self, handler: Handler) -> Handler:
-        """Have requests wait before C{handler} looks at anything."""
+        """Have requests wait before C{handler} looks at anything, if they have not waited already."""
 
         def consistent(request: KubeRequest) -> None:
-            if _any_age(request):
+            if request.fresh or _any_age(request):
                 handler(request)
-                return
-            self._waiting.append((request, handler))
-            if not self._asking:
-                self._asking = True
-                self._soon(self._ask)
+            elif request.staleness is not None:
+                request.processingFailed(request.staleness)
+            else:
+                self._add(request, handler, False)
 
         return consistent
+
+    def before_authentication(self, handler: Handler) -> Handler:
+        """
+        Have those requests wait before C{handler} for which objects tell who sends them.
+
+        Nobody is told here that the storage does not answer: only who is known by then is, C{in_front}.
+        """
+
+        def consistent(request: KubeRequest) -> None:
+            if _looked_up(request) and not _any_age(request):
+                self._add(request, handler, True)
+            else:
+                handler(request)
+
+        return consistent
+
+    def _add(self, request: KubeRequest, handler: Handler, tolerant: bool) -> None:
+        self._waiting.append((request, handler, tolerant))
+        if not self._asking:
+            self._asking = True
+            self._soon(self._ask)
 
     def _ask(self) -> None:
         """Ask for all who wait; who comes meanwhile is asked for next, as the answer may be older than he is."""
@@ -81,15 +103,19 @@ class Consistency:
         asked: Deferred[int] = Deferred.fromCoroutine(self._storage.current_revision())
         asked.addBoth(self._answered, waiting)
 
-    def _answered(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler]]) -> None:
+    def _answered(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler, bool]]) -> None:
         self._asking = bool(self._waiting)
         if self._asking:
             self._soon(self._ask)
-        for request, handler in waiting:
+        for request, handler, tolerant in waiting:
             if request.finished or request._disconnected:
                 continue
             if isinstance(result, Failure):
-                request.processingFailed(result)
+                if tolerant:
+                    request.staleness = result
+                    self._run(request, handler)
+                else:
+                    request.processingFailed(result)
                 continue
             info = request.info
             cache = self._find(info.group, info.resource)
@@ -118,10 +144,24 @@ class Consistency:
         if cache is not None and info.verb in _READS:
             fallback = "true" if request.from_storage else "false"
             self._reads.of(info.group, info.resource, "false" if request.from_storage else "true", fallback).value += 1
+        request.fresh = True
+        self._run(request, handler)
+
+    def _run(self, request: KubeRequest, handler: Handler) -> None:
         try:
             handler(request)
         except Exception:
             request.processingFailed(Failure())
+
+
+def _looked_up(request: KubeRequest) -> bool:
+    """Whether objects tell who sends a request, or for whom it is."""
+    fields = request.fields
+    return (
+        b"authorization" in fields
+        or b"sec-websocket-protocol" in fields
+        or any(name.startswith(b"impersonate") for name in fields)
+    )
 
 
 def _any_age(request: KubeRequest) -> bool:

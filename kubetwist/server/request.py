@@ -61,9 +61,12 @@ class KubeRequest(Request):
     @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
     @ivar authorized_at: When it was allowed; 0 as long as it is not.
     @ivar waited: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
+    @ivar times: Seconds by what they went into, see L{kubetwist.api.latency}; L{None} when that is not measured.
     @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
     @ivar assigned: Whose flow it belongs to: L{kubetwist.flowcontrol.levels.Assignment}.
     @ivar waiting_handler: What answers it when it has a seat.
+    @ivar fresh: The caches are known to have come to where the storage was when it came.
+    @ivar staleness: A failure: why that could not be found out.
     @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
     @ivar flow_head: What the head of the answer says of its priority: lines.
     @ivar body_too_large: The body went over the limit; there is none to read.
@@ -86,10 +89,13 @@ class KubeRequest(Request):
     authenticated_at = 0.0
     authorized_at = 0.0
     waited = 0.0
+    times: dict[str, float] | None = None
     ticket: Any = None
     assigned: Any = None
     waiting_handler: Any = None
     flow_head = b""
+    fresh = False
+    staleness: Any = None
     from_storage = False
     streamed: StreamedBody | None = None
     switched = False

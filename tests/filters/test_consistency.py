@@ -62,7 +62,9 @@ class Request:
         self.info = request_info_of(method, uri)
         self.uri = uri
         self.finished = self._disconnected = False
-        self.from_storage = False
+        self.from_storage = self.fresh = False
+        self.staleness: Any = None
+        self.fields: dict[bytes, list[bytes]] = {}
         self.failure: Any = None
 
     @property
@@ -97,6 +99,7 @@ class ConsistencyTests(SynchronousTestCase):
             return self.pods if resource == "pods" else None
 
         consistency = Consistency(self.storage, find, self.others, Registry())  # type: ignore[arg-type]
+        self.consistency = consistency
         self.handler: Any = consistency.in_front(self.answered.append)  # type: ignore[arg-type]
 
     def ask(self, *arguments: bytes) -> Request:
@@ -149,6 +152,37 @@ class ConsistencyTests(SynchronousTestCase):
         request = self.ask()
         self.storage.asked[0].errback(StorageUnavailable("etcdserver: no leader"))
         self.assertEqual((self.answered, str(request.failure)), ([], "etcdserver: no leader"))
+
+    def test_before_authentication(self) -> None:
+        """Who is known by objects, or acts as another, waits before it is looked up who it is, and then no more."""
+        answered: list[Request] = []
+        early: Any = self.consistency.before_authentication(answered.append)  # type: ignore[arg-type]
+        anybody, token, other = Request(), Request(), Request()
+        token.fields = {b"authorization": [b"Bearer x"]}
+        other.fields = {b"impersonate-user": [b"jane"]}
+        for request in (anybody, token, other):
+            early(request)
+        self.assertEqual(answered, [anybody])
+        self.storage.asked[0].callback(5)
+        self.storage.asked[1].callback(5)
+        self.assertEqual(answered, [anybody, token, other])
+        for request in (token, other):
+            self.handler(request)
+        self.assertEqual(self.answered, [token, other])
+        self.assertEqual(len(self.storage.asked), 2)
+
+    def test_no_storage_before_authentication(self) -> None:
+        """That the storage does not answer is told to nobody before it is known who it is."""
+        known: list[Request] = []
+        early: Any = self.consistency.before_authentication(known.append)  # type: ignore[arg-type]
+        request = Request()
+        request.fields = {b"authorization": [b"Bearer x"]}
+        early(request)
+        self.storage.asked[0].errback(StorageUnavailable("etcdserver: no leader"))
+        self.assertEqual((known, request.failure), ([request], None))
+        self.handler(request)
+        self.assertEqual((self.answered, str(request.failure)), ([], "etcdserver: no leader"))
+        self.assertEqual(len(self.storage.asked), 1)
 
     def test_gone(self) -> None:
         """Who has gone meanwhile is not worked for."""
