@@ -1,0 +1,92 @@
+"""
+What mkdocs is to do besides turning pages into HTML: the tables of F{docs/flags.md} come from the flags themselves, and
+the finished site is looked through for what a browser would ask other hosts for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+MARK: Final = "<!-- flags: {} -->"
+
+#: Elements whose attributes are fetched without anybody's click.
+_FETCHED: Final = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Put the tables where the page of flags has marks."""
+    if page.file.src_uri != "flags.md":
+        return markdown
+    for command, flags in _commands().items():
+        mark = MARK.format(command)
+        if mark not in markdown:
+            raise SystemExit(f"docs/flags.md has no {mark}")
+        markdown = markdown.replace(mark, flag_tables(flags))
+    return markdown
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Fail for a flag that is not shown, and for a page that asks other hosts."""
+    site = Path(config["site_dir"])
+    shown = set(re.findall(r"<code>--([a-z0-9-]+)</code>", (site / "flags.html").read_text("utf-8")))
+    missing = {flag.name for flags in _commands().values() for flag in flags} - shown
+    if missing:
+        raise SystemExit(f"flags.html does not have --{', --'.join(sorted(missing))}")
+    for path in sorted(site.rglob("*.html")):
+        elsewhere = fetched_elsewhere(path.read_text("utf-8"))
+        if elsewhere:
+            raise SystemExit(f"{path.relative_to(site)} asks other hosts: {', '.join(elsewhere)}")
+    for path in sorted(site.rglob("*.css")):
+        elsewhere = re.findall(r"(?:url\(|@import)\s*[\"']?((?:https?:)?//[^)\"' ;]+)", path.read_text("utf-8"))
+        if elsewhere:
+            raise SystemExit(f"{path.relative_to(site)} asks other hosts: {', '.join(elsewhere)}")
+
+
+def flag_tables(flags: Iterable[Any]) -> str:
+    """A heading and a table for each section of C{flags}."""
+    from kubetwist.server.flags import shown_default
+
+    sections: dict[str, list[str]] = {}
+    for flag in flags:
+        kind = f" {_cell(flag.kind.shown)}" if flag.kind.shown else ""
+        default = f"`{shown_default(flag)}`" if shown_default(flag) else ""
+        row = f"| `--{flag.name}`{kind} | {default} | {_cell(flag.help)} |"
+        sections.setdefault(flag.section, []).append(row)
+    parts = []
+    for section, rows in sections.items():
+        parts += [f"### {section}", "", "| flag | default | |", "|---|---|---|", *rows, ""]
+    return "\n".join(parts)
+
+
+def fetched_elsewhere(html: str) -> list[str]:
+    """Which addresses of other hosts a browser would fetch with this page."""
+    found: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            attributes = dict(attrs)
+            # A canonical address and the like are told, not fetched.
+            told = tag == "link" and attributes.get("rel") in ("canonical", "next", "prev", "alternate")
+            address = attributes.get(_FETCHED.get(tag, "")) or ""
+            if not told and re.match(r"(https?:)?//", address):
+                found.append(address)
+
+    Reader().feed(html)
+    return found
+
+
+def _cell(text: str) -> str:
+    return escape(text, quote=False).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _commands() -> dict[str, tuple[Any, ...]]:
+    from kubetwist.commands import backup, migrate, restore
+    from kubetwist.server.flagtable import FLAGS
+
+    tools = {options.command: tuple(options.flags) for options in (backup.Options, restore.Options, migrate.Options)}
+    return {"kubeapi": FLAGS, **tools}
