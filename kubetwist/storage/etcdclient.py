@@ -38,6 +38,8 @@ READ_TIMEOUT: Final = 3.0
 #: repetition any.
 READ_PATIENCE: Final = 10.0
 PAUSE: Final = 0.1
+#: Seconds that one member is given for a write that can be sent to another one.
+AGAIN_TIMEOUT: Final = 3.0
 #: Seconds that one member is given for a write that must not be sent twice. etcd itself gives up after seven.
 WRITE_TIMEOUT: Final = 10.0
 
@@ -84,6 +86,9 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     One member is asked as long as it answers. Another is asked at once when it can not be reached; when it does not
     answer, only what can be asked twice is asked elsewhere.
+
+    @ivar read_timeout: Seconds that one member is given for a read.
+    @ivar again_timeout: Seconds that one member is given for a write that can be sent again.
     """
 
     _log = Logger()
@@ -101,6 +106,10 @@ class EtcdClient(Client):  # type: ignore[misc]
         self.members = [Member(address, reactor, tls, self._examine) for address in addresses]
         if mixed:
             shuffle(self.members)
+        several = len(self.members) > 1
+        # Where nobody else can be asked, it helps nobody to give up early.
+        self.read_timeout = READ_TIMEOUT if several else READ_PATIENCE
+        self.again_timeout = AGAIN_TIMEOUT if several else WRITE_TIMEOUT
         self._reactor = reactor
         #: Asks for the revision.
         self._question = orjson.dumps(OpGet(KeySet(b"\0"), keys_only=True, limit=1)._marshal()["request_range"])
@@ -148,13 +157,13 @@ class EtcdClient(Client):  # type: ignore[misc]
         member.post(RANGE, self._question, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
 
     async def call(
-        self, path: bytes, body: bytes, *, repeatable: bool = True, timeout: float = READ_TIMEOUT
+        self, path: bytes, body: bytes, *, repeatable: bool = True, timeout: float | None = None
     ) -> dict[str, Any]:
         """
         Ask a member, and others if it fails.
 
         @param repeatable: Whether nothing is wrong with asking twice.
-        @param timeout: In seconds, for each of them.
+        @param timeout: In seconds, for each of them; L{None} for as many as a read has.
         @raise GatewayError: etcd refuses.
         @raise Unreachable: No member can be reached; nothing is done.
         @raise StorageUnavailable: No member gives an answer to what can be asked again.
@@ -163,6 +172,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         tried: list[Member] = []
         problem: Exception = Unreachable("no member")
         until = self._reactor.seconds() + READ_PATIENCE
+        timeout = timeout or self.read_timeout
         while True:
             member = self.choose(tried)
             if member is None:
@@ -236,7 +246,7 @@ class EtcdClient(Client):  # type: ignore[misc]
     async def range(self, operation: OpGet, timeout: float | None = None) -> dict[str, Any]:
         """The answer to a range, as etcd sends it."""
         body = orjson.dumps(operation._marshal()["request_range"])
-        return await self.call(RANGE, body, timeout=timeout or READ_TIMEOUT)
+        return await self.call(RANGE, body, timeout=timeout)
 
     async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
         """Make a lease."""
@@ -248,7 +258,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     async def revision(self, timeout: float | None = None) -> int:
         """The newest revision of the store, whoever wrote it: read from the members' majority."""
-        return header_revision(await self.call(RANGE, self._question, timeout=timeout or READ_TIMEOUT))
+        return header_revision(await self.call(RANGE, self._question, timeout=timeout))
 
     def revision_soon(self) -> Deferred[int]:
         """As L{revision}, for those who ask before every request: nothing is in the way of the usual answer."""
@@ -270,7 +280,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         def again() -> Deferred[int]:
             return Deferred.fromCoroutine(self.revision())
 
-        return member.post(RANGE, self._question, READ_TIMEOUT).addCallbacks(answered, failed)
+        return member.post(RANGE, self._question, self.read_timeout).addCallbacks(answered, failed)
 
     async def compact(self, revision: int) -> None:
         """

@@ -32,8 +32,6 @@ from .etcdleases import Leases
 from .etcdwire import BadAnswer, Change, GatewayError, key_bytes, parse_answer, parse_error
 from .values import Write
 
-#: Seconds that one member is given for a write that can be sent again.
-AGAIN_TIMEOUT: Final = 3.0
 #: Seconds until the outcome of a write has to be known.
 PATIENCE: Final = 10.0
 #: Seconds that are waited for the event of a write that nobody has answered and nobody may send again.
@@ -181,7 +179,7 @@ class Committer:
         member = self._client.choose()
         assert member is not None, "there are members"
         body = orjson.dumps(transaction_of(commit.writes, lambda write: None)._marshal())
-        timeout = AGAIN_TIMEOUT if commit.repeatable else WRITE_TIMEOUT
+        timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
         member.post(TXN, body, timeout).addCallbacks(
             self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
         )
@@ -290,7 +288,7 @@ class Committer:
 
     async def _attempt(self, commit: Commit, member: Member, lease: Any) -> object:
         transaction = transaction_of(commit.writes, lambda write: None if write.ttl is None else lease)
-        timeout = AGAIN_TIMEOUT if commit.repeatable else WRITE_TIMEOUT
+        timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
         try:
             return await member.post(TXN, orjson.dumps(transaction._marshal()), timeout)
         except NotSent as error:
