@@ -49,7 +49,12 @@ class Wires:
 
     def reset(self) -> None:
         """Break all connections; new ones can be made."""
-        self._there(lambda: [wire.break_connections() for wire in self._wires] and None)
+
+        def reset() -> None:
+            for wire in self._wires:
+                wire.break_connections()
+
+        self._there(reset)
 
     def swallow(self) -> None:
         """Lose what the members answer, from now on."""
@@ -196,7 +201,9 @@ class Faults:
 
     def note(self, what: str) -> None:
         """Remember what is done, and when."""
-        self.told.append(f"{time.monotonic():.3f} ({self._clients.acknowledged} writes) {what}")
+        line = f"{time.monotonic():.3f} ({self._clients.acknowledged} writes) {what}"
+        print(line, flush=True)
+        self.told.append(line)
 
     def recovered(self, writes: int = WRITES) -> None:
         """Wait until writes are done again."""

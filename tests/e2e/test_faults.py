@@ -53,7 +53,7 @@ def test_faults(start_server: Callable[..., SubprocessServer], long: bool, tmp_p
         clients.start()
         try:
             faults.recovered()
-            faults.run(200 if long else 25, 8.0 if long else 1.0)
+            faults.run(200 if long else 25, 5.0 if long else 1.0)
             faults.note("all faults are over")
             for number, server in enumerate(servers):
                 await_health(server, f"last-{number}")
