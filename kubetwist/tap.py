@@ -8,12 +8,17 @@ from typing import ClassVar
 from twisted.application.service import IService
 
 from .server.commandline import FlagOptions
+from .logs.verbosity import Verbosity
 from .server.flags import Flag, FlagError
 from .server.flagtable import FLAGS
 
 
 class Options(FlagOptions):
-    """The options of an API server; all that can not stand on the command line of a subclass have their default."""
+    """
+    The options of an API server; all that can not stand on the command line of a subclass have their default.
+
+    @ivar verbosity: How much is logged.
+    """
 
     about = (
         "The Kubernetes API server. Without flags it makes ./kubetwist-data, listens on\n"
@@ -21,10 +26,12 @@ class Options(FlagOptions):
     )
     command = "kubeapi"
     flags: ClassVar[Sequence[Flag]] = FLAGS
+    verbosity: Verbosity
 
     def __init__(self) -> None:
         super().__init__()
         self.update({flag.name: flag.default for flag in (*FLAGS, *self.flags)})
+        self.verbosity = Verbosity()
 
     def answer(self, arguments: Sequence[str]) -> None:
         """@see: L{FlagOptions.answer}."""
@@ -33,6 +40,7 @@ class Options(FlagOptions):
 
     def check(self) -> None:
         """What can be wrong about flags together."""
+        self.verbosity = Verbosity(self["v"], self["vmodule"])
         if bool(self["tls-cert-file"]) != bool(self["tls-private-key-file"]):
             raise FlagError("--tls-cert-file and --tls-private-key-file go together")
         if bool(self["proxy-client-cert-file"]) != bool(self["proxy-client-key-file"]):

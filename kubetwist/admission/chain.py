@@ -13,6 +13,7 @@ from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
+from ..api.latency import ADMISSION, Spending
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
@@ -133,10 +134,11 @@ class AdmissionChain:
         if not steps:
             return
         reinvocation = attributes.reinvocation = Reinvocation()
-        await self._ask_all(steps, attributes)
-        if reinvocation.wanted:
-            reinvocation.second = True
+        with Spending(ADMISSION):
             await self._ask_all(steps, attributes)
+            if reinvocation.wanted:
+                reinvocation.second = True
+                await self._ask_all(steps, attributes)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """
@@ -146,7 +148,8 @@ class AdmissionChain:
         """
         steps = self._steps_for(attributes)[1]
         if steps:
-            await self._ask_all(steps, attributes)
+            with Spending(ADMISSION):
+                await self._ask_all(steps, attributes)
 
     async def _ask_all(self, steps: Iterable[_Step], attributes: AdmissionAttributes) -> None:
         for step in steps:

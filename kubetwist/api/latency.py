@@ -1,4 +1,4 @@
-"""Where the time of a request goes, for those who are told of slow ones: the audit."""
+"""Where the time of a request goes, for those who are told of that: the audit and the log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from time import perf_counter
 from types import TracebackType
 from typing import Final
 
+#: Under the names that the audit gives them; it is not told of the first.
+ADMISSION: Final = "admission"
 ETCD: Final = "etcd"
+QUEUE: Final = "apf-queue-wait"
+SERIALIZATION: Final = "serialize-response-object"
 MUTATING_WEBHOOK: Final = "mutating-webhook"
 VALIDATING_WEBHOOK: Final = "validating-webhook"
 

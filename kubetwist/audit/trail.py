@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from ..api.durations import format_duration
+from ..api.latency import ADMISSION
 from ..api.resource import JSONObject, UserInfo
 from .event import About, Event, Payload
 from .policy import (
@@ -211,7 +212,8 @@ class Trail:
         if taken > SLOW:
             self.spent("authentication", self.authenticated - self.about.received)
             for where, seconds in self.times.items():
-                self.spent(where, seconds)
+                if where != ADMISSION:
+                    self.spent(where, seconds)
             self.spent("total", taken)
         if RESPONSE_COMPLETE in self._ruling.omitted:
             return self._unwritten

@@ -152,7 +152,7 @@ class RequestMetrics:
         info = getattr(request, "info", None)
         if info is None:
             return
-        apply = info.verb == "patch" and self._applies(request)
+        apply = info.verb == "patch" and _applies(request)
         dry = b"dryRun" in request.uri
         dry_run = self._dry_run(request) if dry else ""
         key: tuple[Any, ...]
@@ -211,17 +211,12 @@ class RequestMetrics:
     def _labels(info: Any, apply: bool) -> tuple[str, ...]:
         if not info.is_resource_request:
             return ("GET", "", "", "", info.path, "", _COMPONENT)
-        verb = "APPLY" if apply else "CONNECT" if info.subresource in _CONNECTED else _VERBS.get(info.verb, "other")
+        verb = _verb(info, apply)
         if len(info.parts) > 1 or info.verb == "create":
             scope = "resource"
         else:
             scope = "namespace" if info.namespace else "cluster"
         return (verb, info.group, info.version, info.resource, info.subresource, scope, _COMPONENT)
-
-    @staticmethod
-    def _applies(request: Any) -> bool:
-        kind: bytes | None = request.header(b"content-type")
-        return kind is not None and kind.startswith(_APPLY)
 
     @staticmethod
     def _dry_run(request: Any) -> str:
@@ -256,6 +251,24 @@ class RequestMetrics:
             ("request_kind",),
             list(kinds.items()),
         )
+
+
+def verb_of(request: Any) -> str:
+    """What a request does, as metrics name it; the method where it is about no resource."""
+    info = getattr(request, "info", None)
+    if info is None or not info.is_resource_request:
+        method: str = request.method.decode("latin-1")
+        return method
+    return _verb(info, info.verb == "patch" and _applies(request))
+
+
+def _verb(info: Any, apply: bool) -> str:
+    return "APPLY" if apply else "CONNECT" if info.subresource in _CONNECTED else _VERBS.get(info.verb, "other")
+
+
+def _applies(request: Any) -> bool:
+    kind: bytes | None = request.header(b"content-type")
+    return kind is not None and kind.startswith(_APPLY)
 
 
 def _resource(info: Any) -> str:

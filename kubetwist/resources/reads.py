@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.interfaces import IReactorTime
 
 from ..api.errors import APIStatusError
+from ..api.latency import SERIALIZATION, Spending
 from ..api.listoptions import get_options, list_options
 from ..api.options import GetOptions, ListOptions
 from ..api.selectors import parse_field_selector
@@ -93,9 +94,10 @@ class Reads:
         encoder = shown.encoder
         if isinstance(encoder, YAMLEncoder):
             return self._respond_yaml(request, shown, encoder.inner.listing(listing, token).joined())
-        body = encoder.listing(listing, token)
-        if shown.pretty:
-            body = Body([pretty(body.joined())])
+        with Spending(SERIALIZATION):
+            body = encoder.listing(listing, token)
+            if shown.pretty:
+                body = Body([pretty(body.joined())])
         respond_body(request, 200, body, shown.content_type)
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..api.errors import APIStatusError
+from ..api.latency import SERIALIZATION, Spending
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, not_a_list, pretty
 from .negotiation import negotiate_list, negotiate_object, negotiate_untabled, negotiate_watch, wants_pretty
 from .tables import TableEncoder, check_include
@@ -25,8 +26,9 @@ class View(NamedTuple):
 
     def one(self, result: Any) -> bytes:
         """A single object."""
-        body: bytes = self.encoder.one(result)
-        return pretty(body) if self.pretty else body
+        with Spending(SERIALIZATION):
+            body: bytes = self.encoder.one(result)
+            return pretty(body) if self.pretty else body
 
 
 def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:

@@ -7,14 +7,19 @@ Twisted's L{usage.Options} knows neither switches with values nor flags that add
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from textwrap import wrap
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
 
 from ..api.durations import parse_duration
+from ..logs.verbosity import parse_level, parse_modules
+
+#: The one flag with a single letter: -v=3, -v3, -v 3.
+_SHORT: Final = re.compile("-v(=|[0-9]|$)")
 
 
 @frozen
@@ -195,6 +200,8 @@ INTEGER = Kind(_integer, "int")
 FLOAT = Kind(_number, "float")
 POSITIVE = Kind(_positive, "int")
 NATURAL = Kind(_natural, "int")
+LEVEL = Kind(parse_level, "level")
+MODULES = Kind(parse_modules, "pattern=N,...")
 ADDRESS = Kind(_address, "ip")
 NETWORKS = Kind(_networks, "string")
 DURATION = Kind(_duration, "duration")
@@ -220,6 +227,9 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
+        if _SHORT.match(argument):
+            text = argument[2:]
+            argument = "--v=" + text.removeprefix("=") if text else "--v"
         if not argument.startswith("--") or argument == "--":
             raise FlagError(f'unexpected argument "{argument}"')
         name, equals, text = argument[2:].partition("=")

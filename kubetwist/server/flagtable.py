@@ -11,7 +11,9 @@ from .flags import (
     BOOLEAN,
     DURATION,
     INTEGER,
+    LEVEL,
     MAPPING,
+    MODULES,
     NATURAL,
     NETWORKS,
     PAIR,
@@ -378,7 +380,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
     ],
     "Logs": [
         ("logging-format", one_of("text", "json"), "text", "How log lines are written."),
-        ("v", NATURAL, 0, "How much is logged; 4 and more for debugging."),
+        (
+            "v",
+            LEVEL,
+            0,
+            "How much is logged: from 3 on a line about every request, from 4 on what is for debugging. Bodies never.",
+        ),
+        ("vmodule", MODULES, (), "How much single modules log, as pattern=N,...; httplog has the lines about requests."),
     ],
     "Kubelets and proxies": [
         (

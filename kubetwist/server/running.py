@@ -23,6 +23,7 @@ from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.stack import with_filters
 from ..interfaces import IProbedStorage
+from ..logs.httplog import RequestLog
 from ..metrics.health import HealthMetrics
 from ..metrics.requests import RequestMetrics
 from ..storage.errors import KeyNotFound, StorageError
@@ -156,9 +157,12 @@ class APIServer:
         self._site = KubeSite(handler, reactor)
         self._site.turns = config.turns
 
+        told = RequestLog(options.verbosity).ended
+
         def ended(request: KubeRequest) -> None:
             left(request)
             metrics.ended(request)
+            told(request)
 
         self._site.ended = ended
         self._site.streams = config.streams

@@ -112,13 +112,16 @@ class UnderTwist:
 
     def _choose_logs(self) -> None:
         """Text, as the reference writes, even where nobody looks at a terminal; unless JSON is asked for."""
-        from twisted.logger import LogLevel, jsonFileLogObserver, textFileLogObserver
+        from twisted.logger import LogLevel
 
-        parent = self._options.parent
-        as_json = self._options["logging-format"] == "json"
-        parent["fileLogObserverFactory"] = jsonFileLogObserver if as_json else textFileLogObserver
-        if self._options["v"] >= 4:
-            parent["logLevel"] = LogLevel.debug
+        from ..logs.lines import file_observer
+
+        parent, verbosity = self._options.parent, self._options.verbosity
+        json = self._options["logging-format"] == "json"
+        lowest = parent.get("logLevel", LogLevel.info)
+        parent["fileLogObserverFactory"] = lambda file: file_observer(file, verbosity, json=json, lowest=lowest)
+        # What is told apart by modules, and while the server runs, is not for twist to hold back.
+        parent["logLevel"] = LogLevel.debug
 
     def _take_signals(self) -> None:
         """The reactor's own handlers make the exit code one of a killed process."""
