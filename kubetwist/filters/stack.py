@@ -19,6 +19,7 @@ from .authorization import with_authorization
 from .cachecontrol import with_cache_control
 from .deadline import with_deadline
 from .impersonation import with_impersonation
+from .measuring import with_measuring
 from .panicrecovery import with_panic_recovery
 from .requestinfo import with_request_info
 
@@ -54,6 +55,7 @@ def with_filters(
     @param metrics: Counts them; it is told by the site when they are over.
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
+    handler = with_measuring(handler)
     if metrics is not None:
         handler = metrics.after_authorization(handler)
     handler = with_authorization(handler, authorizer)
