@@ -9,10 +9,11 @@ from typing import Any
 
 from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
+from twisted.logger import LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import TestCase
 
 from kubetwist.testing.trial import KubeAPIMixin
-from kubetwist.testing.webhooks import Call, WebhookServer
+from kubetwist.testing.webhooks import Call, Reply, WebhookServer
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -28,7 +29,7 @@ class CallTests(KubeAPIMixin, TestCase):
 
     async def start(self, **options: Any) -> None:
         """The two servers; webhooks must be shown a certificate, which a kubeconfig has for them."""
-        self.hook = WebhookServer(reactor, self.answer, require_client=True, **options)
+        self.hook = WebhookServer(reactor, lambda call: self.answer(call), require_client=True, **options)
         await self.hook.start()
         self.addCleanup(lambda: self.hook.stop())
         pair = self.hook.client_pair("the-api-server")
@@ -71,7 +72,7 @@ class CallTests(KubeAPIMixin, TestCase):
         code, answer = await deferToThread(self.server.request, method, path, body)
         return code, answer
 
-    async def configure(self, client: dict[str, Any]) -> None:
+    async def configure(self, client: dict[str, Any], **more: Any) -> None:
         """Have a webhook for config maps."""
         rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
         hook = {
@@ -82,6 +83,7 @@ class CallTests(KubeAPIMixin, TestCase):
             "sideEffects": "None",
             "admissionReviewVersions": ["v1"],
             "timeoutSeconds": 7,
+            **more,
         }
         code, answer = await self.ask("POST", CONFIGURATIONS, {"metadata": {"name": "hooks"}, "webhooks": [hook]})
         self.assertEqual(code, 201, answer)
@@ -130,3 +132,22 @@ class CallTests(KubeAPIMixin, TestCase):
         outgoing.diversions[("10.0.0.77", 8443)] = ("127.0.0.1", self.hook.port)
         denied = 'admission webhook "a.example.org" denied the request: not for the-api-server'
         self.assertEqual(await self.refused(), (400, denied))
+
+    async def test_cve_2020_8561(self) -> None:
+        """CVE-2020-8561: neither what a webhook is sent nor what it answers is in the log, also when it is ignored."""
+        await self.start()
+        await self.configure({"url": f"{self.hook.url}/check", "caBundle": text(self.hook.ca)}, failurePolicy="Ignore")
+        events: list[LogEvent] = []
+        globalLogPublisher.addObserver(events.append)
+        self.addCleanup(globalLogPublisher.removeObserver, events.append)
+        for number, answer in enumerate(
+            (Reply(500, b"open sesame"), Reply(200, b"open sesame"), Reply(302, b"sesame"))
+        ):
+            self.answer = lambda call, answer=answer: answer  # type: ignore[method-assign]
+            body = {"metadata": {"name": f"m-{number}"}, "data": {"a": "sesame"}}
+            code, found = await self.ask("POST", MAPS, body)
+            self.assertEqual(code, 201, found)
+        self.assertEqual(len(self.hook.calls), 3)
+        told = [formatEvent(event) for event in events]
+        self.assertEqual(len([line for line in told if "failing open" in line]), 3, told)
+        self.assertNotIn("sesame", " ".join(told))

@@ -26,10 +26,24 @@ _log = Logger()
 
 
 class CallFailed(Exception):
-    """A webhook did not say anything that can be used; its failure policy decides. The text is the reference's."""
+    """
+    A webhook did not say anything that can be used; its failure policy decides. The text is the reference's.
 
-    def __init__(self, webhook: Webhook, why: object) -> None:
-        super().__init__(f"failed calling webhook {quoted(webhook.name)}: {why}")
+    @ivar logged: The same for the log, which never has what a webhook answers in it: whoever can configure one, and
+        read the log, could read by it what only this server can reach.
+    """
+
+    def __init__(self, webhook: Webhook, why: object, answered: object = "", joint: str = ": ") -> None:
+        """
+        Tell what went wrong.
+
+        @param answered: What of it comes from the webhook's answer.
+        @param joint: What is between both.
+        """
+        self.logged = f"failed calling webhook {quoted(webhook.name)}: {why}"
+        super().__init__(f"{self.logged}{joint}{answered}" if answered else self.logged)
+        if answered:
+            self.logged += ": what it answered can not be used"
 
 
 async def ask(
@@ -66,12 +80,14 @@ async def ask(
             answer = await client.post(body, timeout=_seconds(webhook, attributes))
         check_answer(answer)
         response = decode_response(answer.body, version, uid, mutating)
-    except (CallError, ValueError) as error:
+    except CallError as error:
         raise CallFailed(webhook, f"failed to call webhook: {error}") from None
+    except ValueError as error:
+        raise CallFailed(webhook, "failed to call webhook", error) from None
     except APIStatusError as error:
-        raise CallFailed(webhook, f"failed to call webhook: {error.message}") from None
+        raise CallFailed(webhook, "failed to call webhook", error.message) from None
     except BadReview as error:
-        raise CallFailed(webhook, f"received invalid webhook response: {error}") from None
+        raise CallFailed(webhook, "received invalid webhook response", error) from None
     for key, value in response.annotations.items():
         note(attributes, f"{webhook.name}/{key}", value)
     for text in response.warnings:

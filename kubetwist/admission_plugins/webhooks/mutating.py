@@ -76,7 +76,7 @@ class MutatingCalls:
         except CallFailed as error:
             if not webhook.ignores:
                 raise APIStatusError.internal(str(error)) from None
-            self._log.warn("failing open: {error}", error=error)
+            self._log.warn("failing open: {error}", error=error.logged)
             note(attributes, f"failed-open.{PREFIX}{place}", webhook.name)
         finally:
             said = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed}
@@ -107,7 +107,7 @@ class MutatingCalls:
             why = f"admission webhook {quoted(webhook.name)} attempted to modify the object"
             raise APIStatusError.internal(f"{why}, which is not supported for this operation")
         if response.patch_type != JSON_PATCH:
-            raise CallFailed(webhook, f"unsupported patch type {quoted(response.patch_type)}")
+            raise CallFailed(webhook, "unsupported patch type", quoted(response.patch_type), " ")
         before = dumped(shown)
         try:
             patched = apply_json_patch(shown, operations)
@@ -134,8 +134,8 @@ def _operations(webhook: Webhook, response: Response) -> Any:
     try:
         operations = decode_json(response.patch).value
     except BodyError as error:
-        raise CallFailed(webhook, f"received undecodable patch in webhook response: {error}") from None
+        raise CallFailed(webhook, "received undecodable patch in webhook response", error) from None
     if operations is not None and not isinstance(operations, list):
         why = "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
-        raise CallFailed(webhook, f"received undecodable patch in webhook response: {why}")
+        raise CallFailed(webhook, "received undecodable patch in webhook response", why)
     return operations

@@ -98,5 +98,5 @@ class ValidatingCalls:
         except CallFailed as error:
             if not webhook.ignores:
                 raise APIStatusError.internal(str(error)) from None
-            self._log.warn("failing open: {error}", error=error)
+            self._log.warn("failing open: {error}", error=error.logged)
             note(attributes, f"{_FAILED_OPEN}round_0_index_{index}", webhook.name)
