@@ -50,6 +50,8 @@ class ServerConfig:
     @ivar availability: Looks after the servers that those name; likewise.
     @ivar audit_counts: What became of audit events: L{kubetwist.audit.failures.Counts}; L{None} where there are none.
     @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
+    @ivar sessions: Who is signed in to the page: L{kubetwist.authentication.sessions.SessionAuthenticator}; L{None}
+        where there is no page.
     @ivar flow: Which requests go first: L{kubetwist.flowcontrol.levels.FlowControl}; L{None} when they are only
         counted.
     @ivar turns: Where heavy work is done a little at a time.
@@ -78,6 +80,7 @@ class ServerConfig:
     audit_counts: Any = None
     installed: Any = None
     flow: Any = None
+    sessions: Any = None
     address: str = ""
     token_issuer: Any = None
     controllers: Sequence[Any] = ()

@@ -150,6 +150,10 @@ class APIServer:
             limit=limit,
             consistency=self.make_consistency(config),
         )
+        if config.sessions is not None:
+            from ..ui.page import Page, with_page
+
+            handler = with_page(handler, Page(config.sessions, reactor))
         await backend.open()
         self._opened = True
         await server.run_before_listening()

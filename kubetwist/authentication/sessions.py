@@ -1,0 +1,223 @@
+"""
+Who is signed in to the page at C{/ui}, and requests that come from it.
+
+A browser sends its cookies along with whatever any page makes it send, so the cookie of a session alone is worth
+nothing: a request must also carry the session's key in a header, which only scripts of this origin have, and which no
+browser sends to another origin without asking first. Whoever steals one of the two has nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from hmac import compare_digest
+from secrets import token_urlsafe
+from typing import Any, Final
+
+from attrs import define
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ..api.resource import UserInfo
+from ..interfaces import IAuthenticator
+from .errors import RequestRefused
+from .union import TokenFinding
+
+#: The header that has a session's key.
+KEY: Final = b"x-kubetwist-ui"
+#: What browsers tell of who makes them send a request; scripts can not set it.
+SITE: Final = b"sec-fetch-site"
+#: Sessions in all, and of one user; the one that was not used for the longest time makes room.
+MOST_SESSIONS: Final = 1000
+MOST_OF_USER: Final = 20
+#: Seconds from signing in, and without any request, after which a session is over.
+LONGEST: Final = 12 * 3600.0
+IDLE: Final = 2 * 3600.0
+#: Bytes of the names and keys that are looked at.
+_LONGEST_SECRET: Final = 128
+_SAFE: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
+
+
+@define(eq=False)
+class Session:
+    """
+    One who is signed in.
+
+    @ivar key: The digest of what must be in the header.
+    @ivar token: By which each request is authenticated anew.
+    @ivar user: Whose it was at the beginning; for the limit of sessions only.
+    @ivar ends: When it is over in any case.
+    @ivar used: When it was used last.
+    """
+
+    key: bytes
+    token: str
+    user: str
+    ends: float
+    used: float
+
+
+class Sessions:
+    """Those that there are, by digests of what their cookies say; bounded in number and time."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """
+        @param now: Tells the time, in seconds since whenever.
+        """
+        self._now = now
+        #: Those used last are last.
+        self._sessions: dict[bytes, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, token: str, user: str) -> tuple[str, str]:
+        """
+        Begin a session.
+
+        @return: What the cookie says, and the key.
+        """
+        self._forget_old()
+        own = [name for name, session in self._sessions.items() if session.user == user]
+        for name in own[: max(0, len(own) - MOST_OF_USER + 1)]:
+            del self._sessions[name]
+        while len(self._sessions) >= MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        secret, key = token_urlsafe(32), token_urlsafe(32)
+        now = self._now()
+        self._sessions[_digest(secret.encode())] = Session(_digest(key.encode()), token, user, now + LONGEST, now)
+        return secret, key
+
+    def find(self, secret: bytes, key: bytes) -> Session | None:
+        """The session that both belong to, unless it is over."""
+        if len(secret) > _LONGEST_SECRET or len(key) > _LONGEST_SECRET:
+            return None
+        name = _digest(secret)
+        session = self._sessions.get(name)
+        if session is None or not compare_digest(session.key, _digest(key)):
+            return None
+        now = self._now()
+        del self._sessions[name]
+        if self._over(session, now):
+            return None
+        session.used = now
+        self._sessions[name] = session
+        return session
+
+    def end(self, secret: bytes, key: bytes) -> None:
+        """End it, if both belong to one."""
+        if self.find(secret, key) is not None:
+            del self._sessions[_digest(secret)]
+
+    def _forget_old(self) -> None:
+        now = self._now()
+        for name in [name for name, session in self._sessions.items() if self._over(session, now)]:
+            del self._sessions[name]
+
+    def _over(self, session: Session, now: float) -> bool:
+        return now >= session.ends or now - session.used >= IDLE
+
+
+def _digest(secret: bytes) -> bytes:
+    return sha256(secret).digest()
+
+
+@implementer(IAuthenticator)
+class SessionAuthenticator:
+    """Knows who sends what the page sends; asked before all others, whose credentials a page can not choose."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        cookie: Callable[[], bytes],
+        user_of_token: Callable[[str], TokenFinding | Deferred[TokenFinding]],
+    ) -> None:
+        """
+        @param cookie: The name of the cookie.
+        @param user_of_token: As L{kubetwist.server.config.ServerConfig.user_of_token}.
+        """
+        self.sessions = sessions
+        self.cookie = cookie
+        self.user_of_token = user_of_token
+
+    def authenticate(self, request: Any) -> Any:
+        """@see: L{IAuthenticator.authenticate}."""
+        fields = request.fields
+        if SITE in fields:
+            self._refuse_other_sites(request)
+        if b"cookie" not in fields:
+            return None
+        # Nobody behind this sees it: it would be passed on to other servers.
+        secret = take_cookie(fields, self.cookie())
+        keys = fields.pop(KEY, None)
+        if secret is None or keys is None or b"authorization" in fields:
+            return None
+        if not from_same_origin(request):
+            raise RequestRefused("a session is used from another site")
+        session = self.sessions.find(secret, keys[0])
+        if session is None:
+            raise RequestRefused("there is no such session, or it is over")
+        found = self.user_of_token(session.token)
+        if isinstance(found, Deferred):
+            return found.addCallback(_user)
+        return _user(found)
+
+    def _refuse_other_sites(self, request: Any) -> None:
+        """
+        A browser shows its certificate for whatever page makes it: not to change anything.
+
+        @raise RequestRefused: Another site wants to, without credentials that it had to know.
+        """
+        fields = request.fields
+        if from_same_origin(request) or b"authorization" in fields:
+            return
+        if request.method not in _SAFE or b"upgrade" in fields:
+            raise RequestRefused("a page of another site has sent it")
+
+
+def from_same_origin(request: Any) -> bool:
+    """Whether it may come from a page of this server, or from no page at all."""
+    sites = request.fields.get(SITE)
+    return sites is None or sites[0] in (b"same-origin", b"none")
+
+
+def take_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:
+    """
+    Take a cookie out of the header fields.
+
+    @return: Its value; L{None} where it is not there, or is there twice.
+    """
+    values = fields.get(b"cookie", [])
+    if not any(name in value for value in values):
+        return None
+    found, kept = [], []
+    for pair in b";".join(values).split(b";"):
+        given, _, value = pair.strip(b" \t").partition(b"=")
+        if given == name:
+            found.append(value)
+        elif given:
+            kept.append(pair.strip(b" \t"))
+    if kept:
+        fields[b"cookie"] = [b"; ".join(kept)]
+    else:
+        del fields[b"cookie"]
+    return found[0] if len(found) == 1 else None
+
+
+def _user(finding: TokenFinding) -> UserInfo:
+    if finding.user is None:
+        raise RequestRefused(f"the token of a session is good no more: {finding.error}")
+    return finding.user
+
+
+def make(options: Any, server: Any) -> SessionAuthenticator:
+    """Made where there is the page; the server's port is in the name, as cookies are shared by all ports of a host."""
+
+    def cookie() -> bytes:
+        port: str = server.address.rpartition(":")[2]
+        return b"__Host-kubetwist-" + port.encode()
+
+    authenticator = SessionAuthenticator(Sessions(server.reactor.seconds), cookie, server.user_of_token)
+    server.sessions = authenticator
+    return authenticator

@@ -1,0 +1,136 @@
+// Talking to the server: as whom, and about what. Every request carries the session's key, which no other site has.
+
+const KEY = "kubetwist-key";
+const listeners = new Set();
+let key = localStorage.getItem(KEY) || "";
+
+export class APIError extends Error {
+  constructor(code, status, text, question) {
+    super(status.message || text || "the server does not answer");
+    this.code = code;
+    this.status = status;
+    this.question = question;
+  }
+}
+
+/** Called when the session is over. */
+export const whenSignedOut = (call) => listeners.add(call);
+
+export const hasSession = () => key !== "";
+
+/** Ask the server; what is not answered by a 2xx is an APIError. */
+export async function ask(path, { method = "GET", accept = "application/json", body, type, signal, question } = {}) {
+  const headers = { Accept: accept, "X-Kubetwist-UI": key || "1" };
+  if (body !== undefined) headers["Content-Type"] = type || "application/json";
+  let response;
+  try {
+    response = await fetch(path, { method, headers, body, signal, credentials: "same-origin", cache: "no-cache", redirect: "error" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new APIError(0, {}, "the server does not answer");
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let status = {};
+  try { status = JSON.parse(text); } catch { /* not every answer is a Status */ }
+  if (response.status === 401 && !path.startsWith("/ui/")) {
+    forget();
+    listeners.forEach((call) => call());
+  }
+  throw new APIError(response.status, status, text, question);
+}
+
+export const json = async (path, options) => (await ask(path, options)).json();
+export const text = async (path, options) => (await ask(path, options)).text();
+
+function forget() {
+  key = "";
+  localStorage.removeItem(KEY);
+}
+
+export async function signIn(token) {
+  forget();
+  const made = await json("/ui/session", { method: "POST", body: JSON.stringify({ token }) });
+  key = made.key;
+  localStorage.setItem(KEY, key);
+}
+
+export async function signOut() {
+  try { await ask("/ui/session", { method: "DELETE" }); } finally { forget(); }
+}
+
+/** Who the server says we are. */
+export async function whoAmI() {
+  const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+  const made = await json("/apis/authentication.k8s.io/v1/selfsubjectreviews", { method: "POST", body: JSON.stringify(review) });
+  return made.status.userInfo;
+}
+
+const DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+let known = [];
+
+/** Everything that can be listed or created: [{group, version, resource, kind, namespaced, verbs, shortNames}]. */
+export async function discover() {
+  const found = [];
+  for (const path of ["/api", "/apis"]) {
+    const document = await json(path, { accept: DISCOVERY });
+    for (const group of document.items || []) {
+      const taken = new Set();
+      for (const version of group.versions || []) {
+        for (const one of version.resources || []) {
+          if (taken.has(one.resource) || !one.responseKind) continue;
+          taken.add(one.resource);
+          found.push({
+            group: group.metadata.name || "", version: version.version, resource: one.resource,
+            kind: one.responseKind.kind, namespaced: one.scope === "Namespaced", verbs: one.verbs || [],
+            shortNames: one.shortNames || [], stale: version.freshness === "Stale",
+          });
+        }
+      }
+    }
+  }
+  known = found;
+  return found;
+}
+
+export const resources = () => known;
+export const resourceOf = (group, resource) => known.find((one) => one.group === group && one.resource === resource);
+export const resourceOfKind = (apiVersion, kind) => {
+  const group = apiVersion.includes("/") ? apiVersion.split("/")[0] : "";
+  return known.find((one) => one.group === group && one.kind === kind);
+};
+
+const quote = encodeURIComponent;
+
+/** The path of a collection, or of one object in it. */
+export function pathOf(resource, namespace, name) {
+  const root = resource.group ? `/apis/${quote(resource.group)}` : "/api";
+  const where = resource.namespaced && namespace ? `/namespaces/${quote(namespace)}` : "";
+  return `${root}/${quote(resource.version)}${where}/${quote(resource.resource)}${name ? `/${quote(name)}` : ""}`;
+}
+
+/** What `why` is asked when a request is refused. */
+export function questionOf(verb, resource, namespace, name) {
+  const question = { verb, resource: resource.resource, apiGroup: resource.group };
+  if (resource.namespaced && namespace) question.namespace = namespace;
+  if (name) question.name = name;
+  return question;
+}
+
+/** Lines of a watch, decoded, until it ends. */
+export async function* watch(path, { accept, signal, question }) {
+  const response = await ask(path, { accept, signal, question });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) if (line) yield JSON.parse(line);
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

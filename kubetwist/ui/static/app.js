@@ -1,0 +1,259 @@
+// The page: signing in, what there is on the left, and one view at a time by what stands behind the # in the address.
+
+import * as api from "./api.js";
+import { h, problem, replace, svg } from "./dom.js";
+import { TableView } from "./table.js";
+
+const root = document.body;
+const state = { user: null, namespace: "", namespaces: [], view: null, discovered: "" };
+let shell = null;
+
+const logo = () => svg("svg", { viewBox: "0 0 32 32", "aria-hidden": "true" },
+  svg("rect", { width: 32, height: 32, rx: 7, fill: "#2f5fd0" }),
+  svg("path", { d: "M10 7v18M22 7c0 9-12 5-12 11M12.500 16.500 22 25", fill: "none", stroke: "#fff", "stroke-width": 3.2, "stroke-linecap": "round" }));
+
+// Addresses.
+
+const part = encodeURIComponent;
+
+export const listAddress = (resource) => `#/list/${part(resource.group || "-")}/${part(resource.resource)}`;
+export const objectAddress = (resource, namespace, name, tab) =>
+  `#/object/${part(resource.group || "-")}/${part(resource.resource)}/${part(namespace || "-")}/${part(name)}${tab ? `/${tab}` : ""}`;
+
+function route() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  let parts;
+  try { parts = path.split("/").map(decodeURIComponent); } catch { parts = [""]; }
+  return { parts, query: new URLSearchParams(query || "") };
+}
+
+// Signing in.
+
+async function begin() {
+  let error = null;
+  try {
+    const user = await api.whoAmI();
+    if (user.username !== "system:anonymous") {
+      if (api.hasSession() || sessionStorage.getItem("certificate")) return enter(user);
+      return signInView(user);
+    }
+  } catch (failed) {
+    if (failed.code !== 401 && failed.code !== 403) error = failed;
+  }
+  signInView(null, error);
+}
+
+function signInView(certified, failed) {
+  leave();
+  const field = h("input", { type: "password", name: "token", autocomplete: "off", placeholder: "Bearer token", "aria-label": "Bearer token", required: true });
+  const said = h("div", { "aria-live": "polite" }, failed ? problem(failed) : null);
+  const button = h("button", { class: "button main", type: "submit" }, "Sign in");
+  const submit = async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    replace(said);
+    try {
+      await api.signIn(field.value);
+      enter(await api.whoAmI());
+    } catch (error) {
+      replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, "The server does not know this token.") : problem(error));
+      field.select();
+    } finally { button.disabled = false; }
+  };
+  replace(root, h("main", { class: "signin" },
+    h("div", { class: "brand" }, logo(), "kubetwist"),
+    h("form", { onsubmit: submit }, field, button, said),
+    certified
+      ? h("p", null, h("button", { class: "button", type: "button", onclick: () => { sessionStorage.setItem("certificate", "1"); enter(certified); } }, `Go on as ${certified.username}`),
+        h("span", { class: "quiet" }, " by the certificate of this browser"))
+      : h("p", { class: "quiet" }, "A service account's token, one of --token-auth-file, or of OpenID Connect: ",
+        h("code", null, "kubectl create token NAME"), ". A client certificate in this browser will do as well.")));
+  field.focus();
+}
+
+async function signOut() {
+  sessionStorage.removeItem("certificate");
+  try { await api.signOut(); } catch { /* it is over in any case */ }
+  location.hash = "";
+  begin();
+}
+
+// The frame.
+
+async function enter(user) {
+  state.user = user;
+  sessionStorage.getItem("namespace") !== null && (state.namespace = sessionStorage.getItem("namespace"));
+  const search = h("input", { type: "search", placeholder: "Find a kind", "aria-label": "Find a kind", oninput: () => drawKinds(), spellcheck: false });
+  const kinds = h("div");
+  const choice = h("select", { id: "namespace", onchange: () => { state.namespace = choice.value; sessionStorage.setItem("namespace", choice.value); show(); } });
+  const view = h("main", { class: "main" });
+  shell = { search, kinds, choice, view, timer: setInterval(refresh, 10000) };
+  replace(root, h("div", { class: "shell" },
+    h("header", { class: "top" },
+      h("a", { class: "brand", href: "#/" }, logo(), "kubetwist"),
+      h("label", { for: "namespace" }, "Namespace", choice),
+      h("span", { class: "who", title: (user.groups || []).join("\n") }, user.username),
+      h("button", { class: "button", type: "button", onclick: signOut }, "Sign out")),
+    h("nav", { class: "side", "aria-label": "Kinds" }, search, kinds), view));
+  drawNamespaces();
+  try { await Promise.all([refresh(), namespaces()]); } catch (error) { replace(view, h("div", { class: "page" }, problem(error))); return; }
+  show();
+}
+
+function leave() {
+  if (state.view && state.view.close) state.view.close();
+  state.view = null;
+  if (shell) clearInterval(shell.timer);
+  shell = null;
+}
+
+async function refresh() {
+  if (!shell) return;
+  const found = await api.discover();
+  const signature = JSON.stringify(found);
+  if (signature === state.discovered && shell.kinds.firstChild) return;
+  state.discovered = signature;
+  drawKinds();
+}
+
+async function namespaces() {
+  const accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+  try {
+    const list = await api.json("/api/v1/namespaces", { accept });
+    state.namespaces = (list.items || []).map((one) => one.metadata.name);
+  } catch { state.namespaces = []; }
+  drawNamespaces();
+}
+
+function drawNamespaces() {
+  if (!shell) return;
+  const names = new Set(state.namespaces);
+  if (state.namespace) names.add(state.namespace);
+  if (!names.size) names.add("default");
+  replace(shell.choice, h("option", { value: "" }, "All namespaces"), [...names].sort().map((name) => h("option", { value: name }, name)));
+  shell.choice.value = state.namespace;
+}
+
+const LINKS = [["#/", "Overview"], ["#/access", "What I may do"], ["#/why", "Why"], ["#/plots", "Plots"]];
+
+function drawKinds() {
+  if (!shell) return;
+  const wanted = shell.search.value.trim().toLowerCase();
+  const groups = new Map();
+  for (const one of api.resources()) {
+    if (!one.verbs.includes("list") && !one.verbs.includes("create")) continue;
+    if (!one.verbs.includes("list")) continue;
+    const words = `${one.resource} ${one.kind} ${one.group} ${one.shortNames.join(" ")}`.toLowerCase();
+    if (wanted && !words.includes(wanted)) continue;
+    if (!groups.has(one.group)) groups.set(one.group, []);
+    groups.get(one.group).push(one);
+  }
+  const link = (href, name, extra) => h("a", { href }, name, extra ? h("small", null, extra) : null);
+  replace(shell.kinds,
+    wanted ? null : LINKS.map(([href, name]) => link(href, name)),
+    [...groups].map(([group, members]) => [
+      h("div", { class: "group" }, group || "core"),
+      members.sort((a, b) => (a.resource < b.resource ? -1 : 1)).map((one) => link(listAddress(one), one.resource, one.stale ? "stale" : "")),
+    ]));
+  mark();
+}
+
+function mark() {
+  const here = location.hash || "#/";
+  const { parts } = route();
+  const list = ["list", "object", "new"].includes(parts[0]) ? `#/list/${part(parts[1] || "")}/${part(parts[2] || "")}` : here.split("?")[0];
+  for (const link of shell.kinds.querySelectorAll("a")) {
+    if (link.getAttribute("href") === list) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+// Views.
+
+const group = (text) => (text === "-" ? "" : text);
+
+async function show() {
+  if (!shell) return;
+  if (state.view && state.view.close) state.view.close();
+  state.view = null;
+  const { parts, query } = route();
+  const [what, ...rest] = parts;
+  mark();
+  const turn = (shell.turn = {});
+  const put = (view) => {
+    if (!shell || shell.turn !== turn) { if (view.close) view.close(); return; }
+    state.view = view;
+    replace(shell.view, view.element);
+    document.title = view.title ? `${view.title} · kubetwist` : "kubetwist";
+  };
+  try {
+    if (what === "list" || what === "object" || what === "new") {
+      const resource = api.resourceOf(group(rest[0]), rest[1]) || (await api.discover(), api.resourceOf(group(rest[0]), rest[1]));
+      if (!resource) throw new Error(`The server has no ${rest[1]} in the group ${rest[0]}.`);
+      if (what === "list") put(listView(resource));
+      else {
+        const views = await import("./object.js");
+        if (what === "new") put(views.newView(resource, state.namespace));
+        else put(views.objectView(resource, group(rest[2]), rest[3], rest[4] || "yaml"));
+      }
+    } else if (what === "access") put((await import("./access.js")).accessView(state.namespace));
+    else if (what === "why") put((await import("./access.js")).whyView(query));
+    else if (what === "plots") put((await import("./plots.js")).plotsView());
+    else put(overview());
+  } catch (error) { replace(shell.view, h("div", { class: "page" }, problem(error))); }
+}
+
+function listView(resource) {
+  const namespace = resource.namespaced ? state.namespace : "";
+  const table = new TableView(resource, namespace, (row, only) => {
+    const address = objectAddress(resource, row.namespace, row.name);
+    if (!only) location.hash = address;
+    return address;
+  });
+  const filter = h("input", { type: "search", id: "filter", placeholder: "Filter rows", "aria-label": "Filter rows", spellcheck: false, oninput: () => table.setFilter(filter.value) });
+  const wide = h("input", { type: "checkbox", id: "wide", onchange: () => table.setWide(wide.checked) });
+  const element = h("div", { class: "main" },
+    h("div", { class: "bar" }, h("h1", null, resource.resource), h("span", { class: "kind" }, resource.group ? `${resource.group}/${resource.version}` : resource.version), table.count, h("span", { class: "grow" }),
+      filter, h("label", { class: "quiet", for: "wide" }, wide, "wide"),
+      resource.verbs.includes("create") ? h("a", { class: "button", href: listAddress(resource).replace("#/list", "#/new") }, "Create") : null),
+    table.element);
+  element.classList.add("fills");
+  setTimeout(() => table.scroller.focus({ preventScroll: true }));
+  return { element, title: resource.resource, close: () => table.close(), filter };
+}
+
+function overview() {
+  const counted = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces", "customresourcedefinitions", "events"];
+  const cards = counted.map((name) => api.resources().find((one) => one.resource === name)).filter(Boolean);
+  const accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+  const element = h("div", { class: "page" });
+  const version = h("span", { class: "quiet" });
+  api.json("/version").then((found) => { version.textContent = `${found.gitVersion}, ${found.platform}`; }, () => {});
+  replace(element, h("div", { class: "bar" }, h("h1", null, state.namespace ? `Namespace ${state.namespace}` : "All namespaces"), version),
+    h("div", { class: "cards" }, cards.map((one) => {
+      const count = h("strong", null, "…");
+      api.json(`${api.pathOf(one, one.namespaced ? state.namespace : "")}?limit=1`, { accept }).then((list) => {
+        count.textContent = String((list.items || []).length + (list.metadata.remainingItemCount || 0));
+      }, (error) => { count.textContent = error.code === 403 ? "not allowed" : "?"; });
+      return h("a", { class: "card", href: listAddress(one) }, count, h("small", null, one.resource));
+    })),
+    h("h2", null, "Keys"),
+    h("p", { class: "quiet" }, h("kbd", null, "/"), " filter  ", h("kbd", null, "g"), " find a kind  ", h("kbd", null, "↑"), " ", h("kbd", null, "↓"), " choose a row  ",
+      h("kbd", null, "Enter"), " open it  ", h("kbd", null, "Esc"), " back to the list"));
+  return { element, title: "" };
+}
+
+addEventListener("hashchange", show);
+addEventListener("keydown", (event) => {
+  if (!shell || event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
+  if (event.key === "Escape") {
+    if (document.querySelector("dialog[open]")) return;
+    if (typing && event.target.tagName === "INPUT") { event.target.blur(); return; }
+    const { parts } = route();
+    if (!typing && ["object", "new"].includes(parts[0])) location.hash = `#/list/${part(parts[1])}/${part(parts[2])}`;
+  } else if (!typing && event.key === "/" && state.view && state.view.filter) { event.preventDefault(); state.view.filter.focus(); }
+  else if (!typing && event.key === "g") { event.preventDefault(); shell.search.focus(); }
+});
+api.whenSignedOut(() => begin());
+begin();

@@ -1,0 +1,116 @@
+// One object: as YAML, its events, its owners and dependents; changed and deleted.
+
+import * as api from "./api.js";
+import { h, problem, replace } from "./dom.js";
+import { listAddress, objectAddress } from "./app.js";
+import { yamlView } from "./yaml.js";
+import { TableView } from "./table.js";
+
+const TABS = [["yaml", "YAML"], ["edit", "Edit"], ["events", "Events"], ["graph", "Owners and dependents"]];
+
+export function objectView(resource, namespace, name, tab) {
+  const path = api.pathOf(resource, namespace, name);
+  const about = { resource, namespace, name, path };
+  const body = h("div", { class: "main fills" });
+  const may = resource.verbs;
+  const tabs = TABS.filter(([id]) => id !== "edit" || may.includes("patch"));
+  const element = h("div", { class: "main fills" },
+    h("div", { class: "bar" },
+      h("h1", null, name), h("span", { class: "kind" }, resource.kind, namespace ? ` in ${namespace}` : ""), h("span", { class: "grow" }),
+      may.includes("delete") ? h("button", { class: "button danger", type: "button", id: "delete", onclick: () => askToDelete(about) }, "Delete") : null),
+    h("nav", { class: "tabs", "aria-label": "Views" }, tabs.map(([id, title]) =>
+      h("a", { href: objectAddress(resource, namespace, name, id), "aria-current": id === tab ? "page" : null }, title))),
+    body);
+  const view = { element, title: name, close: null };
+  const fail = (error) => replace(body, h("div", { class: "page" }, problem(error)));
+  if (tab === "events") eventsOf(about, body, view);
+  else if (tab === "graph") import("./graph.js").then((graph) => graph.drawGraph(about, body, view)).catch(fail);
+  else if (tab === "edit") import("./edit.js").then((edit) => edit.editObject(about, body)).catch(fail);
+  else yamlOf(about, body, view);
+  return view;
+}
+
+export function newView(resource, namespace) {
+  const body = h("div", { class: "main fills" });
+  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, `New ${resource.kind}`)), body);
+  import("./edit.js").then((edit) => edit.createObject(resource, namespace, body)).catch((error) => replace(body, problem(error)));
+  return { element, title: `New ${resource.kind}`, close: null };
+}
+
+/** The YAML, read again whenever the object has changed. */
+function yamlOf({ resource, namespace, name, path }, body, view) {
+  const stop = new AbortController();
+  view.close = () => stop.abort();
+  const question = api.questionOf("get", resource, namespace, name);
+  const draw = async () => {
+    const text = await api.text(path, { accept: "application/yaml", signal: stop.signal, question });
+    const before = body.querySelector(".yaml");
+    const top = before ? before.scrollTop : 0;
+    const shown = yamlView(text);
+    replace(body, shown);
+    shown.scrollTop = top;
+    return /^ {2}resourceVersion: "?(\d+)"?$/m.exec(text)?.[1] || "";
+  };
+  const follow = async () => {
+    const version = await draw();
+    const query = new URLSearchParams({ watch: "1", fieldSelector: `metadata.name=${name}`, resourceVersion: version });
+    const accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+    for await (const event of api.watch(`${api.pathOf(resource, namespace)}?${query}`, { accept, signal: stop.signal })) {
+      if (event.type === "MODIFIED") await draw();
+      else if (event.type === "DELETED") { body.prepend(h("div", { class: "note" }, h("div", { class: "problem", role: "alert" }, "It has been deleted."))); return false; }
+    }
+    return true;
+  };
+  (async () => {
+    while (!stop.signal.aborted) {
+      try {
+        if (!(await follow())) return;
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        if (!body.querySelector(".yaml")) { replace(body, h("div", { class: "page" }, problem(error))); return; }
+        if ([403, 404, 405].includes(error.code)) return;
+      }
+      await new Promise((done) => setTimeout(done, 1000));
+    }
+  })();
+}
+
+/** Events about it, newest last, as they come. */
+function eventsOf({ resource, namespace, name, path }, body, view) {
+  const events = api.resourceOf("", "events");
+  if (!events) { replace(body, h("div", { class: "page" }, "The server has no events.")); return; }
+  const accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+  let table = null, closed = false;
+  view.close = () => { closed = true; if (table) table.close(); };
+  api.json(path, { accept }).then((object) => {
+    if (closed) return;
+    const selector = `involvedObject.uid=${object.metadata.uid}`;
+    table = new TableView({ ...events }, namespace || "", (row, only) => {
+      const address = objectAddress(events, row.namespace, row.name);
+      if (!only) location.hash = address;
+      return address;
+    }, selector);
+    replace(body, table.element);
+  }, (error) => replace(body, h("div", { class: "page" }, problem(error))));
+}
+
+function askToDelete({ resource, namespace, name, path }) {
+  const said = h("div", { "aria-live": "polite" });
+  const how = h("select", { id: "propagation" }, ["Background", "Foreground", "Orphan"].map((one) => h("option", { value: one }, one)));
+  const dialog = h("dialog", { "aria-label": "Delete" });
+  const go = async () => {
+    try {
+      const question = api.questionOf("delete", resource, namespace, name);
+      await api.ask(path, { method: "DELETE", question, body: JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: how.value }) });
+      dialog.close();
+      location.hash = listAddress(resource);
+    } catch (error) { replace(said, problem(error)); }
+  };
+  dialog.append(h("h1", null, `Delete this ${resource.kind}?`), h("p", null, h("code", null, name), namespace ? ` in ${namespace}` : ""),
+    h("label", { class: "row", for: "propagation" }, "Dependents", how), said,
+    h("div", { class: "row" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Cancel"),
+      h("button", { class: "button danger", type: "button", id: "really", onclick: go }, "Delete")));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

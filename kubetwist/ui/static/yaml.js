@@ -1,0 +1,98 @@
+// YAML as the server writes it, line by line: what is indented below a line can be folded away.
+
+import { h, replace } from "./dom.js";
+
+const MOST = 20000;
+
+const indentOf = (line) => {
+  const spaces = line.length - line.trimStart().length;
+  // The dash of a list stands where its key does, and belongs below it.
+  return spaces * 2 + (line.trimStart().startsWith("- ") || line.trim() === "-" ? 1 : 0);
+};
+
+/** Which lines belong to each line that has any: [[from, to]...], the end not included. */
+export function folds(lines) {
+  const ends = new Array(lines.length).fill(0);
+  const open = [];
+  lines.forEach((line, index) => {
+    if (!line.trim()) return;
+    const indent = indentOf(line);
+    while (open.length && open[open.length - 1].indent >= indent) ends[open.pop().index] = index;
+    open.push({ index, indent });
+  });
+  for (const one of open) ends[one.index] = lines.length;
+  return ends.map((end, index) => (end > index + 1 ? end : 0));
+}
+
+/** The lines of an element of a map, at the top or below one that is there: "metadata", "managedFields". */
+function blockOf(lines, ...keys) {
+  let from = 0, to = lines.length, indent = 0;
+  for (const key of keys) {
+    const ends = folds(lines);
+    let found = -1;
+    for (let index = from; index < to; index++) {
+      if (lines[index].startsWith(`${" ".repeat(indent)}${key}:`)) { found = index; break; }
+    }
+    if (found < 0) return null;
+    from = found;
+    to = ends[found] || found + 1;
+    indent += 2;
+    if (keys.at(-1) !== key) from += 1;
+  }
+  return [from, to];
+}
+
+const SERVERS = [["status"], ["metadata", "managedFields"], ["metadata", "resourceVersion"], ["metadata", "uid"],
+  ["metadata", "creationTimestamp"], ["metadata", "generation"], ["metadata", "selfLink"], ["metadata", "deletionTimestamp"],
+  ["metadata", "deletionGracePeriodSeconds"]];
+
+/** Without what only the server writes. */
+export function editable(text) {
+  const lines = text.replace(/\n$/, "").split("\n");
+  for (const keys of SERVERS) {
+    const block = blockOf(lines, ...keys);
+    if (block) lines.splice(block[0], block[1] - block[0]);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Shown, managed fields folded. */
+export function yamlView(text) {
+  const all = text.replace(/\n$/, "").split("\n");
+  const lines = all.slice(0, MOST);
+  const ends = folds(lines);
+  const closed = new Set();
+  const managed = blockOf(lines, "metadata", "managedFields");
+  if (managed && ends[managed[0]]) closed.add(managed[0]);
+  const elements = lines.map((line, index) => {
+    const fold = ends[index] ? h("button", { class: "fold", type: "button", tabindex: index > 400 ? "-1" : null, onclick: () => toggle(index) }, "▾") : null;
+    const gutter = h("span", { class: "gutter" }, String(index + 1), h("span", { class: "fold" }, fold));
+    const match = /^(\s*(?:- )*)([^\s:"'][^:"']*|"[^"]*")(:)(?=\s|$)(.*)$/.exec(line);
+    const content = h("span", null, match ? [match[1], h("span", { class: "key" }, match[2]), match[3], match[4]] : line);
+    const dots = h("span", { class: "dots" });
+    content.append(dots);
+    return { element: h("div", null, gutter, content), fold, dots, name: match ? match[2] : "lines" };
+  });
+  function toggle(index) {
+    if (!closed.delete(index)) closed.add(index);
+    apply();
+  }
+  function apply() {
+    let until = 0;
+    elements.forEach((one, index) => {
+      one.element.hidden = index < until;
+      if (!one.fold) return;
+      const shut = closed.has(index);
+      one.fold.textContent = shut ? "▸" : "▾";
+      one.fold.setAttribute("aria-expanded", String(!shut));
+      one.fold.setAttribute("aria-label", `${shut ? "Unfold" : "Fold"} ${one.name}`);
+      one.dots.textContent = shut ? ` … ${ends[index] - index - 1} lines` : "";
+      if (shut && index >= until) until = ends[index];
+    });
+  }
+  apply();
+  const element = h("div", { class: "yaml", tabindex: "0", "aria-label": "YAML" });
+  replace(element, elements.map((one) => one.element),
+    all.length > MOST ? h("div", null, h("span", { class: "gutter" }), `… and ${all.length - MOST} lines more`) : null);
+  return element;
+}

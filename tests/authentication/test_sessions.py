@@ -1,0 +1,194 @@
+"""Tests for L{kubetwist.authentication.sessions}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.errors import RequestRefused
+from kubetwist.authentication.sessions import (
+    IDLE,
+    LONGEST,
+    MOST_OF_USER,
+    MOST_SESSIONS,
+    SessionAuthenticator,
+    Sessions,
+    take_cookie,
+)
+from kubetwist.authentication.union import TokenFinding
+from kubetwist.interfaces import IAuthenticator
+
+COOKIE = b"__Host-kubetwist-6443"
+
+
+class Request:
+    """As much of a request as the authenticator looks at."""
+
+    def __init__(self, method: bytes = b"GET", **fields: str) -> None:
+        self.method = method
+        self.fields = {name.replace("_", "-").encode(): [value.encode()] for name, value in fields.items()}
+
+
+class SessionsTests(SynchronousTestCase):
+    """Tests for L{Sessions}."""
+
+    def setUp(self) -> None:
+        """A time that only tests move."""
+        self.now = 1000.0
+        self.sessions = Sessions(lambda: self.now)
+
+    def found(self, secret: str, key: str) -> bool:
+        """Whether there is such a session."""
+        return self.sessions.find(secret.encode(), key.encode()) is not None
+
+    def test_both(self) -> None:
+        """A session is found by what its cookie says and its key together, never by one of them."""
+        secret, key = self.sessions.begin("t", "alice")
+        other_secret, other_key = self.sessions.begin("t", "alice")
+        self.assertTrue(self.found(secret, key))
+        for pair in (
+            (secret, other_key),
+            (other_secret, key),
+            (secret, ""),
+            ("", key),
+            (key, secret),
+            (secret, "é" * 99),
+        ):
+            self.assertFalse(self.found(*pair))
+        self.assertTrue(self.found(other_secret, other_key))
+
+    def test_end(self) -> None:
+        """Who signs out is out; it takes both to do so."""
+        secret, key = self.sessions.begin("t", "alice")
+        self.sessions.end(secret.encode(), b"x")
+        self.assertTrue(self.found(secret, key))
+        self.sessions.end(secret.encode(), key.encode())
+        self.assertFalse(self.found(secret, key))
+        self.assertEqual(len(self.sessions), 0)
+
+    def test_idle(self) -> None:
+        """A session that is not used for two hours is over."""
+        secret, key = self.sessions.begin("t", "alice")
+        self.now += IDLE - 1
+        self.assertTrue(self.found(secret, key))
+        self.now += IDLE
+        self.assertFalse(self.found(secret, key))
+        self.assertEqual(len(self.sessions), 0)
+
+    def test_longest(self) -> None:
+        """However often it is used, after twelve hours it is over."""
+        secret, key = self.sessions.begin("t", "alice")
+        while self.now + IDLE / 2 < 1000 + LONGEST:
+            self.now += IDLE / 2
+            self.assertTrue(self.found(secret, key))
+        self.now = 1000 + LONGEST
+        self.assertFalse(self.found(secret, key))
+
+    def test_bounded(self) -> None:
+        """A user has a limited number of sessions, and so have all together; those used last stay."""
+        first, *_, last = [self.sessions.begin("t", "alice") for _ in range(MOST_OF_USER + 1)]
+        self.assertEqual(len(self.sessions), MOST_OF_USER)
+        self.assertFalse(self.found(*first))
+        for number in range(MOST_SESSIONS):
+            self.assertTrue(self.found(*last))
+            self.sessions.begin("t", f"user-{number}")
+        self.assertEqual(len(self.sessions), MOST_SESSIONS)
+
+    def test_old_make_room(self) -> None:
+        """Sessions that are over take no place."""
+        self.sessions.begin("t", "alice")
+        self.now += IDLE
+        self.sessions.begin("t", "bob")
+        self.assertEqual(len(self.sessions), 1)
+
+
+class AuthenticatorTests(SynchronousTestCase):
+    """Tests for L{SessionAuthenticator}."""
+
+    def setUp(self) -> None:
+        """With one session."""
+        self.finding: Any = TokenFinding(UserInfo("alice"))
+        self.tokens: list[str] = []
+        self.sessions = Sessions(lambda: 0.0)
+        self.authenticator = SessionAuthenticator(self.sessions, lambda: COOKIE, self.user_of_token)
+        self.secret, self.key = self.sessions.begin("the-token", "alice")
+        self.cookie = f"{COOKIE.decode()}={self.secret}"
+
+    def user_of_token(self, token: str) -> Any:
+        """As told."""
+        self.tokens.append(token)
+        return self.finding
+
+    def ask(self, method: bytes = b"GET", **fields: str) -> Any:
+        """What is found of a request."""
+        return self.authenticator.authenticate(Request(method, **fields))
+
+    def test_interface(self) -> None:
+        """It is an authenticator."""
+        verifyObject(IAuthenticator, self.authenticator)
+
+    def test_known(self) -> None:
+        """The session's token is asked about with every request, however long that takes."""
+        user = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
+        self.assertEqual((user.name, self.tokens), ("alice", ["the-token"]))
+        self.finding = succeed(TokenFinding(UserInfo("alice")))
+        found: Deferred[UserInfo] = self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
+        self.assertEqual(self.successResultOf(found).name, "alice")
+
+    def test_revoked(self) -> None:
+        """A token that is good no more ends what its session may."""
+        self.finding = TokenFinding(None, error="gone")
+        with self.assertRaises(RequestRefused):
+            self.ask(cookie=self.cookie, x_kubetwist_ui=self.key)
+
+    def test_cookie_alone(self) -> None:
+        """The cookie alone, which any site makes a browser send, makes nobody known."""
+        self.assertIsNone(self.ask(cookie=self.cookie))
+        self.assertIsNone(self.ask(x_kubetwist_ui=self.key))
+        self.assertEqual(self.tokens, [])
+
+    def test_wrong_key(self) -> None:
+        """With another key the request is refused, whoever else would know its sender."""
+        with self.assertRaises(RequestRefused):
+            self.ask(cookie=self.cookie, x_kubetwist_ui="x")
+
+    def test_other_sites(self) -> None:
+        """A request that a browser says is another site's is refused, whatever it carries."""
+        for site in ("cross-site", "same-site"):
+            with self.assertRaises(RequestRefused):
+                self.ask(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site=site)
+        self.assertIsNotNone(self.ask(cookie=self.cookie, x_kubetwist_ui=self.key, sec_fetch_site="same-origin"))
+
+    def test_certificates(self) -> None:
+        """A page of another site can not use the certificate of a browser to change anything, or open a WebSocket."""
+        for method in (b"POST", b"PUT", b"PATCH", b"DELETE"):
+            with self.assertRaises(RequestRefused):
+                self.ask(method, sec_fetch_site="cross-site")
+            self.assertIsNone(self.ask(method, sec_fetch_site="same-origin"))
+            self.assertIsNone(self.ask(method, sec_fetch_site="cross-site", authorization="Bearer x"))
+            self.assertIsNone(self.ask(method))
+        with self.assertRaises(RequestRefused):
+            self.ask(sec_fetch_site="cross-site", upgrade="websocket")
+        self.assertIsNone(self.ask(sec_fetch_site="cross-site"))
+
+    def test_taken_out(self) -> None:
+        """Nobody behind it sees the cookie or the key, and so no other server gets to see them; other cookies stay."""
+        request = Request(cookie=f"a=b; {self.cookie}; c=d", x_kubetwist_ui=self.key)
+        self.authenticator.authenticate(request)
+        self.assertEqual(request.fields, {b"cookie": [b"a=b; c=d"]})
+        request = Request(cookie=self.cookie, authorization="Bearer x")
+        self.assertIsNone(self.authenticator.authenticate(request))
+        self.assertEqual(request.fields, {b"authorization": [b"Bearer x"]})
+
+    def test_take_cookie(self) -> None:
+        """A cookie that is there twice counts as none."""
+        fields = {b"cookie": [b"k=1; k=2"]}
+        self.assertIsNone(take_cookie(fields, b"k"))
+        self.assertEqual(fields, {})
+        fields = {b"cookie": [b"kk=1", b"x=k"]}
+        self.assertIsNone(take_cookie(fields, b"k"))
+        self.assertEqual(b"; ".join(fields[b"cookie"]), b"kk=1; x=k")

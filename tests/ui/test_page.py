@@ -1,0 +1,228 @@
+"""Tests for L{kubetwist.ui}, over connections in memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import UserInfo
+from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
+from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
+from kubetwist.filters.stack import with_filters
+from kubetwist.server.site import traverse
+from kubetwist.ui.assets import STATIC, read_assets
+from kubetwist.ui.page import Page, with_page
+from tests.server.harness import Allow, Answer, Client, Leaf, echo, make_site
+
+COOKIE = "__Host-kubetwist-6443"
+JSON = {"Content_Type": "application/json"}
+
+
+class AtOnce:
+    """A reactor whose threads are this one."""
+
+    def getThreadPool(self) -> AtOnce:
+        """Itself."""
+        return self
+
+    def callInThreadWithCallback(self, done: Any, call: Any, *arguments: Any) -> None:
+        """Call it now."""
+        done(True, call(*arguments))
+
+    def callFromThread(self, call: Any, *arguments: Any) -> None:
+        """Likewise."""
+        call(*arguments)
+
+
+class PageTestCase(SynchronousTestCase):
+    """A server with the page in front, and behind it whoever is signed in may do anything."""
+
+    def setUp(self) -> None:
+        """With one token that is known."""
+        self.finding: Any = None
+        clock = Clock()
+        authenticator = SessionAuthenticator(Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token)
+        handler = with_filters(
+            traverse(Leaf(echo)),
+            reactor=clock,
+            authenticator=AuthenticatorUnion([authenticator]),
+            authorizer=Allow(),
+        )
+        page = Page(authenticator, AtOnce())
+        self.site = make_site(with_page(handler, page), clock)
+
+    def user_of_token(self, token: str) -> Any:
+        """Only one is known."""
+        if self.finding is not None:
+            return self.finding
+        return TokenFinding(UserInfo("alice", groups=("qa",)) if token == "good" else None)
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+        """One request."""
+        return Client(self.site).request(method, path, body, **headers)
+
+    def sign_in(self, token: str = "good", **headers: str) -> Answer:
+        """Try to."""
+        body = json.dumps({"token": token}).encode()
+        return self.ask("POST", "/ui/session", body, **{**JSON, "X_Kubetwist_UI": "1", **headers})
+
+    def session(self) -> dict[str, str]:
+        """The headers of who is signed in."""
+        answer = self.sign_in()
+        cookie = answer.header("Set-Cookie")
+        assert cookie is not None
+        return {"Cookie": cookie.partition(";")[0], "X_Kubetwist_UI": json.loads(answer.body)["key"]}
+
+
+class FilesTests(PageTestCase):
+    """What is served to everyone."""
+
+    def folder(self) -> str:
+        """Where the files are."""
+        page = self.ask("GET", "/ui/").body.decode()
+        found = re.search(r'src="(/ui/[0-9a-f]{16})/app.js"', page)
+        assert found is not None, page
+        return found[1]
+
+    def test_policy(self) -> None:
+        """Everything below /ui has a strict content security policy, no sniffing, no referrer and no frames."""
+        for path in ("/ui", "/ui/", "/ui/x", "/ui/session", f"{self.folder()}/app.js"):
+            answer = self.ask("GET", path)
+            policy = answer.header("Content-Security-Policy") or ""
+            for part in ("default-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "script-src 'self'"):
+                self.assertIn(part, policy)
+            self.assertNotIn("unsafe", policy)
+            self.assertEqual(answer.header("X-Content-Type-Options"), "nosniff")
+            self.assertEqual(answer.header("Referrer-Policy"), "no-referrer")
+            self.assertEqual(answer.header("X-Frame-Options"), "DENY")
+
+    def test_page(self) -> None:
+        """The page is asked for again each time, by its tag; all that it names is kept for ever."""
+        page = self.ask("GET", "/ui/")
+        self.assertEqual((page.code, page.header("Content-Type")), (200, "text/html; charset=utf-8"))
+        self.assertEqual(page.header("Cache-Control"), "no-cache")
+        again = self.ask("GET", "/ui/", If_None_Match=page.header("ETag") or "")
+        self.assertEqual((again.code, again.body), (304, b""))
+        named = re.findall(r'(?:src|href)="([^"]+)"', page.body.decode())
+        self.assertGreater(len(named), 3)
+        for path in named:
+            answer = self.ask("GET", path)
+            self.assertEqual(answer.code, 200, path)
+            self.assertEqual(answer.header("Cache-Control"), "public, max-age=31536000, immutable")
+        self.assertEqual(self.ask("GET", "/ui").header("Location"), "/ui/")
+
+    def test_packed(self) -> None:
+        """Who accepts gzip gets it, of the same content."""
+        path = f"{self.folder()}/app.js"
+        plain, packed = self.ask("GET", path), self.ask("GET", path, Accept_Encoding="br, gzip;q=1")
+        self.assertEqual(packed.header("Content-Encoding"), "gzip")
+        self.assertEqual(gzip.decompress(packed.body), plain.body)
+        self.assertEqual(packed.header("Vary"), "Accept-Encoding")
+        self.assertIsNone(plain.header("Content-Encoding"))
+
+    def test_others(self) -> None:
+        """Nothing else is below /ui: no file of another place, no other method; nor what only begins alike."""
+        folder = self.folder()
+        for path in ("/ui/x", f"{folder}/../page.py", f"{folder}/%2e%2e/page.py", f"{folder}/", "/ui/0/app.js"):
+            self.assertEqual(self.ask("GET", path).code, 404, path)
+        self.assertEqual(self.ask("POST", "/ui/").code, 405)
+        self.assertEqual(self.ask("HEAD", "/ui/").body, b"")
+        self.assertEqual(self.ask("GET", "/uix").code, 401)
+
+    def test_small(self) -> None:
+        """All files together are less than 300 kB, packed."""
+        assets = read_assets()
+        self.assertLess(sum(len(one.packed) for one in (assets.page, *assets.files.values())), 300_000)
+
+    def test_self_contained(self) -> None:
+        """No file but those of others takes a string for HTML or a script, or names another host."""
+        own = [path for path in Path(STATIC).iterdir() if path.is_file()]
+        self.assertGreater(len(own), 5)
+        for path in own:
+            text = path.read_text("utf-8")
+            for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("):
+                self.assertNotIn(word, text, path.name)
+            self.assertEqual(re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"']+", text), [], path.name)
+
+
+class SessionTests(PageTestCase):
+    """Signing in and out."""
+
+    def test_sign_in(self) -> None:
+        """A token gets a cookie that scripts do not see and no other site sends, and a key."""
+        answer = self.sign_in()
+        self.assertEqual(answer.code, 201)
+        self.assertEqual(json.loads(answer.body)["user"], {"username": "alice", "groups": ["qa"]})
+        self.assertRegex(
+            answer.header("Set-Cookie") or "",
+            rf"^{COOKIE}=[\w-]{{43}}; Path=/; Max-Age=43200; Secure; HttpOnly; SameSite=Strict$",
+        )
+        self.assertEqual(answer.header("Cache-Control"), "no-store")
+        self.assertNotIn(b"good", answer.body)
+
+    def test_used(self) -> None:
+        """With both, the API knows who it is; with the cookie alone, or another key, nobody."""
+        session = self.session()
+        self.assertEqual(self.ask("GET", "/api", **session).code, 200)
+        self.assertEqual(self.ask("POST", "/api", b"x", **session).code, 200)
+        for lacking in ({"Cookie": session["Cookie"]}, {**session, "X_Kubetwist_UI": "1"}):
+            for method in ("GET", "POST", "DELETE"):
+                answer = self.ask(method, "/api", **lacking)
+                self.assertEqual(answer.code, 401)
+                self.assertIsNone(answer.header("Access-Control-Allow-Origin"))
+
+    def test_forgery(self) -> None:
+        """No other site can have a browser sign in, use a session, or sign out."""
+        session = self.session()
+        for site in ("cross-site", "same-site"):
+            self.assertEqual(self.sign_in(Sec_Fetch_Site=site).code, 400)
+            self.assertEqual(self.ask("POST", "/api", b"x", **session, Sec_Fetch_Site=site).code, 401)
+            self.assertEqual(self.ask("GET", "/api", **session, Sec_Fetch_Site=site).code, 401)
+            self.assertEqual(self.ask("DELETE", "/ui/session", **session, Sec_Fetch_Site=site).code, 400)
+        body = b'{"token":"good"}'
+        self.assertEqual(self.ask("POST", "/ui/session", body, **JSON).code, 400)
+        answer = self.ask("POST", "/ui/session", body, Content_Type="text/plain", X_Kubetwist_UI="1")
+        self.assertEqual((answer.code, answer.header("Set-Cookie")), (400, None))
+        # What a browser asks before it sends such a header to another origin.
+        asked = self.ask(
+            "OPTIONS", "/api", Origin="https://evil.example", Access_Control_Request_Headers="x-kubetwist-ui"
+        )
+        self.assertIsNone(asked.header("Access-Control-Allow-Headers"))
+        self.assertEqual(self.ask("GET", "/api", **session).code, 200)
+
+    def test_sign_out(self) -> None:
+        """Who signs out is out, and the cookie is taken back."""
+        session = self.session()
+        answer = self.ask("DELETE", "/ui/session", **session)
+        self.assertEqual(answer.code, 204)
+        self.assertIn(f"{COOKIE}=; Path=/; Max-Age=0;", answer.header("Set-Cookie") or "")
+        self.assertEqual(self.ask("GET", "/api", **session).code, 401)
+
+    def test_bad(self) -> None:
+        """Bad tokens are a 401, and what is no token a 400; neither begins a session."""
+        self.assertEqual(self.sign_in("bad").code, 401)
+        for body in (b"", b"[]", b"{}", b'{"token":1}', b'{"token":" "}', b'{"token":"a\\nb"}', b"\xff"):
+            answer = self.ask("POST", "/ui/session", body, **JSON, X_Kubetwist_UI="1")
+            self.assertEqual((answer.code, answer.header("Set-Cookie")), (400, None), body)
+        self.assertEqual(self.sign_in("x" * 100_000).code, 413)
+        self.assertEqual(self.ask("GET", "/ui/session", X_Kubetwist_UI="1").code, 405)
+
+    def test_slow(self) -> None:
+        """Who knows the token may take a while to say so."""
+        self.finding = slow = Deferred()
+        client = Client(self.site)
+        client.send(
+            b"POST /ui/session HTTP/1.1\r\nHost: x\r\nX-Kubetwist-UI: 1\r\nContent-Type: application/json\r\n"
+            b'Content-Length: 13\r\n\r\n{"token":"t"}'
+        )
+        self.assertEqual(client.answers(), [])
+        slow.callback(TokenFinding(UserInfo("bob")))
+        (answer,) = client.answers()
+        self.assertEqual(answer.code, 201)
