@@ -186,6 +186,9 @@ def _new_node(attributes: AdmissionAttributes, node: str) -> None:
     if (new.get("spec") or {}).get("configSource") is not None:
         why = f"node {quoted(node)} is not allowed to create pods with a non-nil configSource"
         raise attributes.forbidden(why)
+    if new["metadata"].get("ownerReferences"):
+        # The reference looks at updates only; but an owner named at creation can be made to go later.
+        raise attributes.forbidden(f"node {quoted(node)} is not allowed to modify ownerReferences")
     labels = forbidden_labels(new["metadata"].get("labels") or {}, {})
     if labels:
         why = f"node {quoted(node)} is not allowed to set the following labels: {', '.join(labels)}"

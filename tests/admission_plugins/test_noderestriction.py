@@ -309,10 +309,15 @@ class NodeTests(NodeRestrictionTestCase):
             self.assertEqual(self.refusal(operation, resource, node(), node()), "")
 
     def test_creation(self) -> None:
-        """A new node has no configuration source, and labels that kubelets may set."""
+        """A new node has no configuration source, no owners (CVE-2025-5187), and labels that kubelets may set."""
         self.assertEqual(
             self.refusal("CREATE", "nodes", node(configSource={})),
             'node "one" is not allowed to create pods with a non-nil configSource',
+        )
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "x"}
+        self.assertEqual(
+            self.refusal("CREATE", "nodes", node(owners=[owner])),
+            'node "one" is not allowed to modify ownerReferences',
         )
         labels = {
             "kubernetes.io/os": "linux",
