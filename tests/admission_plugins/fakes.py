@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import orjson
 from attrs import define, field
@@ -19,6 +21,10 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.frozen import frozen
 from kubetwist.api.resource import GroupResource, JSONObject, UserInfo
+from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
+from kubetwist.storage.memory import MemoryStorage
+from kubetwist.storage.values import Page
+from kubetwist.storage.watchcache import WatchCache
 
 ALICE = UserInfo("alice")
 
@@ -104,6 +110,22 @@ class Context:
             raise APIStatusError.already_exists(GroupResource(group, resource), name)
         self.add(group, resource, obj)
         self.created.append(obj)
+
+
+@contextmanager
+def starting_over(server: Any, caches: Sequence[WatchCache]) -> Iterator[None]:
+    """Have caches that have lost their place, as after a compaction; they are filled again afterwards."""
+
+    async def unavailable(*args: Any, **how: Any) -> Page:
+        raise StorageUnavailable("not now")
+
+    with patch.object(MemoryStorage, "read_page", unavailable):
+        for cache in caches:
+            cache.ended(RevisionCompacted(1, 2))
+            assert not cache.ready
+        yield
+    server.clock.advance(60)
+    assert all(cache.ready for cache in caches)
 
 
 @define

@@ -13,6 +13,7 @@ from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
+from tests.admission_plugins.fakes import starting_over
 from tests.resources.server import Server, definitions
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -113,6 +114,19 @@ class ValidatingTests(PolicyTestCase):
         self.assertEqual(
             answer["details"]["causes"], [{"message": f"{said} failed expression: object.metadata.name != 'x'"}]
         )
+
+    def test_lost_place(self) -> None:
+        """While caches start over, what they had goes on to hold, be it nothing; then what they have become does."""
+        caches = [store.cache for store in self.server.stores if "admissionpolic" in store.cache.prefix]
+        self.assertEqual(len(caches), 4)
+        self.create("a")
+        with starting_over(self.server, caches):
+            self.create("b")
+        self.policy(validations=[{"expression": "false"}])
+        self.refused("POST", MAPS, {"metadata": {"name": "c"}})
+        with starting_over(self.server, caches):
+            self.refused("POST", MAPS, {"metadata": {"name": "c"}})
+        self.refused("POST", MAPS, {"metadata": {"name": "c"}})
 
     def test_without_binding(self) -> None:
         """A policy that is not bound does nothing; one that is bound no more, neither."""

@@ -13,6 +13,7 @@ from kubetwist.outgoing.client import Answer
 from kubetwist.outgoing.errors import CallError
 from kubetwist.registry.scope import RequestScope
 from kubetwist.registry.updates import UpdateRules
+from tests.admission_plugins.fakes import starting_over
 from tests.admission_plugins.webhookserver import WebhookTestCase, patch, webhook
 from tests.resources.server import config_map, pod
 
@@ -42,6 +43,19 @@ class ValidatingTests(WebhookTestCase):
         mutating, validating = self.server.stores.admission.plugins
         verifyObject(IMutatingAdmission, mutating)
         verifyObject(IValidatingAdmission, validating)
+
+    def test_lost_place(self) -> None:
+        """While caches start over, what they had goes on to hold, be it nothing; then what they have become does."""
+        caches = [store.cache for store in self.server.stores if "webhookconf" in store.cache.prefix]
+        self.assertEqual(len(caches), 2)
+        with starting_over(self.server, caches):
+            self.config_map("a")
+        self.configure(webhook())
+        with starting_over(self.server, caches):
+            self.config_map("b")
+        self.assertEqual(len(self.outgoing.calls), 1)
+        self.config_map("c")
+        self.assertEqual(len(self.outgoing.calls), 2)
 
     def test_request(self) -> None:
         """A webhook is told of the request, the user and the object as it will be stored."""

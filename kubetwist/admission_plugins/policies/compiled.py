@@ -147,12 +147,11 @@ class _Compiled:
             return []
         cache = store.cache
         if self._watch is None:
-            if not cache.ready:
-                if self._known:
-                    # The cache fills anew; what was known goes on to hold.
-                    return None
+            if cache.ready:
+                self._watch = cache.watch("", sink=self)
+            elif not cache.revision:
                 raise StorageUnavailable("not yet ready to handle request")
-            self._watch = cache.watch("", sink=self)
+            # Else it fills anew; what it had goes on to hold, be it nothing.
         self._stale = False
         before, self._known = self._known, {}
         for record in cache.list().records:

@@ -108,12 +108,11 @@ class Configurations:
             return
         cache = store.cache
         if self._watch is None:
-            if not cache.ready:
-                if self._compiled:
-                    # The cache fills anew; what was known goes on to hold.
-                    return
+            if cache.ready:
+                self._watch = cache.watch("", sink=self)
+            elif not cache.revision:
                 raise StorageUnavailable("not yet ready to handle request")
-            self._watch = cache.watch("", sink=self)
+            # Else it fills anew; what it had goes on to hold, be it nothing.
         self._stale = False
         before, self._compiled = self._compiled, {}
         for record in cache.list().records:
