@@ -209,6 +209,10 @@ class RefusalTests(SynchronousTestCase):
         """Other versions of HTTP are 505."""
         self.assertEqual(self.refused(b"GET / HTTP/2.0\r\nHost: x\r\n\r\n"), 505)
 
+    def test_http2(self) -> None:
+        """CVE-2019-9512, CVE-2019-9514, CVE-2023-44487: nobody speaks HTTP/2, whose floods so have no way in."""
+        self.assertEqual(self.refused(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9)), 505)
+
     def test_bad_chunks(self) -> None:
         """A chunk whose size is none is 400."""
         head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
