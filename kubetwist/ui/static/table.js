@@ -205,7 +205,7 @@ export class TableView {
     if (this.spread) shown.unshift({ name: "Namespace", index: -1, description: "" });
     const sample = [...this.rows.rows.values()].slice(0, 2000);
     const widths = shown.map((column) => {
-      let width = column.name.length + 2;
+      let width = column.name.length * 1.15 + 1;
       for (const row of sample) width = Math.max(width, String((column.index < 0 ? row.namespace : row.cells[column.index]) ?? "").length);
       return Math.min(width, 64) + 3;
     });

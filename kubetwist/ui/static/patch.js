@@ -1,0 +1,52 @@
+// What a person has changed, as a server-side apply: only that, and what was changed here before, is owned afterwards.
+
+export const MANAGER = "kubetwist-ui";
+
+const isMap = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+export function equal(one, other) {
+  if (one === other) return true;
+  if (Array.isArray(one)) return Array.isArray(other) && one.length === other.length && one.every((value, index) => equal(value, other[index]));
+  if (!isMap(one) || !isMap(other)) return false;
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => Object.hasOwn(other, name) && equal(one[name], other[name]));
+}
+
+/** Of `after`, what differs from `before`, and what is in `owned`, a FieldsV1; lists are taken whole. */
+function picked(before, after, owned) {
+  const found = {};
+  for (const [name, value] of Object.entries(after)) {
+    const old = isMap(before) && Object.hasOwn(before, name) ? before[name] : undefined;
+    const mine = owned && owned[`f:${name}`];
+    if (isMap(value) && isMap(old)) {
+      const inner = picked(old, value, mine);
+      if (Object.keys(inner).length || (mine && (mine["."] || !Object.keys(mine).length))) found[name] = inner;
+    } else if (mine || !equal(value, old)) found[name] = value;
+  }
+  return found;
+}
+
+/** The object to apply: from what it was to what it shall be. */
+export function changes(before, after) {
+  const entry = (before.metadata.managedFields || []).find((one) => one.manager === MANAGER && one.operation === "Apply" && !one.subresource);
+  const found = picked(before, after, entry && entry.fieldsV1);
+  const { name, namespace } = before.metadata;
+  return { ...found, apiVersion: after.apiVersion, kind: after.kind, metadata: { ...(found.metadata || {}), name, ...(namespace ? { namespace } : {}) } };
+}
+
+/** What was taken away: paths as people read them. */
+export function removals(before, after, path = "") {
+  const found = [];
+  for (const name of Object.keys(before || {})) {
+    const here = path ? `${path}.${name}` : name;
+    if (!Object.hasOwn(after, name)) found.push(here);
+    else if (isMap(before[name]) && isMap(after[name])) found.push(...removals(before[name], after[name], here));
+  }
+  return found;
+}
+
+/** Whether a number in it is larger than scripts can tell apart. */
+export function inexact(value) {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return value !== null && typeof value === "object" && Object.values(value).some(inexact);
+}
