@@ -46,6 +46,7 @@ def _expired(request: KubeRequest) -> None:
     if request.switched:
         # What is spoken now knows no requests, and so no end of them.
         return
+    request.terminated = 504
     if request.startedWriting:
         # A large answer that the client reads slowly, or not at all: cut off, as in the reference.
         request.abort()

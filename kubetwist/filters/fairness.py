@@ -75,6 +75,7 @@ class InFlight:
                 return
             kind = self._open[reads]
             if len(kind) >= limit and MASTERS not in (request.user.groups if request.user is not None else ()):
+                request.terminated = 429
                 request.setHeader(b"retry-after", b"1")
                 request.respond_text(429, _TOO_MANY)
                 return

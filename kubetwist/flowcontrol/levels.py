@@ -401,6 +401,7 @@ class FlowControl:
 
     def reject(self, request: Any, level: Level) -> None:
         """Tell a client to come again."""
+        request.terminated = 429
         request.setHeader(b"retry-after", b"%d" % level.drop(self._now()))
         request.respond_text(429, "Too many requests, please try again later.\n")
 

@@ -102,6 +102,50 @@ class Family(Generic[Child]):
         return list(self._children.items())
 
 
+class Watermark:
+    """
+    How many there are of something that comes and goes, and the most there were within the last second or so.
+
+    @ivar count: How many there are now.
+    """
+
+    __slots__ = ("_high", "_last", "_now", "_until", "count")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """
+        @param now: Tells the time, in seconds; what others tell is by the same clock.
+        """
+        self._now = now
+        self._until = 0.0
+        self._high = self._last = self.count = 0
+
+    def up(self, now: float) -> None:
+        """There is one more."""
+        if now >= self._until:
+            self._turn(now)
+        self.count += 1
+        if self.count > self._high:
+            self._high = self.count
+
+    def down(self, now: float) -> None:
+        """There is one less."""
+        if now >= self._until:
+            self._turn(now)
+        self.count -= 1
+
+    def most(self) -> int:
+        """The most there were in this second and the one before."""
+        now = self._now()
+        if now >= self._until:
+            self._turn(now)
+        return max(self._last, self._high)
+
+    def _turn(self, now: float) -> None:
+        self._last = self._high if now < self._until + 1.0 else self.count
+        self._high = self.count
+        self._until = now + 1.0
+
+
 @frozen
 class Reading:
     """

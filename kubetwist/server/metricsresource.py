@@ -11,6 +11,7 @@ from twisted.web.server import NOT_DONE_YET
 from ..api.resource import GroupVersion
 from ..metrics.exposition import CONTENT_TYPE, process_readings, render
 from ..metrics.registry import Registry
+from ..registry.deprecations import deprecation_warning
 from ..resources.layer import Layer
 from .site import KubeRequest
 
@@ -74,6 +75,15 @@ class Served:
                 return False
             names = self._names[group, version] = frozenset(line.name for line in lines)
         return name in names
+
+    def is_deprecated(self, wanted: tuple[str, str, str]) -> bool:
+        """Whether clients of a resource are told not to use it any more."""
+        group, version, name = wanted
+        if wanted not in self:
+            return False
+        lines = self._config.installed.resources(GroupVersion(group, version))
+        minor = int(self._config.kubernetes_version.partition(".")[2])
+        return any(line.name == name and deprecation_warning(line.kind, minor) for line in lines)
 
 
 def claim_metrics(layer: Layer, config: ServerConfig) -> None:

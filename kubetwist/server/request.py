@@ -72,6 +72,7 @@ class KubeRequest(Request):
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.
+    @ivar terminated: The code with which the server put an end to it, in its own defence; 0 when it did not.
     """
 
     defaultContentType = None
@@ -99,6 +100,7 @@ class KubeRequest(Request):
     from_storage = False
     streamed: StreamedBody | None = None
     switched = False
+    terminated = 0
     method: bytes
     uri: bytes
     site: KubeSite
@@ -300,6 +302,8 @@ class KubeRequest(Request):
         Headers set with C{setHeader} are sent too.
         """
         if self.finished or self._disconnected or self.startedWriting:
+            if self.terminated and self.site.late is not None:
+                self.site.late(code)
             return
         self.code = code
         self.startedWriting = 1

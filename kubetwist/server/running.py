@@ -135,7 +135,10 @@ class APIServer:
         show_encryption(config, server)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
-        metrics = RequestMetrics(config.metrics, Served(config).__contains__, lambda: list(self.site.open_requests))
+        served = Served(config)
+        metrics = RequestMetrics(
+            config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
+        )
         limit, left = self.make_limit(config)
         handler = with_filters(
             traverse(server.layer),
@@ -173,6 +176,7 @@ class APIServer:
         if auditor is not None:
             auditor.start()
             self._auditor = auditor
+        self._site.late = metrics.late
             self._site.requestFactory = audited_request(auditor)
         self._listen(credentials)
         self.announce(credentials)

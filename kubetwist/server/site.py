@@ -41,6 +41,7 @@ class KubeSite(Site):
     @ivar channels: All connections.
     @ivar turns: Where heavy work is done a little at a time; L{None} does it at once.
     @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
+    @ivar late: Called with the code of an answer that came when the server had put an end to its request; likewise.
     @ivar stalled: Those that are not read from, and since when.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
@@ -61,6 +62,7 @@ class KubeSite(Site):
         self.date: bytes = datetimeToString()
         self.channels: set[KubeChannel] = set()
         self.ended: Callable[[KubeRequest], object] | None = None
+        self.late: Callable[[int], object] | None = None
         self.turns: Turns | None = None
         self.stalled: dict[KubeChannel, float] = {}
         self.streams: list[Callable[[KubeRequest], bool]] = []
