@@ -90,7 +90,7 @@ class EtcdStorage:
         self._committer = Committer(client, reactor, Leases(client, reactor, lease_reuse), self._written)
         self._follower = Follower(client, reactor, self._changed, self._lost_place)
         #: Who waits for the watch: until which revision, and until when at most.
-        self._waiting: list[tuple[int, int, float, Deferred[None]]] = []
+        self._waiting: list[tuple[int, int, float, Deferred[bool]]] = []
         self._order = count()
         #: The newest revision that anybody has told of.
         self._known = 0
@@ -174,8 +174,8 @@ class EtcdStorage:
             return fail(StorageUnavailable(f"the store in etcd {self._state.value}"))
         return self._committer.submit(writes)
 
-    def _written(self, revision: int) -> Deferred[None]:
-        """The store has come to C{revision}; fires when the observers know it."""
+    def _written(self, revision: int) -> Deferred[bool]:
+        """The store has come to C{revision}; fires as L{_seen}."""
         self._note(revision)
         return self._seen(revision)
 
@@ -280,7 +280,8 @@ class EtcdStorage:
     async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
         """See L{IStorageBackend.watch}."""
         self._ready()
-        if revision > self.revision:
+        while revision > self.revision:
+            # However long it takes: whoever knows what is newer must not be shown what is older.
             current = await self.current_revision()
             if revision > current:
                 raise FutureRevision(revision, current)
@@ -345,11 +346,15 @@ class EtcdStorage:
 
     # --- how far the watch has come
 
-    def _seen(self, revision: int) -> Deferred[None]:
-        """Fires when observers have seen everything up to C{revision}, or when that takes too long."""
+    def _seen(self, revision: int) -> Deferred[bool]:
+        """
+        Wait until observers have seen everything up to C{revision}.
+
+        @return: Fires with whether they have; they have not when that takes too long.
+        """
         if revision <= self.revision:
-            return succeed(None)
-        answer: Deferred[None] = Deferred()
+            return succeed(True)
+        answer: Deferred[bool] = Deferred()
         until = self._reactor.seconds() + ANSWER_ANYWAY
         heapq.heappush(self._waiting, (revision, next(self._order), until, answer))
         return answer
@@ -357,7 +362,7 @@ class EtcdStorage:
     def _release(self, revision: int | None) -> None:
         waiting = self._waiting
         while waiting and (revision is None or waiting[0][0] <= revision):
-            heapq.heappop(waiting)[3].callback(None)
+            heapq.heappop(waiting)[3].callback(revision is not None)
 
     def _note(self, revision: int) -> None:
         """The store is known to have come to C{revision}."""
@@ -382,7 +387,7 @@ class EtcdStorage:
             self._waiting = [one for one in self._waiting if one[2] > now]
             heapq.heapify(self._waiting)
             for _, _, _, answer in late:
-                answer.callback(None)
+                answer.callback(False)
         self._check = self._reactor.callLater(STALLED / CHECKS, self._check_progress)
 
     def _probe(self) -> None:

@@ -116,10 +116,11 @@ class Committer:
     """Sends transactions; those of one key one after the other, in the order in which they were submitted."""
 
     def __init__(
-        self, client: EtcdClient, reactor: Any, leases: Leases, written: Callable[[int], Deferred[None]]
+        self, client: EtcdClient, reactor: Any, leases: Leases, written: Callable[[int], Deferred[bool]]
     ) -> None:
         """
-        @param written: Called with a revision that was written; fires when observers know everything up to it.
+        @param written: Called with a revision that was written; fires when observers know everything up to it, or
+            that takes too long: with whether they know.
         """
         self._client = client
         self._reactor = reactor
@@ -305,8 +306,8 @@ class Committer:
     async def _refused(self, commit: Commit, failed: Failed, gaps: int) -> StorageError:
         """What to say when something is not as the transaction expects."""
         revision = failed.header.revision
-        await self._written(revision)
-        if commit.doubtful and (commit.matched or self.gaps != gaps):
+        seen = await self._written(revision)
+        if commit.doubtful and (commit.matched or self.gaps != gaps or not seen):
             # It may be an earlier attempt of its own that has changed it.
             return OutcomeUnknown(TIMED_OUT)
         return refusal(commit.writes, failed.responses, revision)

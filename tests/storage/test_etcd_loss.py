@@ -20,6 +20,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.outgoing.tls import ClientTLS
 from kubetwist.server.certificates import Authority, Pair, Subject, private_pem
+from kubetwist.storage import etcd
 from kubetwist.storage.errors import (
     KeyNotFound,
     OutcomeUnknown,
@@ -31,6 +32,7 @@ from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcdhttp import NoAnswer
 from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
+from kubetwist.testing.storage import RecordingObserver
 
 from .cutwire import CutWire
 from .etcdcase import EtcdCase, TurningReactor, etcd_storage
@@ -129,6 +131,40 @@ class LossTests(EtcdCase):
         with self.assertRaises(KeyNotFound):
             self.reactor.run(storage.read("/r/a"))
         self.assertEqual(len(lost), 3)
+
+    def test_lost_answer_and_news(self) -> None:
+        """Nor does anybody when the watch is away, too: that something else is there may be by the write itself."""
+        storage, wire, lost = self.lossy()
+        revision = self.write(self.open(), "/r/a", b"1", 0)
+        self.reactor.turn_until(lambda: storage.revision >= revision)
+        answers = wire.swallowing
+        wire.swallowing = lambda data: b'"events"' in data or answers(data)
+        self.patch(etcd, "ANSWER_ANYWAY", 0.0)
+        with self.assertRaises(OutcomeUnknown):
+            self.write(storage, "/r/a", b"2", revision)
+        self.assertEqual(len(lost), 1)
+        self.assertLess(storage.revision, self.reactor.run(storage.read("/r/a")).revision)
+
+    def test_watch_from_newer(self) -> None:
+        """Whoever has read what the watch has not come to yet is not shown anything older."""
+        wire = self.wire()
+        storage, other = self.open(wire.url), self.open()
+        stalled: list[bytes] = []
+        wire.swallowing = lambda data: b'"events"' in data and not stalled.append(data)
+        self.patch(etcd, "ANSWER_ANYWAY", 0.0)
+        before = storage.revision
+        read = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
+        observer = RecordingObserver()
+        watching = Deferred.fromCoroutine(storage.watch("/r/", read, observer))
+        # Once more from the beginning, since nothing has come.
+        self.reactor.turn_until(lambda: len(stalled) > 1)
+        self.assertEqual(storage.revision, before)
+        wire.swallowing = None
+        wire.break_connections()
+        self.reactor.run(watching)
+        self.assertGreaterEqual(storage.revision, read)
+        last = self.write(storage, "/r/b", b"")
+        self.assertEqual([event.revision for event in observer.events], [last])
 
     def test_lost_request(self) -> None:
         """A write that compares a revision, and of which no answer came since it was lost, is sent again."""
@@ -247,15 +283,15 @@ class TLSTests(SynchronousTestCase):
         server = server_and_client(authority)
         for name, content in (("ca", authority.pair.certificate), ("crt", server.certificate), ("key", server.key)):
             (folder / name).write_bytes(content)
-        etcd = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
-        self.addCleanup(etcd.stop)
-        etcd.start()
+        member = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
+        self.addCleanup(member.stop)
+        member.start()
         reactor = TurningReactor()
         self.addCleanup(reactor.close)
 
         def storage(trusted: Any, shown: Any) -> EtcdStorage:
             settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
-            made = etcd_storage(reactor, etcd.urls, tls=lambda host: ClientTLS(settings, host), patience=0.0)
+            made = etcd_storage(reactor, member.urls, tls=lambda host: ClientTLS(settings, host), patience=0.0)
             self.addCleanup(lambda: reactor.run(made.close()))
             return made
 
