@@ -1,0 +1,72 @@
+"""The pages of F{docs}: what they name is there."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from kubetwist.commands import backup, migrate, restore
+from kubetwist.extension.options import ExtensionOptions
+from kubetwist.server.flagtable import FLAGS
+
+TESTS = Path(__file__).parent
+DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or TESTS.parent / "docs")
+
+#: Flags of other programs that pages speak of, and those of kube-apiserver that they say are not here.
+OTHERS = """
+all-namespaces as bump-revision clusterrole current dry-run for help image insecure-skip-tls-verify-backend
+mark-compacted name namespace previous raw replicas role server-side serviceaccount
+"""
+ABSENT = """
+cors-allowed-origins egress-selector-config-file etcd-servers-overrides goaway-chance http2-max-streams-per-connection
+peer-advertise-ip peer-ca-file permit-address-sharing permit-port-sharing service-account-signing-endpoint
+storage-media-type strict-transport-security-directives tls-cipher-suites tls-sni-cert-key
+"""
+
+
+def page(name: str) -> str:
+    """The text of a page."""
+    if not DOCS.is_dir():
+        raise SkipTest("the pages are not here: KUBETWIST_TEST_DOCS names their folder")
+    return (DOCS / name).read_text("utf-8")
+
+
+@cache
+def names_of_tests(path: Path) -> frozenset[str]:
+    """The functions in a module of tests that are tests."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    tree = ast.parse(path.read_text("utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, functions) and node.name[:4] == "test")
+
+
+class PageTests(SynchronousTestCase):
+    """What pages name."""
+
+    def test_security(self) -> None:
+        """Every rule on the page about security names tests, and they are there."""
+        rows = [line for line in page("security.md").splitlines() if line.startswith("|")]
+        rules = [row for row in rows if not row.startswith(("| weakness", "|---"))]
+        self.assertGreater(len(rules), 20)
+        for rule in rules:
+            tests = re.findall(r"`tests/([a-z0-9_/]+\.py)::(test_\w+)`", rule)
+            self.assertTrue(tests, rule)
+            self.assertEqual(len(tests), rule.count("::"), rule)
+            for path, name in tests:
+                self.assertIn(name, names_of_tests(TESTS / path), path)
+
+    def test_flags(self) -> None:
+        """Flags that pages speak of are flags, but for those that they say are not there."""
+        known = {flag.name for flag in FLAGS}
+        for options in (backup.Options, restore.Options, migrate.Options, ExtensionOptions):
+            known |= {flag.name for flag in options.flags}
+        named: set[str] = set()
+        for path in DOCS.glob("*.md"):
+            named |= set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])(?![\w-])", page(path.name)))
+        self.assertEqual(named - known - set(OTHERS.split()), set(ABSENT.split()))
+        listed = page("compatibility.md").partition("refused as unknown")[2]
+        self.assertLessEqual(set(ABSENT.split()), set(re.findall(r"`--([a-z0-9-]+)`", listed)))
