@@ -41,7 +41,7 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
         user = request.user
         assert user is not None, "authentication comes before"
         assigned = classify(user, info)
-        request.flow_head = assigned.head
+        request.assigned, request.flow_head = assigned, assigned.head
         level = assigned.level
         wide = seats(request, level, sizes)
         if wide == 1:

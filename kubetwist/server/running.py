@@ -61,6 +61,7 @@ class APIServer:
 
     @ivar url: Where it listens, once it does.
     @ivar stopping: Whether it was told to stop.
+    @ivar log_of_requests: What tells of requests that are over; there while it runs.
     """
 
     _log = Logger()
@@ -84,6 +85,7 @@ class APIServer:
         self._started = False
         self.url = ""
         self.stopping = False
+        self.log_of_requests: Any = None
 
     @property
     def config(self) -> ServerConfig:
@@ -164,12 +166,14 @@ class APIServer:
         self._site = KubeSite(handler, reactor)
         self._site.turns = config.turns
 
-        told = RequestLog(options.verbosity).ended
+        self.log_of_requests = RequestLog(options.verbosity)
+        told = self.log_of_requests.ended
 
         def ended(request: KubeRequest) -> None:
+            # Others forget what they know of it.
+            told(request)
             left(request)
             metrics.ended(request)
-            told(request)
 
         self._site.ended = ended
         self._site.streams = config.streams
