@@ -176,11 +176,11 @@ class APIServer:
             metrics.ended(request)
 
         self._site.ended = ended
+        self._site.late = metrics.late
         self._site.streams = config.streams
         if auditor is not None:
             auditor.start()
             self._auditor = auditor
-        self._site.late = metrics.late
             self._site.requestFactory = audited_request(auditor)
         self._listen(credentials)
         self.announce(credentials)
