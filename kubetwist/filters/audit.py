@@ -44,7 +44,7 @@ def with_audit(handler: Handler, auditor: Auditor) -> Handler:
             times.reset(token)
 
     def _written(fine: bool, request: AuditedRequest, trail: Trail) -> None:
-        if request.finished or request._disconnected:
+        if request.over:
             return
         if fine:
             _go_on(request, trail)

@@ -84,7 +84,7 @@ def with_authentication(
             known(request, user)
 
     def _continue(user: UserInfo | None, request: KubeRequest) -> None:
-        if request.finished or request._disconnected:
+        if request.over:
             return
         if user is None:
             refuse(request, None)

@@ -54,7 +54,7 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
             decided(verdict, request, attributes)
 
     def later(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:
-        if not (request.finished or request._disconnected):
+        if not request.over:
             decided(verdict, request, attributes)
 
     def decided(verdict: Verdict, request: KubeRequest, attributes: AuthorizerAttributes) -> None:

@@ -108,7 +108,7 @@ class Consistency:
         if self._asking:
             self._soon(self._ask)
         for request, handler, tolerant in waiting:
-            if request.finished or request._disconnected:
+            if request.over:
                 continue
             if isinstance(result, Failure):
                 if tolerant:
@@ -129,14 +129,14 @@ class Consistency:
         try:
             await (cache or self._fallback).wait_until(revision, PATIENCE)
         except FutureRevision:
-            if request.finished or request._disconnected:
+            if request.over:
                 return
             if request.info.verb not in _READS or cache is None:
                 request.fail(APIStatusError.timeout("this server has not heard of the newest changes yet", 1))
                 return
             # The storage answers, only the news does not come: it is read itself.
             request.from_storage = True
-        if not (request.finished or request._disconnected):
+        if not request.over:
             self._go_on(request, handler, cache)
 
     def _go_on(self, request: KubeRequest, handler: Handler, cache: WatchCache | None) -> None:

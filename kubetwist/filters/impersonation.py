@@ -64,10 +64,10 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
         try:
             found = await modes.find(attributes_of(request), wanted)
         except Refused as refused:
-            if not (request.finished or request._disconnected):
+            if not request.over:
                 forbid(request, refused.question, refused.verdict)
             return
-        if request.finished or request._disconnected:
+        if request.over:
             return
         request.impersonator, request.user = request.user, found.user
         request.impersonation_constraint = found.constraint

@@ -47,11 +47,11 @@ def dump_queues(flow: FlowControl) -> str:
     """A row for each queue."""
     rows: list[Sequence[str]] = [_QUEUES]
     for level in _sorted(flow):
-        for number, queue in enumerate(level.queues.snapshot()):
+        for queue in level.queues.snapshot():
             taken = sum(ticket.seats for ticket in queue.running)
             start, work = f"{queue.start:.8f}ss", f"{queue.work:.8f}ss"
             counts = (len(queue.waiting), len(queue.running), taken, start, queue.seats, queue.seats, work)
-            rows.append(_row(level.name, number, *counts))
+            rows.append(_row(level.name, queue.number, *counts))
     return _table(rows)
 
 
@@ -85,11 +85,11 @@ def _sorted(flow: FlowControl) -> list[Level]:
 
 def _tickets(level: Level) -> Iterator[tuple[int, int, Ticket]]:
     states: list[QueueState] = level.queues.snapshot()
-    for place, queue in enumerate(states):
+    for queue in states:
         for number, ticket in enumerate(queue.waiting):
-            yield place, number, ticket
+            yield queue.number, number, ticket
         for ticket in queue.running:
-            yield place, -1, ticket
+            yield queue.number, -1, ticket
     for ticket in level.queues.running:
         if ticket.queue is None:
             yield -1, -1, ticket

@@ -216,7 +216,8 @@ class FlowControl:
             if queueing.hand:
                 level.widest = max(1, min(ceil(limits.nominal * _WIDEST), limits.nominal // queueing.hand))
         self.levels = found
-        known = [schema for schema in in_order(schemas) if schema.level in found]
+        # Those of a level that is leaving lead nowhere: it would not be missed when it is gone.
+        known = [schema for schema in in_order(schemas) if schema.level in wanted]
         names = {schema.name for schema in known}
         known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
         self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
@@ -348,7 +349,7 @@ class FlowControl:
 
     @staticmethod
     def _answer(request: Any, handler: Callable[[Any], object]) -> None:
-        if not (request.finished or request._disconnected):
+        if not request.over:
             try:
                 handler(request)
             except Exception:
@@ -365,7 +366,10 @@ class FlowControl:
         again = False
         for level in self.levels.values():
             queues = level.queues
-            while queues.waiting and self.turns.free:
+            while queues.waiting:
+                if not self.turns.free:
+                    again = True
+                    break
                 now = self._now()
                 ticket = queues.next(now)
                 if ticket is None:
@@ -375,8 +379,6 @@ class FlowControl:
                 self._begun(tally, ticket, now - ticket.arrived)
                 ticket.what.waited += now - ticket.arrived
                 self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
-            if queues.waiting and queues.fits(1):
-                again = True
         if again:
             self._plan()
 
@@ -396,7 +398,8 @@ class FlowControl:
             since = level.queues.oldest()
             if since is not None and (oldest is None or since < oldest):
                 oldest = since
-        if oldest is not None:
+        # Requests that came while others were rejected may have set it already.
+        if oldest is not None and self._expiry is None:
             self._expiry = self._reactor.callLater(max(oldest + self._wait - self._now(), 0.01), self._expire)
 
     def reject(self, request: Any, level: Level) -> None:

@@ -19,6 +19,8 @@ from attrs import define, field, frozen
 
 #: Seconds that a request is taken to last as long as it is not known how long requests do.
 _GUESS: Final = 0.003
+#: Queues that are kept, and shown, though nobody waits in them; a level may have millions.
+_KEPT: Final = 1024
 
 
 @frozen
@@ -77,12 +79,14 @@ class QueueState:
     """
     A queue, as it is now.
 
+    @ivar number: Its place among those of its level.
     @ivar running: Who has waited in it, and has seats.
     @ivar start: The virtual time at which its next request begins.
     @ivar seats: That those want who wait.
     @ivar work: Likewise, in seats times seconds.
     """
 
+    number: int
     waiting: list[Ticket]
     running: list[Ticket]
     start: float
@@ -114,13 +118,12 @@ class QueueSet:
         self.dispatched = 0
         self.late = 0
         self.gone = 0
-        self._queues = [_Queue(number) for number in range(limits.queues)]
+        #: Those that somebody has waited in lately.
+        self._queues: dict[int, _Queue] = {}
         self._guess = _GUESS
 
     def adjust(self, limits: Limits) -> None:
         """Go by other limits; who waits in a queue that there will not be any more waits for its turn there."""
-        if limits.queues > len(self._queues):
-            self._queues += [_Queue(number) for number in range(len(self._queues), limits.queues)]
         self.limits = limits
 
     def fits(self, seats: int) -> bool:
@@ -155,12 +158,16 @@ class QueueSet:
         """
         best: _Queue | None = None
         for number in hand:
-            queue = self._queues[number]
+            queue = self._queues.get(number) or _Queue(number)
             if best is None or queue.seats < best.seats:
                 best = queue
         if best is None or len(best.waiting) >= self.limits.length:
             self.rejected += 1
             return False
+        if best.number not in self._queues:
+            if len(self._queues) >= _KEPT:
+                self._queues = {queue.number: queue for queue in self._queues.values() if queue.waiting}
+            self._queues[best.number] = best
         if not best.waiting:
             # Who was away has not saved up anything.
             best.start = max(best.start, self.virtual)
@@ -189,7 +196,7 @@ class QueueSet:
         A wide one is waited for: those behind it do not overtake, or it would never have its turn.
         """
         best: _Queue | None = None
-        for queue in self._queues:
+        for queue in self._queues.values():
             if queue.waiting and (best is None or queue.start < best.start):
                 best = queue
         self.blocked = best is not None and not self.fits(best.waiting[0].seats)
@@ -206,7 +213,7 @@ class QueueSet:
     def overdue(self, before: float) -> list[Ticket]:
         """Those who have waited since before a time; each queue has the oldest in front."""
         found = []
-        for queue in self._queues:
+        for queue in self._queues.values():
             for ticket in queue.waiting:
                 if ticket.arrived > before:
                     break
@@ -215,7 +222,7 @@ class QueueSet:
 
     def oldest(self) -> float | None:
         """Since when somebody waits; L{None} when nobody does."""
-        return min((queue.waiting[0].arrived for queue in self._queues if queue.waiting), default=None)
+        return min((queue.waiting[0].arrived for queue in self._queues.values() if queue.waiting), default=None)
 
     def snapshot(self) -> list[QueueState]:
         """Each queue, for who wants to look."""
@@ -223,9 +230,14 @@ class QueueSet:
         for ticket in self.running:
             if ticket.queue is not None:
                 running.setdefault(ticket.queue, []).append(ticket)
+        known = self._queues
+        shown = {number: _Queue(number) for number in range(min(self.limits.queues, _KEPT))} | known
         return [
-            QueueState(list(queue.waiting), running.get(queue, []), queue.start, queue.seats, queue.seats * self._guess)
-            for queue in self._queues
+            QueueState(
+                *(queue.number, list(queue.waiting), running.get(queue, []), queue.start, queue.seats),
+                queue.seats * self._guess,
+            )
+            for _, queue in sorted(shown.items())
         ]
 
 

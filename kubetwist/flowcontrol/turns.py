@@ -13,6 +13,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final
 
+from twisted.logger import Logger
+
 #: Seconds of heavy work in one turn; what was begun is finished.
 BUDGET: Final = 0.0005
 #: Turns without heavy work that a light request is given, to be read, answered and sent.
@@ -27,6 +29,8 @@ class Turns:
 
     @ivar waiting: Pieces of work that wait.
     """
+
+    _log = Logger()
 
     def __init__(self, reactor: Any, budget: float = BUDGET) -> None:
         self._reactor = reactor
@@ -82,5 +86,8 @@ class Turns:
         begun = perf_counter()
         try:
             work()
+        except Exception:
+            # Others wait behind it.
+            self._log.failure("a piece of work failed")
         finally:
             self._spent += perf_counter() - begun

@@ -150,6 +150,11 @@ class KubeRequest(Request):
         except Exception:
             self.processingFailed(Failure())
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing is to be done for it any more: it is answered, be it by its deadline, or its client has gone."""
+        return bool(self.finished or self.held or self._disconnected)
+
     # The request, read.
 
     def header(self, name: bytes) -> bytes | None:

@@ -68,6 +68,11 @@ class Request:
         self.failure: Any = None
 
     @property
+    def over(self) -> bool:
+        """As that of real ones."""
+        return self.finished or self._disconnected
+
+    @property
     def query(self) -> dict[str, list[str]]:
         """The resourceVersion, if any."""
         name, _, value = self.uri.partition(b"?")[2].decode().partition("=")
