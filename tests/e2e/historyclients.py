@@ -353,7 +353,7 @@ class Clients:
         while LAST not in self._last.known:
             self._last.create(LAST)
         for watcher in self.watchers:
-            watcher.join(PATIENCE * 2)
+            watcher.join(PATIENCE * 5)
             assert not watcher.is_alive(), f"{watcher.name} has not seen the last object"
         while not self._last.list():
             pass
