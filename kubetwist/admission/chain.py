@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from time import perf_counter
 from typing import Any, Final
 
 import orjson
-from attrs import define
+from attrs import define, field
 
 from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
@@ -16,6 +17,7 @@ from ..api.frozen import frozen
 from ..api.latency import ADMISSION, Spending
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
+from ..metrics.registry import Distribution, Reading
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
 from .limits import Hung, within
 
@@ -27,6 +29,11 @@ _REMEMBERED: Final = 4096
 #: Where plugins are that are known to look and not to touch.
 _OURS: Final = "kubetwist."
 _MUTATION: Final = "mutation"
+
+#: Bounds of the seconds that plugins take.
+_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+#: What metrics call the phases.
+_TYPES: Final = {_MUTATION: "admit", "validation": "validate"}
 
 _Ask = Callable[[AdmissionAttributes], Any]
 
@@ -40,6 +47,8 @@ class _Step:
     @ivar timeout: Seconds that it may take; L{None} for a plugin that keeps its own time.
     @ivar ignores: Whether a failure of the plugin itself lets the request through.
     @ivar guard: Makes what the plugin is shown instead of the object itself; L{None} for a plugin that is shown that.
+    @ivar took: Seconds, for one operation.
+    @ivar refused: Seconds until it refused.
     """
 
     plugin: Any
@@ -48,6 +57,18 @@ class _Step:
     timeout: float | None
     ignores: bool
     guard: Callable[[JSONObject], JSONObject] | None
+    took: Distribution = field(factory=lambda: Distribution(_SECONDS), repr=False)
+    refused: Distribution = field(factory=lambda: Distribution(_SECONDS), repr=False)
+
+
+class _Phase:
+    """How long all plugins of one phase took for one operation, where none refused, and where one did."""
+
+    __slots__ = ("refused", "took")
+
+    def __init__(self) -> None:
+        self.took = Distribution(_SECONDS)
+        self.refused = Distribution(_SECONDS)
 
 
 def _guard(plugin: Any, mutates: bool, ignores: bool) -> Callable[[JSONObject], JSONObject] | None:
@@ -81,6 +102,7 @@ class AdmissionChain:
         self._reactor = reactor
         self._mutating = self._by_operation(IMutatingAdmission, _MUTATION)
         self._validating = self._by_operation(IValidatingAdmission, "validation")
+        self._phases = {(phase, operation): _Phase() for phase in _TYPES for operation in OPERATIONS}
         self._steps: dict[tuple[str, str, str, str], tuple[tuple[_Step, ...], tuple[_Step, ...]]] = {}
 
     def _by_operation(self, interface: Any, phase: str) -> dict[str, list[_Step]]:
@@ -90,16 +112,16 @@ class AdmissionChain:
             if not interface.providedBy(plugin):
                 continue
             ignores = getattr(plugin, "failure_policy", "Fail") == "Ignore"
-            step = _Step(
-                plugin,
-                getattr(plugin, method),
-                phase,
-                getattr(plugin, "timeout", TIMEOUT),
-                ignores,
-                _guard(plugin, interface is IMutatingAdmission, ignores),
-            )
             for operation in OPERATIONS:
                 if plugin.handles(operation):
+                    step = _Step(
+                        plugin,
+                        getattr(plugin, method),
+                        phase,
+                        getattr(plugin, "timeout", TIMEOUT),
+                        ignores,
+                        _guard(plugin, interface is IMutatingAdmission, ignores),
+                    )
                     found[operation].append(step)
         return found
 
@@ -152,20 +174,67 @@ class AdmissionChain:
                 await self._ask_all(steps, attributes)
 
     async def _ask_all(self, steps: Iterable[_Step], attributes: AdmissionAttributes) -> None:
-        for step in steps:
-            if step.guard is not None and attributes.object is not None:
-                await self._ask_guarded(step, step.guard, attributes.object, attributes)
-                continue
-            try:
-                answer = step.ask(attributes)
-                if answer is not None:
-                    answer = begin(answer)
-                    if answer is not None:
-                        await (answer if step.timeout is None else within(answer, step.timeout, self._clock()))
-            except (APIStatusError, CancelledError):
-                raise
-            except Exception as error:
-                self._failed(step, error)
+        began = now = perf_counter()
+        step = None
+        try:
+            for step in steps:
+                if step.guard is not None and attributes.object is not None:
+                    await self._ask_guarded(step, step.guard, attributes.object, attributes)
+                else:
+                    try:
+                        answer = step.ask(attributes)
+                        if answer is not None:
+                            answer = begin(answer)
+                            if answer is not None:
+                                await (answer if step.timeout is None else within(answer, step.timeout, self._clock()))
+                    except (APIStatusError, CancelledError):
+                        raise
+                    except Exception as error:
+                        self._failed(step, error)
+                # The end of one is the beginning of the next.
+                before, now = now, perf_counter()
+                step.took.observe(now - before)
+        except APIStatusError:
+            assert step is not None, "a plugin has refused"
+            before, now = now, perf_counter()
+            step.refused.observe(now - before)
+            self._phases[step.phase, attributes.operation].refused.observe(now - began)
+            raise
+        if step is not None:
+            self._phases[step.phase, attributes.operation].took.observe(now - began)
+
+    def readings(self) -> Iterator[Reading]:
+        """What the plugins took, for those who look at the whole server."""
+        yield Reading(
+            "apiserver_admission_step_admission_duration_seconds",
+            "histogram",
+            "How long all plugins of a phase took together.",
+            ("type", "operation", "rejected"),
+            [
+                ((_TYPES[phase], operation, rejected), seconds)
+                for (phase, operation), one in self._phases.items()
+                for rejected, seconds in (("false", one.took), ("true", one.refused))
+                if seconds.count
+            ],
+        )
+        yield Reading(
+            "apiserver_admission_controller_admission_duration_seconds",
+            "histogram",
+            "How long each plugin took.",
+            ("name", "type", "operation", "rejected"),
+            [
+                ((step.plugin.name, _TYPES[step.phase], operation, rejected), seconds)
+                for steps in (self._mutating, self._validating)
+                for operation, found in steps.items()
+                for step in found
+                for rejected, seconds in (("false", step.took), ("true", step.refused))
+                if seconds.count
+            ],
+        )
+        for plugin in self.plugins:
+            more = getattr(plugin, "readings", None)
+            if more is not None:
+                yield from more()
 
     async def _ask_guarded(
         self, step: _Step, guard: Callable[[JSONObject], JSONObject], obj: JSONObject, attributes: AdmissionAttributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 from OpenSSL import crypto
@@ -15,6 +15,7 @@ from zope.interface import implementer
 from ..api.resource import UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
+from ..metrics.registry import Distribution
 from .errors import AuthenticationFailed
 from .union import authenticated
 
@@ -74,6 +75,13 @@ class _Shown:
     user: UserInfo | None = None
 
 
+#: Bounds of how long certificates are still good for, in seconds: from half an hour to a year.
+_LEFT: Final = (
+    *(0.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0, 172800.0, 345600.0, 604800.0),
+    *(2592000.0, 7776000.0, 15552000.0, 31104000.0),
+)
+
+
 class Authorities:
     """
     Those whose certificates some clients must have; others can take their place while the server runs.
@@ -83,6 +91,7 @@ class Authorities:
     @ivar pool: Those of now.
     @ivar flag: By what the command line names them.
     @ivar followers: Called when there are others.
+    @ivar left: Seconds that certificates were still good for when they were used.
     """
 
     def __init__(
@@ -95,6 +104,7 @@ class Authorities:
         self.flag = flag
         self.followers: list[Callable[[], object]] = []
         self._tell = tell
+        self.left = Distribution(_LEFT)
 
     def replace(self, pool: Pool) -> None:
         """Trust these from now on, and no others."""
@@ -114,8 +124,11 @@ class Authorities:
             found = remembered[self] = self._look(request.connection.transport)
         if found.failure is not None:
             raise AuthenticationFailed(found.failure)
-        if found.certificate is not None and posix_now() > found.expires:
-            raise AuthenticationFailed("the client certificate has expired")
+        if found.certificate is not None:
+            left = found.expires - posix_now()
+            if left < 0:
+                raise AuthenticationFailed("the client certificate has expired")
+            self.left.observe(left)
         return found
 
     def _look(self, transport: Any) -> _Shown:

@@ -26,12 +26,15 @@ class AuthenticatorUnion:
 
     Bad credentials do not end the search, but when nobody finds better ones the request has failed: it is not taken
     for one without credentials. Each problem of several stands in the log.
+
+    @ivar authenticators: Whom it asks, in that order.
     """
 
     def __init__(self, authenticators: Sequence[Any], last: Any = None) -> None:
         """
         @param last: Asked for requests without any credentials.
         """
+        self.authenticators = authenticators
         self._asked = [authenticator.authenticate for authenticator in authenticators]
         self._last = None if last is None else last.authenticate
 

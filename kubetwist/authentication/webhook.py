@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from os import urandom
+from time import perf_counter
 from typing import Any, Final, Protocol
 
 import orjson
@@ -27,6 +28,7 @@ from ..outgoing.retrying import USUAL_BACKOFF, Backoff, with_backoff
 from ..outgoing.reviews import review_status
 from .bearer import bearer_token
 from .errors import AuthenticationFailed
+from .tally import TokenTally
 from .union import TokenAlone, authenticated
 
 #: Tokens that are remembered, good ones and bad ones.
@@ -91,6 +93,7 @@ class WebhookTokens:
         self._calls: SharedCalls[bytes, _Found] = SharedCalls()
         # Who sends tokens can not know which of them have something in common here.
         self._secret = urandom(32)
+        self.tally = TokenTally()
 
     def authenticate(self, request: Any) -> Any:
         """@see: L{IAuthenticator.authenticate}."""
@@ -98,12 +101,31 @@ class WebhookTokens:
         if token is None:
             return None
         wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
+        began = perf_counter()
         key = self._key(token, wanted)
         found = self._known.get(key)
         if found is not None:
+            self.tally.looked_up(True, perf_counter() - began)
             return self._told(found, request)
-        asking = self._calls.ask(key, lambda: self._ask(key, token, wanted))
-        return asking.addCallback(self._told, request)
+        asking = self._calls.ask(key, lambda: self._counted(key, token, wanted))
+
+        def answered(found: _Found) -> UserInfo | None:
+            self.tally.looked_up(False, perf_counter() - began)
+            return self._told(found, request)
+
+        return asking.addCallback(answered)
+
+    async def _counted(self, key: bytes, token: bytes, wanted: Sequence[str]) -> _Found:
+        tally = self.tally
+        tally.asking += 1
+        fetched = "error"
+        try:
+            found = await self._ask(key, token, wanted)
+            fetched = "error" if found.error else "ok"
+        finally:
+            tally.asking -= 1
+            tally.fetched[fetched] += 1
+        return found
 
     def _key(self, token: bytes, audiences: Sequence[str]) -> bytes:
         digest = blake2b(digest_size=32, key=self._secret)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -42,7 +42,16 @@ class ReloadedAuthorizer:
         self._made: dict[str, IAuthorizer] = {}
         self._clients: list[WebhookClient] = []
         self._current = AuthorizerUnion([PrivilegedGroup()])
+        #: What those decided that were asked before the file changed.
+        self._decided: dict[tuple[str, str, str], int] = {}
         self._started = False
+
+    def decisions(self) -> Iterable[tuple[tuple[str, str, str], int]]:
+        """See L{AuthorizerUnion.decisions}."""
+        counts = dict(self._decided)
+        for decided, count in self._current.decisions():
+            counts[decided] = counts.get(decided, 0) + count
+        return counts.items()
 
     @property
     def authorizers(self) -> Sequence[Any]:
@@ -78,7 +87,9 @@ class ReloadedAuthorizer:
         clients: list[WebhookClient] = []
         made = [PrivilegedGroup(), *(self._authorizer(one, clients) for one in found.authorizers)]
         before, self._clients = self._clients, clients
-        self._current = AuthorizerUnion(made)
+        for decided, count in self._current.decisions():
+            self._decided[decided] = self._decided.get(decided, 0) + count
+        self._current = AuthorizerUnion(made, [(one.kind, one.name) for one in found.authorizers])
         for client in before:
             client.retire()
 

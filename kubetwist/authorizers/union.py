@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -15,6 +15,7 @@ from ..interfaces import IAuthorizer, IRuleResolver
 
 _ALLOWED = Verdict(Decision.ALLOW)
 _NO_OPINION = Decision.NO_OPINION
+_ALLOW = Decision.ALLOW
 
 
 @implementer(IAuthorizer)
@@ -39,9 +40,15 @@ class AuthorizerUnion:
 
     name = "union"
 
-    def __init__(self, authorizers: Sequence[Any]) -> None:
+    def __init__(self, authorizers: Sequence[Any], names: Sequence[tuple[str, str]] = ()) -> None:
+        """
+        @param names: The type and the name of each for which is counted what it decides, those in front left out.
+        """
         self._asked = [authorizer.authorize for authorizer in authorizers]
         self.authorizers = authorizers
+        self.names = names
+        self._allowed = [0] * len(authorizers)
+        self._denied = [0] * len(authorizers)
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
         """@see: L{IAuthorizer.authorize}."""
@@ -50,11 +57,21 @@ class AuthorizerUnion:
             verdict = ask(attributes)
             if isinstance(verdict, Deferred):
                 return Deferred.fromCoroutine(self._slowly(verdict, number, silent, attributes))
-            if verdict.decision is not _NO_OPINION:
+            decision = verdict.decision
+            if decision is not _NO_OPINION:
+                (self._allowed if decision is _ALLOW else self._denied)[number] += 1
                 return verdict
             if verdict.reason or verdict.error:
                 silent.append(verdict)
         return _silence(silent)
+
+    def decisions(self) -> Iterator[tuple[tuple[str, str, str], int]]:
+        """How often each has decided: by its type, its name, and what it decided."""
+        before = len(self.authorizers) - len(self.names)
+        for place, (kind, name) in enumerate(self.names, before):
+            for decision, counts in (("allowed", self._allowed), ("denied", self._denied)):
+                if counts[place]:
+                    yield (kind, name, decision), counts[place]
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
         """@see: L{IRuleResolver.rules_for}; incomplete when someone who decides can not list what he goes by."""
@@ -81,11 +98,12 @@ class AuthorizerUnion:
         self, first: Any, number: int, silent: list[Verdict], attributes: AuthorizerAttributes
     ) -> Verdict:
         """Go on from where somebody had to wait."""
-        for place, ask in enumerate(self._asked[number:]):
-            verdict = first if place == 0 else ask(attributes)
+        for place, ask in enumerate(self._asked[number:], number):
+            verdict = first if place == number else ask(attributes)
             if isinstance(verdict, Deferred):
                 verdict = await verdict
             if verdict.decision is not _NO_OPINION:
+                (self._allowed if verdict.decision is _ALLOW else self._denied)[place] += 1
                 return verdict  # type: ignore[no-any-return]
             if verdict.reason or verdict.error:
                 silent.append(verdict)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from time import perf_counter
 from typing import Any, Final
 
 from kubetwist.cel.ast import Expr, Macro, children
@@ -22,11 +23,17 @@ from kubetwist.cel.standard import STANDARD
 from kubetwist.cel.types import Type
 from kubetwist.cel.validators import VALIDATORS, Validator
 from kubetwist.cel.values import Value
+from kubetwist.metrics.registry import Distribution
 
 #: What one evaluation may cost in Kubernetes, C{PerCallLimit}.
 PER_CALL_LIMIT: Final = 1_000_000
 #: Seconds of the processor's time that one evaluation may take; what costs as much as it may takes a tenth of that.
 MAX_SECONDS: Final = 1.0
+
+_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+#: How long expressions of this process take: to be compiled, and to be evaluated.
+COMPILATION: Final = Distribution(_SECONDS)
+EVALUATION: Final = Distribution(_SECONDS)
 
 #: From what depth on the trees of an expression are walked with a higher limit of recursion.
 _DEEP: Final = 60
@@ -117,6 +124,7 @@ class Program:
         @raise EvaluationError: It has no value.
         """
         frame = Frame(activation, self._slots, cost_limit, seconds)
+        began = perf_counter()
         try:
             if self._depth < _DEEP:
                 value = self._run(frame)
@@ -135,6 +143,8 @@ class Program:
             raise EvaluationError("no such overload", frame.cost) from None
         except RecursionError:
             raise EvaluationError("max recursion depth exceeded", frame.cost) from None
+        finally:
+            EVALUATION.observe(perf_counter() - began)
         self._check_cost(frame)
         return value, frame.cost
 
@@ -244,6 +254,7 @@ class Environment:
 
         @raise CompileErrors: It is wrong.
         """
+        began = perf_counter()
         with _room(_nesting(text)):
             checked = self._check(text)
             compiler = Compiler(checked, self._costs, self._declared.functions)
@@ -251,4 +262,5 @@ class Environment:
                 run = compiler.compile()
             except ConstantError as error:
                 raise ProgramError((), str(error)) from None
+        COMPILATION.observe(perf_counter() - began)
         return Program(checked, run, compiler.slots, self._costs, _depth(checked.root))

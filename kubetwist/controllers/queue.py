@@ -75,6 +75,8 @@ class WorkQueue(Generic[Key]):
         #: By key: since when it waits.
         self._since: dict[Key, float] = {}
         self._running: dict[Key, Deferred[None]] = {}
+        #: By key: since when it is worked on.
+        self._begun: dict[Key, float] = {}
         self._again: set[Key] = set()
         self._delayed: dict[Key, IDelayedCall] = {}
         self._failures: dict[Key, int] = {}
@@ -87,6 +89,12 @@ class WorkQueue(Generic[Key]):
     def __len__(self) -> int:
         """How many keys wait, not counting delayed ones."""
         return len(self._ready) + len(self._again)
+
+    def under_way(self) -> tuple[float, float]:
+        """Seconds that keys have been worked on that are not done: all of them together, and the longest."""
+        now = self._clock.seconds()
+        lasted = [now - begun for begun in self._begun.values()]
+        return sum(lasted), max(lasted, default=0.0)
 
     @property
     def idle(self) -> bool:
@@ -222,6 +230,7 @@ class WorkQueue(Generic[Key]):
     def _begin(self, key: Key) -> None:
         begun = self._clock.seconds()
         self.metrics.waited.observe(begun - self._since.pop(key))
+        self._begun[key] = begun
         # The work may add its own key before it waits for anything.
         self._running[key] = Deferred()
         work: Deferred[None] = Deferred.fromCoroutine(self._one(key))
@@ -233,6 +242,7 @@ class WorkQueue(Generic[Key]):
 
     def _finished(self, result: object, key: Key, begun: float) -> None:
         del self._running[key]
+        self._begun.pop(key, None)
         self.metrics.done += 1
         self.metrics.worked.observe(self._clock.seconds() - begun)
         if key in self._again:

@@ -18,15 +18,18 @@ CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8; escaping=under
 def render(families: Iterable[Family[Number] | Family[Distribution]], readings: Iterable[Reading]) -> bytes:
     """Everything as text; names sorted. Can be called in any thread."""
     blocks = {family.name: _family(family) for family in families}
+    read: dict[str, tuple[Reading, list[str]]] = {}
     for reading in readings:
-        lines: list[str] = []
+        # Several parts of a server may tell of the same.
+        lines = read.setdefault(reading.name, (reading, []))[1]
         for values, value in reading.values:
             if isinstance(value, Distribution):
                 lines.extend(_distribution(reading.name, reading.labels, values, value))
             else:
                 lines.append(f"{reading.name}{_labels(reading.labels, values)} {number(value)}")
+    for name, (reading, lines) in read.items():
         if lines:
-            blocks[reading.name] = _block(reading.name, reading.kind, reading.text, lines)
+            blocks[name] = _block(name, reading.kind, reading.text, lines)
     return "".join(blocks[name] for name in sorted(blocks)).encode()
 
 

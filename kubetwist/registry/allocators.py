@@ -105,7 +105,7 @@ class ClusterIPAllocator(Numbers):
         # The first address is the network's; in IPv4 the last one is the broadcast's.
         self._first = base + 1
         self._last = base + size - (2 if self.network.version == 4 and size > 2 else 1)
-        count = self._last - self._first + 1
+        self.size = count = self._last - self._first + 1
         self._reserved = min(256, max(16, count // 16)) if count > 16 else 0
 
     def allocate(self, text: str) -> None:

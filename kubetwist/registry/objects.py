@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,7 +15,14 @@ from ..api.options import DeleteOptions, WriteOptions
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import IRewriting, IStorageBackend
 from ..schema.managedfields import MalformedEntries, read_foreign
-from ..storage.errors import ForeignValue, KeyNotFound, UnreadableValue, UnwritableValue
+from ..storage.errors import (
+    ForeignValue,
+    KeyNotFound,
+    OutcomeUnknown,
+    StorageUnavailable,
+    UnreadableValue,
+    UnwritableValue,
+)
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
@@ -188,6 +196,7 @@ class StoredObjects:
         value = None if draft is None else self.value(draft)
         # What is created has a uid of its own.
         write = Write(self._prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
+        began, failed = perf_counter(), False
         with Spending(ETCD):
             try:
                 if charges:
@@ -198,6 +207,12 @@ class StoredObjects:
                     revision = await self.backend.commit([write, *hold.writes()])
             except UnwritableValue as error:
                 raise APIStatusError.internal(str(error)) from error
+            except (StorageUnavailable, OutcomeUnknown):
+                failed = True
+                raise
+            finally:
+                operation = "delete" if value is None else "update" if expected else "create"
+                self.cache.tally.asked(operation, perf_counter() - began, failed)
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -152,12 +153,17 @@ async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptio
 async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
     """One object, from the backend and not from the cache."""
     key = store.key(scope.namespace, name)
+    began, failed = perf_counter(), True
     try:
         found = await store.backend.read(store.path(key))
+        failed = False
     except KeyNotFound:
+        failed = False
         raise store.not_found(name) from None
     except UnreadableValue as error:
         raise APIStatusError.internal(str(error)) from error
+    finally:
+        store.cache.tally.asked("get", perf_counter() - began, failed)
     return store.record(key, found.value, found.revision)
 
 

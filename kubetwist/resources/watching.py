@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -12,6 +15,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..interfaces import IWatchSink
+from ..metrics.registry import Distribution, Reading, exponential
 from ..storage.record import Record
 from .respond import start_response
 
@@ -28,6 +32,59 @@ UNREAD_LIMIT = 16 * 1024 * 1024
 WRITTEN_TOGETHER = 256
 
 
+#: Bounds of the bytes of events, and of the seconds until all that was there is told.
+_SIZES: Final = exponential(1024.0, 2.0, 8)
+_INITIAL: Final = (
+    *(0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
+    *(10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0),
+)
+
+
+class WatchTally:
+    """
+    What is counted of the events of one resource in one version, as they are written.
+
+    What one watch writes others write, too, at the same time: the sizes are looked at once for all of them.
+    """
+
+    __slots__ = ("_again", "_data", "sizes")
+
+    def __init__(self) -> None:
+        self.sizes = Distribution(_SIZES)
+        self._data = b""
+        self._again = 0
+
+    def one(self, data: bytes) -> None:
+        """One event is written."""
+        if data is self._data:
+            self._again += 1
+        else:
+            self.settle()
+            self._data = data
+            self._again = 1
+
+    def several(self, events: Sequence[bytes]) -> None:
+        """Several are."""
+        sizes = self.sizes
+        lengths = list(map(len, events))
+        sizes.sum += sum(lengths)
+        if max(lengths) <= 1024:
+            sizes.counts[0] += len(lengths)
+        else:
+            counts, bounds = sizes.counts, sizes.bounds
+            for length in lengths:
+                counts[bisect_left(bounds, length)] += 1
+
+    def settle(self) -> None:
+        """Count what was seen again and again."""
+        if self._again:
+            length = len(self._data)
+            self.sizes.counts[bisect_left(_SIZES, length)] += self._again
+            self.sizes.sum += length * self._again
+        self._data = b""
+        self._again = 0
+
+
 class Flusher:
     """
     Writes what the watches of a server have to say, once per turn of the reactor.
@@ -38,6 +95,35 @@ class Flusher:
     def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
         self._streams: list[WatchStream] = []
+        self._tallies: dict[tuple[str, str, str], WatchTally] = {}
+        self._initial: dict[tuple[str, str, str, str], Distribution] = {}
+
+    def tally(self, info: Any) -> WatchTally:
+        """Where the events of a watch are counted, by L{kubetwist.filters.requestinfo.RequestInfo}."""
+        return self._tallies.setdefault((info.group, info.version, info.resource), WatchTally())
+
+    def told_all(self, info: Any, took: float) -> None:
+        """A watch has told all that was there."""
+        scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+        labels = info.group, info.version, info.resource, scope
+        seconds = self._initial.get(labels)
+        if seconds is None:
+            seconds = self._initial[labels] = Distribution(_INITIAL)
+        seconds.observe(took)
+
+    def readings(self) -> Iterator[Reading]:
+        """What was written, for those who look at the whole server."""
+        for tally in self._tallies.values():
+            tally.settle()
+        labels = ("group", "version", "resource")
+        sizes = {names: tally.sizes for names, tally in self._tallies.items() if tally.sizes.count}
+        counts = [(names, float(one.count)) for names, one in sizes.items()]
+        yield Reading("apiserver_watch_events_total", "counter", "Events that watches were told.", labels, counts)
+        text = "Bytes of the events that watches were told."
+        yield Reading("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
+        text = "How long it took until watches were told all that was there."
+        seconds = list(self._initial.items())
+        yield Reading("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
 
     def add(self, stream: WatchStream) -> None:
         """Have C{stream} flushed at the end of this turn."""
@@ -80,6 +166,7 @@ class WatchStream:
         self._bookmarks = bookmarks
         self._initial_events_end = initial_events_end
         self._timeout = timeout
+        self._tally = flusher.tally(request.info)
         self._waiting: list[bytes] = []
         self._unread = 0
         self._paused = False
@@ -120,6 +207,7 @@ class WatchStream:
             return
         if self._initial_events_end:
             self.bookmark(handle.revision, True)
+            self._flusher.told_all(self._request.info, perf_counter() - self._request.begun)
         if self._bookmarks:
             self._plan_bookmarks()
 
@@ -199,8 +287,13 @@ class WatchStream:
             return
         self._waiting = []
         self._unread = 0
+        if len(waiting) == 1:
+            self._tally.one(waiting[0])
+            request.write(waiting[0])
+            return
+        self._tally.several(waiting)
         if len(waiting) <= WRITTEN_TOGETHER:
-            request.write(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+            request.write(b"".join(waiting))
             return
         # The initial events of a large collection: no second copy of them all, and no more than the reader takes.
         begin = 0

@@ -210,7 +210,7 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
             raise StartError("; ".join(problems))
         from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
 
-        return AuthorizerUnion([PrivilegedGroup(), *map(make, modes)])
+        return AuthorizerUnion([PrivilegedGroup(), *map(make, modes)], [(mode, mode.lower()) for mode in modes])
     except ValueError as error:
         raise StartError(str(error)) from error
 

@@ -6,9 +6,11 @@ Nothing here costs anything before somebody asks.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..authentication.tally import token_readings
 from ..metrics.registry import Reading
 from .version import git_version, version_document
 
@@ -27,6 +29,14 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _version(config))
     registry.read(lambda: _others(config))
     registry.read(lambda: _audit(config))
+    registry.read(lambda: _use_of_caches(config))
+    registry.read(lambda: _credentials(config))
+    registry.read(_expressions)
+    registry.read(lambda: _decisions(config))
+    if config.apis is not None:
+        registry.read(lambda: config.stores.admission.readings())
+        registry.read(config.apis.flusher.readings)
+        registry.read(lambda: _services(config))
 
 
 def _gauge(name: str, text: str, labels: Iterable[str], values: Iterable[tuple[tuple[str, ...], float]]) -> Reading:
@@ -37,12 +47,17 @@ def _counter(name: str, text: str, labels: Iterable[str], values: Iterable[tuple
     return Reading(name, "counter", text, tuple(labels), list(values))
 
 
-def _caches(config: Any) -> Iterator[Reading]:
+def _all_caches(config: Any) -> dict[tuple[str, str], Any]:
     caches = {(one.info.group, one.info.resource): one.cache for one in config.stores}
     custom = getattr(config.apis, "custom", None)
     for served in custom.all_served() if custom is not None else ():
         if served.ready:
             caches[served.definition.group, served.definition.plural] = served.cache
+    return caches
+
+
+def _caches(config: Any) -> Iterator[Reading]:
+    caches = _all_caches(config)
     sizes = {labels: cache.sizes() for labels, cache in caches.items()}
     counts = [(labels, float(count)) for labels, (count, _) in sizes.items()]
     yield _gauge("apiserver_resource_objects", "Objects, by resource.", _RESOURCE, counts)
@@ -68,6 +83,56 @@ def _caches(config: Any) -> Iterator[Reading]:
         yield _counter(f"apiserver_watch_cache_{name}", text, _RESOURCE, values)
 
 
+def _use_of_caches(config: Any) -> Iterator[Reading]:
+    once: dict[int, tuple[tuple[str, str], Any]] = {}
+    for labels, cache in _all_caches(config).items():
+        # Resources that are stored at one place share a cache: what is done with it counts for the first of them.
+        once.setdefault(id(cache), (labels, cache))
+    caches = [(labels, cache, cache.tally) for labels, cache in once.values()]
+    for name, text, more, what in (
+        ("cache_list_total", "Lists that caches have answered.", ("index",), "lists"),
+        ("cache_list_fetched_objects_total", "Objects that were looked at for them.", ("index",), "fetched"),
+        ("cache_list_returned_objects_total", "Objects that were in them.", (), "returned"),
+        ("storage_list_total", "Lists that the storage has answered.", (), "stored_lists"),
+        ("storage_list_fetched_objects_total", "Objects that were read for them.", (), "stored_fetched"),
+        ("storage_list_evaluated_objects_total", "Objects that selectors looked at.", (), "stored_evaluated"),
+        ("storage_list_returned_objects_total", "Objects that were in them.", (), "stored_returned"),
+        ("watch_cache_events_dispatched_total", "Changes that watches were told.", (), "dispatched"),
+        ("storage_decode_errors_total", "Stored values that could not be decoded.", (), "unreadable"),
+    ):
+        values = [((*labels, *("" for _ in more)), float(getattr(tally, what))) for labels, _, tally in caches]
+        yield _counter(f"apiserver_{name}", text, (*_RESOURCE, *more), [one for one in values if one[1]])
+    received = [(labels, float(cache.received)) for labels, cache, _ in caches]
+    yield _counter("apiserver_storage_events_received_total", "Changes that the storage told.", _RESOURCE, received)
+    waits = [(labels, tally.waits) for labels, _, tally in caches if tally.waits.count]
+    text = "How long readers waited until caches were as far as they wanted."
+    yield Reading("apiserver_watch_cache_read_wait_seconds", "histogram", text, _RESOURCE, waits)
+    capacities = [(labels, float(cache.capacity)) for labels, cache, _ in caches]
+    yield _gauge("watch_cache_capacity", "Past changes that caches keep at most.", _RESOURCE, capacities)
+    asked = [
+        ((operation, *labels), seconds) for labels, _, tally in caches for operation, seconds in tally.requests.items()
+    ]
+    # Dashboards look for the storage under this name, whichever it is.
+    names = ("operation", *_RESOURCE)
+    yield Reading("etcd_request_duration_seconds", "histogram", "How long the storage took.", names, asked)
+    counts = [(labels, float(seconds.count)) for labels, seconds in asked]
+    yield _counter("etcd_requests_total", "What the storage was asked for.", names, counts)
+    failures = [
+        ((operation, *labels), float(count))
+        for labels, _, tally in caches
+        for operation, count in tally.failures.items()
+    ]
+    yield _counter("etcd_request_errors_total", "What the storage did not do.", names, failures)
+
+
+def _decisions(config: Any) -> Iterator[Reading]:
+    decisions = getattr(config.authorizer, "decisions", None)
+    if decisions is not None:
+        values = [(labels, float(count)) for labels, count in decisions()]
+        text = "What authorizers have decided."
+        yield _counter("apiserver_authorization_decisions_total", text, ("type", "name", "decision"), values)
+
+
 def _controllers(config: Any) -> Iterator[Reading]:
     running = config.running_controllers
     controllers = getattr(running, "controllers", None) or {}
@@ -75,6 +140,13 @@ def _controllers(config: Any) -> Iterator[Reading]:
     yield _gauge(
         "workqueue_depth", "Keys that wait.", ("name",), [(name, float(len(queue))) for name, queue in queues.items()]
     )
+    under_way = {name: queue.under_way() for name, queue in queues.items()}
+    for name, text, which in (
+        ("unfinished_work_seconds", "Seconds of work that is not done yet.", 0),
+        ("longest_running_processor_seconds", "Of that, what lasts longest.", 1),
+    ):
+        lasting = [(labels, seconds[which]) for labels, seconds in under_way.items()]
+        yield _gauge(f"workqueue_{name}", text, ("name",), lasting)
     for name, text, what in (
         ("adds_total", "Keys that were added.", "adds"),
         ("retries_total", "Keys that are tried again after a failure.", "retries"),
@@ -103,6 +175,50 @@ def _version(config: Any) -> Iterator[Reading]:
         "platform": document["platform"],
     }
     yield _gauge("kubernetes_build_info", "What this is.", labels, [(tuple(labels.values()), 1.0)])
+
+    minor = config.kubernetes_version.partition(".")[2]
+    labels = {
+        "binary": config.kubernetes_version,
+        "component": "kube",
+        "emulation": config.kubernetes_version,
+        "min_compat": f"{document['major']}.{max(int(minor) - 1, 0)}",
+    }
+    yield _gauge("version_info", "Which release this is as.", labels, [(tuple(labels.values()), 1.0)])
+
+
+def _credentials(config: Any) -> Iterator[Reading]:
+    authenticators = getattr(config.authenticator, "authenticators", ())
+    yield from token_readings(one.tally for one in authenticators if hasattr(one, "tally"))
+    left = [((), one.left) for one in config.client_authorities if one.left.count][:1]
+    text = "How long the certificates of clients were still good for."
+    yield Reading("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
+
+
+def _expressions() -> Iterator[Reading]:
+    # Who does not have any has not imported this either.
+    environment = sys.modules.get("kubetwist.cel.environment")
+    if environment is not None:
+        for name, text, seconds in (
+            ("compilation", "How long it took to compile expressions.", environment.COMPILATION),
+            ("evaluation", "How long it took to evaluate expressions.", environment.EVALUATION),
+        ):
+            yield Reading(f"apiserver_cel_{name}_duration_seconds", "histogram", text, (), [((), seconds)])
+
+
+def _services(config: Any) -> Iterator[Reading]:
+    allocator = config.stores.services
+    prefix = "kube_apiserver_clusterip_allocator_"
+    used = [(str(one.network), one) for one in allocator.ips.values()]
+    values = [((cidr,), float(one.most())) for cidr, one in used]
+    yield _gauge(f"{prefix}allocated_ips", "Addresses of services that are taken.", ("cidr",), values)
+    values = [((cidr,), float(one.size - one.most())) for cidr, one in used]
+    yield _gauge(f"{prefix}available_ips", "Addresses of services that are free.", ("cidr",), values)
+    ports = allocator.ports
+    count = len(ports.held() | ports.under_way())
+    prefix = "kube_apiserver_nodeport_allocator_"
+    yield _gauge(f"{prefix}allocated_ports", "Ports of services that are taken.", (), [((), float(count))])
+    free = float(ports.high - ports.low + 1 - count)
+    yield _gauge(f"{prefix}available_ports", "Ports of services that are free.", (), [((), free)])
 
 
 def _others(config: Any) -> Iterator[Reading]:

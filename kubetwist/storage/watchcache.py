@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
+from time import perf_counter
 from typing import Final
 
 from attrs import define
@@ -23,6 +24,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch, IWatchSink
+from .cachetally import CacheTally
 from .errors import (
     DecryptionUnavailable,
     FutureRevision,
@@ -35,7 +37,7 @@ from .expiry import Timer
 from .record import NO_LABELS, Draft, Record
 from .recordtable import RecordTable
 from .unreadable import Unreadable, record_of
-from .values import StorageEvent, StoredValue
+from .values import Page, StorageEvent, StoredValue
 from .window import ADDED, DELETED, MODIFIED, CacheEvent, Window
 
 #: Makes a record of a key below the resource's prefix, a stored value and its revision.
@@ -159,6 +161,7 @@ class WatchCache:
     @ivar ready: Whether the cache is filled and follows its backend.
     @ivar received: How many events have come from the backend.
     @ivar fills: How often it was begun to fill it.
+    @ivar tally: What else is counted.
     """
 
     _log = Logger()
@@ -179,6 +182,7 @@ class WatchCache:
         self.ready = False
         self.received = 0
         self.fills = 0
+        self.tally = CacheTally()
         self._backend = backend
         self._codec = codec
         self._clock = clock
@@ -250,7 +254,7 @@ class WatchCache:
             answer.errback(FutureRevision(revision, self.revision))
 
     async def _load(self) -> tuple[list[Record], int, dict[str, UnreadableValue]]:
-        page = await self._backend.read_page(self.prefix, limit=self._page)
+        page = await self._read_page(self.prefix, limit=self._page)
         revision = page.revision
         records: list[Record] = []
         unreadable: dict[str, UnreadableValue] = {}
@@ -259,11 +263,22 @@ class WatchCache:
                 try:
                     records.append(self._stored(item))
                 except UnreadableValue as error:
+                    self.tally.unreadable += 1
                     unreadable[item.key[len(self.prefix) :]] = error
             if not page.more:
                 return records, revision, unreadable
             following = page.items[-1].key + "\0"
-            page = await self._backend.read_page(self.prefix, start=following, limit=self._page, revision=revision)
+            page = await self._read_page(self.prefix, start=following, limit=self._page, revision=revision)
+
+    async def _read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
+        began = perf_counter()
+        failed = True
+        try:
+            page: Page = await self._backend.read_page(prefix, start=start, limit=limit, revision=revision)
+            failed = False
+        finally:
+            self.tally.asked("list", perf_counter() - began, failed)
+        return page
 
     def _decode(self, key: str, value: bytes, revision: int) -> Record:
         return _economized(self._codec(key, value, revision))
@@ -306,6 +321,7 @@ class WatchCache:
             # What was there before can not be told by undoing this.
             self._window.forget(self.revision)
         if self._watches:
+            self.tally.dispatched += len(changes)
             for change in changes:
                 self._fan_out(change)
 
@@ -379,6 +395,11 @@ class WatchCache:
     def __len__(self) -> int:
         return len(self._table)
 
+    @property
+    def capacity(self) -> int:
+        """How many past events it keeps at most."""
+        return self._limits[0]
+
     def sizes(self) -> tuple[int, int]:
         """How many records there are, and about how many bytes one has: as some of them have."""
         samples = [len(record.item) for record in self._table.samples()]
@@ -426,7 +447,14 @@ class WatchCache:
         batches = table.batches(prefix, start_after)
         if undone:
             batches = _undo(batches, undone, start_after)
-        records, next_key = _gather(batches, match, limit)
+        tally = self.tally
+        if match is None:
+            records, next_key = _gather(batches, match, limit)
+            tally.fetched += len(records)
+        else:
+            records, next_key = _gather(_counted(batches, tally), match, limit)
+        tally.lists += 1
+        tally.returned += len(records)
         remaining = None
         if next_key and match is None:
             remaining = table.count(prefix, next_key)
@@ -480,18 +508,24 @@ class WatchCache:
     ) -> Listing:
         """As L{list_at}, but from the backend alone, whatever is in the cache; revision 0 is the backend's newest."""
         records: list[Record] = []
+        tally = self.tally
+        tally.stored_lists += 1
         start = f"{self.prefix}{start_after}\0" if start_after else ""
         while True:
             try:
-                page = await self._backend.read_page(
+                page = await self._read_page(
                     self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
                 )
                 stored = [self._stored(item) for item in page.items]
             except (DecryptionUnavailable, UnreadableValue) as error:
                 raise APIStatusError.internal(str(error)) from error
             revision = page.revision
+            tally.stored_fetched += len(stored)
             for index, record in enumerate(stored):
+                if match is not None:
+                    tally.stored_evaluated += 1
                 if match is None or match(record):
+                    tally.stored_returned += 1
                     records.append(record)
                     if len(records) == limit:
                         more = page.more or index + 1 < len(page.items)
@@ -519,6 +553,13 @@ class WatchCache:
         call = self._clock.callLater(timeout, lambda: give_up(FutureRevision(revision, self.revision)))
         waiting = (revision, answer, call)
         self._waiting.append(waiting)
+        began = perf_counter()
+
+        def waited(result: object) -> object:
+            self.tally.waits.observe(perf_counter() - began)
+            return result
+
+        answer.addBoth(waited)
         return answer
 
     async def seen(self, revision: int) -> None:
@@ -607,6 +648,12 @@ def _gather(batches: Iterator[list[Record]], match: Match | None, limit: int) ->
             more = batch[-1].key != last or next(batches, None) is not None
             return records, last if more else ""
     return records, ""
+
+
+def _counted(batches: Iterator[list[Record]], tally: CacheTally) -> Iterator[list[Record]]:
+    for batch in batches:
+        tally.fetched += len(batch)
+        yield batch
 
 
 def _undo(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from math import ceil
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,6 +21,7 @@ from ...registry.versions import Form
 from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
 
 if TYPE_CHECKING:
+    from .tally import WebhookTally
     from .webhook import Webhook
 
 _log = Logger()
@@ -47,6 +49,38 @@ class CallFailed(Exception):
 
 
 async def ask(
+    webhook: Webhook,
+    attributes: AdmissionAttributes,
+    form: Form,
+    obj: orjson.Fragment,
+    old: orjson.Fragment,
+    *,
+    mutating: bool,
+    tally: WebhookTally,
+) -> Response:
+    """
+    As L{_ask}, and counted.
+
+    @raise APIStatusError: It refuses the request, or can not be asked in a dry run.
+    @raise CallFailed: It did not answer.
+    """
+    began = perf_counter()
+    code, error = 200, "apiserver_internal_error"
+    try:
+        response = await _ask(webhook, attributes, form, obj, old, mutating=mutating)
+        error = ""
+        return response
+    except CallFailed:
+        code, error = 0, "" if webhook.ignores else "calling_webhook_error"
+        raise
+    except APIStatusError as refusal:
+        code, error = refusal.code, "no_error"
+        raise
+    finally:
+        tally.called(webhook.name, attributes.operation, perf_counter() - began, code, error)
+
+
+async def _ask(
     webhook: Webhook,
     attributes: AdmissionAttributes,
     form: Form,

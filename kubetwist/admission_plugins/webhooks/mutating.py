@@ -20,6 +20,7 @@ from .review import JSON_PATCH, NULL, Response
 from .rounds import Rounds, dumped, replace
 
 if TYPE_CHECKING:
+    from .tally import WebhookTally
     from .webhook import Webhook
 
 PREFIX: Final = "mutation.webhook.admission.k8s.io/"
@@ -31,13 +32,16 @@ class MutatingCalls:
 
     _log = Logger()
 
-    def __init__(self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook]) -> None:
+    def __init__(
+        self, attributes: AdmissionAttributes, versions: Versions, webhooks: Sequence[Webhook], tally: WebhookTally
+    ) -> None:
         """
         @param webhooks: All that there are, whether they are meant or not: their places are told to the audit.
         """
         self._attributes = attributes
         self._versions = versions
         self._webhooks = webhooks
+        self._tally = tally
 
     async def call_all(self, meant: Sequence[tuple[Webhook, Form]]) -> None:
         """
@@ -77,6 +81,7 @@ class MutatingCalls:
             if not webhook.ignores:
                 raise APIStatusError.internal(str(error)) from None
             self._log.warn("failing open: {error}", error=error.logged)
+            self._tally.failed_open(webhook.name)
             note(attributes, f"failed-open.{PREFIX}{place}", webhook.name)
         finally:
             said = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed}
@@ -99,6 +104,7 @@ class MutatingCalls:
             NULL if shown is None else encoded(shown),
             NULL if old is None else encoded(old),
             mutating=True,
+            tally=self._tally,
         )
         operations = _operations(webhook, response)
         if not operations:

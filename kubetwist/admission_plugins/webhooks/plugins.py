@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zope.interface import implementer
 
 from ...admission.attributes import AdmissionAttributes
 from ...interfaces import IMutatingAdmission, IValidatingAdmission
+from ...metrics.registry import Reading
 from ...storage.errors import StorageUnavailable
 from .configurations import Configurations, Meant
+from .tally import WebhookTally
 
 if TYPE_CHECKING:
     from ...registry.stores import Stores
@@ -20,12 +23,18 @@ class _Webhooks:
 
     name: ClassVar[str]
     _resource: ClassVar[str]
+    _type: ClassVar[str]
     #: Each webhook has its own.
     timeout: ClassVar[None] = None
 
     def __init__(self, stores: Stores, configurations: Configurations) -> None:
         self._stores = stores
         self._configurations = configurations
+        self._tally = WebhookTally(self._type)
+
+    def readings(self) -> Iterator[Reading]:
+        """What is counted of the calls."""
+        return self._tally.readings()
 
     @classmethod
     def configured(cls, server: Stores, configuration: Any) -> Any:
@@ -65,6 +74,7 @@ class MutatingAdmissionWebhook(_Webhooks):
 
     name = "MutatingAdmissionWebhook"
     _resource = "mutatingwebhookconfigurations"
+    _type = "admit"
 
     def admit(self, attributes: AdmissionAttributes) -> Any:
         """See L{IMutatingAdmission.admit}."""
@@ -73,7 +83,8 @@ class MutatingAdmissionWebhook(_Webhooks):
             return None
         from .mutating import MutatingCalls
 
-        return MutatingCalls(attributes, self._stores.versions, self._configurations.webhooks).call_all(meant)
+        calls = MutatingCalls(attributes, self._stores.versions, self._configurations.webhooks, self._tally)
+        return calls.call_all(meant)
 
 
 @implementer(IValidatingAdmission)
@@ -82,6 +93,7 @@ class ValidatingAdmissionWebhook(_Webhooks):
 
     name = "ValidatingAdmissionWebhook"
     _resource = "validatingwebhookconfigurations"
+    _type = "validating"
 
     def validate(self, attributes: AdmissionAttributes) -> Any:
         """See L{IValidatingAdmission.validate}."""
@@ -90,4 +102,4 @@ class ValidatingAdmissionWebhook(_Webhooks):
             return None
         from .validating import ValidatingCalls
 
-        return ValidatingCalls(attributes, self._stores.versions).call_all(meant)
+        return ValidatingCalls(attributes, self._stores.versions, self._tally).call_all(meant)

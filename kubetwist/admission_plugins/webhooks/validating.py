@@ -19,6 +19,7 @@ from .calling import CallFailed, ask, encoded, note
 from .review import NULL
 
 if TYPE_CHECKING:
+    from .tally import WebhookTally
     from .webhook import Webhook
 
 _FAILED_OPEN: Final = "failed-open.validating.webhook.admission.k8s.io/"
@@ -31,9 +32,10 @@ class ValidatingCalls:
 
     _log = Logger()
 
-    def __init__(self, attributes: AdmissionAttributes, versions: Versions) -> None:
+    def __init__(self, attributes: AdmissionAttributes, versions: Versions, tally: WebhookTally) -> None:
         self._attributes = attributes
         self._versions = versions
+        self._tally = tally
 
     async def call_all(self, meant: Sequence[tuple[Webhook, Form]]) -> None:
         """
@@ -94,9 +96,10 @@ class ValidatingCalls:
     async def _call(self, webhook: Webhook, form: Form, shown: _Shown, index: int) -> None:
         attributes = self._attributes
         try:
-            await ask(webhook, attributes, form, *shown, mutating=False)
+            await ask(webhook, attributes, form, *shown, mutating=False, tally=self._tally)
         except CallFailed as error:
             if not webhook.ignores:
                 raise APIStatusError.internal(str(error)) from None
             self._log.warn("failing open: {error}", error=error.logged)
+            self._tally.failed_open(webhook.name)
             note(attributes, f"{_FAILED_OPEN}round_0_index_{index}", webhook.name)

@@ -1,0 +1,84 @@
+"""
+What is counted of the calls of one plugin's webhooks.
+
+@see: kubernetes/apiserver, C{pkg/admission/metrics/metrics.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...metrics.registry import Distribution, Reading
+
+_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0)
+#: Greater codes of answers are told as this.
+_GREATEST: Final = 600
+#: Names of webhooks that are counted: configurations come and go, and this is for ever.
+_MOST: Final = 2000
+_CALL: Final = ("name", "type", "operation")
+
+
+class WebhookTally:
+    """What came of the calls."""
+
+    def __init__(self, kind: str) -> None:
+        """
+        @param kind: C{"admit"} or C{"validating"}: what metrics call the phase.
+        """
+        self._kind = kind
+        self._seconds: dict[tuple[str, str, str, str], Distribution] = {}
+        self._requests: dict[tuple[str, str, str, str, str], int] = {}
+        self._rejections: dict[tuple[str, str, str, str, str], int] = {}
+        self._open: dict[tuple[str, str], int] = {}
+
+    def called(self, name: str, operation: str, took: float, code: int, error: str) -> None:
+        """
+        One was called.
+
+        @param code: Of its answer; 200 when it allows.
+        @param error: C{""} when it allows, C{"no_error"} when it refuses, else what went wrong.
+        """
+        rejected = "true" if error else "false"
+        labels = (name, self._kind, operation, rejected)
+        seconds = self._seconds.get(labels)
+        if seconds is None:
+            if len(self._seconds) >= _MOST:
+                return
+            seconds = self._seconds[labels] = Distribution(_SECONDS)
+        seconds.observe(took)
+        shown = str(min(code, _GREATEST))
+        request = (name, self._kind, operation, shown, rejected)
+        self._requests[request] = self._requests.get(request, 0) + 1
+        if error:
+            rejection = (name, self._kind, operation, error, shown if error == "no_error" else "0")
+            self._rejections[rejection] = self._rejections.get(rejection, 0) + 1
+
+    def failed_open(self, name: str) -> None:
+        """A request was let through as one could not be asked."""
+        labels = (name, self._kind)
+        if labels in self._open or len(self._open) < _MOST:
+            self._open[labels] = self._open.get(labels, 0) + 1
+
+    def readings(self) -> Iterator[Reading]:
+        """All of it."""
+        prefix = "apiserver_admission_webhook_"
+        yield Reading(
+            f"{prefix}admission_duration_seconds",
+            "histogram",
+            "How long webhooks took.",
+            (*_CALL, "rejected"),
+            list(self._seconds.items()),
+        )
+        for name, text, labels, counts in (
+            ("request_total", "Calls of webhooks.", (*_CALL, "code", "rejected"), self._requests),
+            (
+                "rejection_count",
+                "Requests that webhooks refused.",
+                (*_CALL, "error_type", "rejection_code"),
+                self._rejections,
+            ),
+            ("fail_open_count", "Requests let through as a webhook could not be asked.", ("name", "type"), self._open),
+        ):
+            values: list[tuple[tuple[str, ...], float]] = [(tuple(key), float(count)) for key, count in counts.items()]
+            yield Reading(f"{prefix}{name}", "counter", text, labels, values)
