@@ -1,18 +1,32 @@
-"""The examples of F{docs/testing.md}, and the pytest plugin, as users run them: in a folder of their own."""
+"""The examples of the pages, and the pytest plugin, as users run them: in a folder of their own."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs") / "testing.md"
+from kubetwist.testing import SubprocessServer
+
+from .conftest import KUBECTL
+
+DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs")
+PAGE = DOCS / "testing.md"
 EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+#: What the last command of a page's sessions shows.
+SESSIONS = {
+    "quickstart.md": r"^red +30$",
+    "../README.md": r"may not \"list\" the resource \"pods\"",
+    "why.md": r"may not \"list\" the resource \"configmaps\"",
+    "extension.md": r"rolebinding.rbac.authorization.k8s.io/fortunes-reader created",
+}
 
 _PYTEST = """
 import importlib.metadata, sys
@@ -51,6 +65,36 @@ def test_example(tmp_path: Path, name: str) -> None:
 def test_there_are_examples() -> None:
     """The page has an example for each client library."""
     assert set(EXAMPLES) == {f"test_{name}.py" for name in ("kubernetes", "kr8s", "lightkube", "kopf", "powers")}
+
+
+@pytest.fixture
+def fresh() -> Iterator[SubprocessServer]:
+    """A server as it is without any flag."""
+    with SubprocessServer() as server:
+        yield server
+
+
+@pytest.mark.kubectl
+@pytest.mark.parametrize("name", SESSIONS)
+def test_session(fresh: SubprocessServer, tmp_path: Path, name: str) -> None:
+    """What a page has one type into a shell with kubectl works, line for line, and ends as it says."""
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / name).read_text("utf-8"), re.DOTALL)
+    script = "\n".join(block for block in blocks if re.search(r"^kubectl ", block, re.MULTILINE))
+    (tmp_path / "kubetwist-data").mkdir()
+    kubeconfig = shutil.copy(fresh.kubeconfig, tmp_path / "kubetwist-data" / "admin.kubeconfig")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "kubectl").symlink_to(str(KUBECTL))
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path), "KUBECONFIG": str(kubeconfig)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(SESSIONS[name], done.stdout, re.MULTILINE), done.stdout
 
 
 CLEAN = """
