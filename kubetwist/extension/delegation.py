@@ -135,7 +135,13 @@ class DelegatedAuthentication:
     def _use(self, data: JSONObject) -> None:
         issuers = Pool(_text(data, "client-ca-file"), needed=False)
         proxies = Pool(_text(data, "requestheader-client-ca-file"), needed=False)
-        proxy = FrontProxy(self._proxies, _headers(data), tuple(_texts(data, "requestheader-allowed-names")))
+        allowed = tuple(_texts(data, "requestheader-allowed-names"))
+        if not allowed and _encoded(issuers) & _encoded(proxies):
+            raise BadAuthorities(
+                "requestheader-client-ca-file and client-ca-file contain the same certificates, and there are no"
+                " requestheader-allowed-names: whoever has a certificate could say that he is anybody"
+            )
+        proxy = FrontProxy(self._proxies, _headers(data), allowed)
         self._issuers.replace(issuers)
         self._proxies.replace(proxies)
         self._users.now = ClientCertificates(self._issuers) if issuers.certificates else None
@@ -149,6 +155,12 @@ def _headers(data: JSONObject) -> ProxyHeaders:
             for what in ("username-headers", "uid-headers", "group-headers", "extra-headers-prefix")
         )
     )
+
+
+def _encoded(pool: Pool) -> set[bytes]:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return {one.to_cryptography().public_bytes(Encoding.DER) for one in pool.certificates}
 
 
 def _text(data: JSONObject, name: str) -> bytes:

@@ -48,6 +48,7 @@ class LookupTests(TestCase):
         self.authentication = DelegatedAuthentication(self.cluster, self.clock, 10.0)  # type: ignore[arg-type]
         self.addCleanup(self.authentication.stop)
         self.ca = Authority.make("ca").pair.certificate.decode()
+        self.proxy_ca = Authority.make("proxies").pair.certificate.decode()
 
     async def test_again(self) -> None:
         """The config map is read when the server starts, and from time to time from then on."""
@@ -62,12 +63,13 @@ class LookupTests(TestCase):
 
     async def test_damaged(self) -> None:
         """What makes no sense changes nothing, and it is said what is wrong."""
-        self.cluster.tell(client_ca_file=self.ca, requestheader_client_ca_file=self.ca)
+        self.cluster.tell(client_ca_file=self.ca, requestheader_client_ca_file=self.proxy_ca)
         await self.authentication.start(tolerant=False)
         for damaged in (
             {"client_ca_file": "-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----"},
             {"client_ca_file": "", "requestheader_allowed_names": "7"},
             {"client_ca_file": "", "requestheader_allowed_names": "["},
+            {"client_ca_file": self.ca, "requestheader_client_ca_file": self.proxy_ca + self.ca},
         ):
             self.cluster.tell(**damaged)
             with self.assertRaisesRegex(LookupFailed, "can not be used"):
