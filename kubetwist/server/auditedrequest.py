@@ -170,6 +170,9 @@ class AuditedRequest(KubeRequest):
         if refusal is None or code not in (400, 401) or self.user is not None or self.finished or self._disconnected:
             return
         self._refusal = None
+        if not hasattr(self, "info"):
+            # It is none of the API's: somebody in front of the filters has answered.
+            return
         trail = self.auditor.trail(self, None)
         if trail is not None:
             for key, value, level in self._early:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from OpenSSL import SSL
+
 from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
@@ -554,13 +556,18 @@ class KubeChannel(HTTPChannel):
     def connectionLost(self, reason: Any) -> None:  # type: ignore[override]
         """The client is gone."""
         self.site.disconnected(self)
+        if not self.remembered and reason.check(SSL.Error):
+            # Nothing was ever asked on it: it did not come to a connection.
+            self.site.failed_handshakes += 1
         self.deadline = None
         self._drop_body()
         switched, self._switched = self._switched, None
-        if switched is not None:
-            switched.connectionLost(reason)
-        super().connectionLost(reason)  # type: ignore[no-untyped-call]
-        self.requests = []
+        try:
+            if switched is not None:
+                switched.connectionLost(reason)
+        finally:
+            super().connectionLost(reason)  # type: ignore[no-untyped-call]
+            self.requests = []
 
     def finish_with_this(self) -> None:
         """Take no more requests than the one that is open, if there is one."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 from twisted.web.http import datetimeToString
 from twisted.web.resource import IResource, getChildForRequest
 from twisted.web.server import Site
@@ -42,12 +43,14 @@ class KubeSite(Site):
     @ivar turns: Where heavy work is done a little at a time; L{None} does it at once.
     @ivar ended: Called with each request once it is over; L{None} when nobody wants to know.
     @ivar late: Called with the code of an answer that came when the server had put an end to its request; likewise.
+    @ivar failed_handshakes: How many connections ended before they were ones.
     @ivar stalled: Those that are not read from, and since when.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
     @ivar date: For C{Date} headers.
     """
 
+    _log = Logger()
     noisy = False
     requestFactory = KubeRequest  # type: ignore[assignment]
     timeOut = None
@@ -66,6 +69,7 @@ class KubeSite(Site):
         self.turns: Turns | None = None
         self.stalled: dict[KubeChannel, float] = {}
         self.streams: list[Callable[[KubeRequest], bool]] = []
+        self.failed_handshakes = 0
         self._bodies = 0
         self._tick: Any = None
         self._drained: list[Deferred[None]] = []
@@ -139,7 +143,11 @@ class KubeSite(Site):
         if request in self.open_requests:
             self.open_requests.discard(request)
             if self.ended is not None:
-                self.ended(request)
+                try:
+                    self.ended(request)
+                except Exception:
+                    # Its connection goes on, whoever wants to know.
+                    self._log.failure("the end of a request was not noted")
         if self.long_running:
             self.long_running.pop(request, None)
         if self._drained:
@@ -150,7 +158,10 @@ class KubeSite(Site):
     def end_long_running(self) -> None:
         """Finish every watch."""
         for end in list(self.long_running.values()):
-            end()
+            try:
+                end()
+            except Exception:
+                self._log.failure("a long-running request was not ended in good order")
 
     def close_idle(self) -> None:
         """Close the connections that have no request open, and the others as soon as theirs are answered."""

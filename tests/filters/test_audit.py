@@ -276,6 +276,13 @@ class EarlyTests(AuditCase):
             for event in told:
                 self.assertEqual(event["annotations"]["authentication.k8s.io/stale-token"], "very")
 
+    def test_in_front(self) -> None:
+        """Who is refused in front of all filters, as by the page, gets that answer and is not told of."""
+        site = self.site()
+        site.handler = lambda request: request.fail(APIStatusError.unauthorized())
+        self.assertEqual(Client(site).request("POST", "/ui/session").code, 401)
+        self.assertEqual(self.told(), [])
+
 
 class ContentTests(AuditCase):
     """What of requests and answers is told."""

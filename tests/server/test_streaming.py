@@ -395,6 +395,35 @@ class SwitchTests(StreamedCase):
         self.assertFalse(self.requests[1].switch_protocols([], other))
         self.assertIsNone(other.transport)
 
+    def test_failing_protocol(self) -> None:
+        """A protocol that fails when it is told that the client has gone keeps the request from nothing."""
+        request, other = self.switch()
+        gone = request.notifyFinish()
+        self.patch(other, "connectionLost", lambda reason: 1 / 0)
+        with self.assertRaises(ZeroDivisionError):
+            self.client.channel.connectionLost(Failure(ConnectionDone()))
+        self.failureResultOf(gone, ConnectionDone)
+        self.assertEqual(self.site.open_requests, set())
+
+    def test_failing_observers(self) -> None:
+        """Whoever fails when a request is over, or is to end, keeps no connection and no other request waiting."""
+        self.patch(self.site, "ended", lambda request: 1 / 0)
+        self.client.send(GET + GET)
+        self.assertEqual([answer.code for answer in self.client.answers()], [200, 200])
+        ended: list[int] = []
+
+        def end(number: int) -> None:
+            ended.append(number)
+            raise ZeroDivisionError
+
+        for number in range(2):
+            self.client.send(UPGRADE)
+            self.requests[-1].long_running(lambda number=number: end(number))  # type: ignore[misc]
+            self.client = Client(self.site)
+        self.site.end_long_running()
+        self.assertEqual(ended, [0, 1])
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 4)
+
     def test_client_gone(self) -> None:
         """When the client goes the other protocol and the request are told."""
         request, other = self.switch()
