@@ -152,7 +152,7 @@ class KubeRequest(Request):
 
     @property
     def over(self) -> bool:
-        """Whether nothing is to be done for it any more: it is answered, perhaps by its deadline, or its client gone."""
+        """Whether nothing is to be done for it any more: it is answered, or its client has gone."""
         return bool(self.finished or self.held or self._disconnected)
 
     # The request, read.
