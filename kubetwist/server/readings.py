@@ -6,12 +6,15 @@ Nothing here costs anything before somebody asks.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from ..authentication.tally import token_readings
-from ..metrics.registry import Reading
+from ..metrics.registry import Reading, Registry
+from ..storage.layers import innermost
 from .version import git_version, version_document
 
 _RESOURCE = ("group", "resource")
@@ -30,6 +33,7 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _others(config))
     registry.read(lambda: _audit(config))
     registry.read(lambda: _use_of_caches(config))
+    registry.read(lambda: _storage(config))
     registry.read(lambda: _credentials(config))
     registry.read(_expressions)
     registry.read(lambda: _decisions(config))
@@ -37,6 +41,16 @@ def tell_of(config: Any) -> None:
         registry.read(lambda: config.stores.admission.readings())
         registry.read(config.apis.flusher.readings)
         registry.read(lambda: _services(config))
+
+
+def tell_of_connections(registry: Registry, site: Any) -> None:
+    """Have a registry tell of those that a L{kubetwist.server.site.KubeSite} had, or did not."""
+
+    def readings() -> Iterator[Reading]:
+        text = "Connections that ended in the TLS handshake."
+        yield _counter("apiserver_tls_handshake_errors_total", text, (), [((), float(site.failed_handshakes))])
+
+    registry.read(readings)
 
 
 def _gauge(name: str, text: str, labels: Iterable[str], values: Iterable[tuple[tuple[str, ...], float]]) -> Reading:
@@ -123,6 +137,17 @@ def _use_of_caches(config: Any) -> Iterator[Reading]:
         for operation, count in tally.failures.items()
     ]
     yield _counter("etcd_request_errors_total", "What the storage did not do.", names, failures)
+
+
+def _storage(config: Any) -> Iterator[Reading]:
+    path = getattr(innermost(config.backend), "path", None)
+    if path is not None:
+        size = 0.0
+        for one in (path, f"{path}-wal"):
+            with suppress(OSError):
+                size += os.stat(one).st_size
+        text = "Bytes of the files that the storage has."
+        yield _gauge("apiserver_storage_size_bytes", text, ("storage_cluster_id",), [(("sqlite-0",), size)])
 
 
 def _decisions(config: Any) -> Iterator[Reading]:

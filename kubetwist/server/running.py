@@ -44,7 +44,7 @@ from .hooknames import AUTOREGISTRATION
 from .metricsresource import Served, claim_metrics
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
-from .readings import tell_of
+from .readings import tell_of, tell_of_connections
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
@@ -180,6 +180,7 @@ class APIServer:
         self._site.streams = config.streams
         if auditor is not None:
             auditor.start()
+        tell_of_connections(config.metrics, self._site)
             self._auditor = auditor
             self._site.requestFactory = audited_request(auditor)
         self._listen(credentials)

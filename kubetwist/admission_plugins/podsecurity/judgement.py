@@ -18,6 +18,7 @@ from .standards import Standards, details
 #: Subresources of pods that do not change what runs; all others are looked at.
 IGNORED: Final = frozenset(("exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"))
 _PRIVILEGED: Final = {"enforce-policy": str(LevelVersion())}
+_ALLOWED: Final = [("enforce", LevelVersion(), True)]
 
 
 @define
@@ -29,6 +30,7 @@ class Judgement:
     @ivar causes: What is wrong with the labels of a namespace.
     @ivar warnings: What the client is told.
     @ivar notes: What the audit log is told: keys without their prefix.
+    @ivar decided: What was decided: by mode, policy, and whether it allows.
     @ivar enforced: If pods that are there already have to be looked at: by what.
     """
 
@@ -37,6 +39,7 @@ class Judgement:
     warnings: list[str] = Factory(list)
     notes: dict[str, str] = Factory(dict)
     enforced: LevelVersion | None = None
+    decided: list[tuple[str, LevelVersion, bool]] = Factory(list)
 
 
 class Judge:
@@ -69,7 +72,7 @@ class Judge:
     def settled(self, labels: Mapping[str, str]) -> Judgement | None:
         """The judgement on any pod where all is allowed; L{None} where a pod has to be looked at."""
         policy, causes = policy_of(labels, self.configuration.defaults)
-        return Judgement(notes=_PRIVILEGED) if not causes and policy.fully_privileged else None
+        return Judgement(notes=_PRIVILEGED, decided=_ALLOWED) if not causes and policy.fully_privileged else None
 
     def template(self, labels: Mapping[str, str], template: PodTemplate | None) -> Judgement:
         """
@@ -101,14 +104,17 @@ class Judge:
         if enforce:
             judgement.notes["enforce-policy"] = str(policy.enforce)
             found = findings(policy.enforce)
+            judgement.decided.append(("enforce", policy.enforce, not found))
             if found:
                 judgement.refusal = f'violates PodSecurity "{policy.enforce}": {details(found)}'
         found = findings(policy.audit)
         if found:
+            judgement.decided.append(("audit", policy.audit, False))
             judgement.notes["audit-violations"] = f'would violate PodSecurity "{policy.audit}": {details(found)}'
         if not judgement.refusal:
             found = findings(policy.warn)
             if found:
+                judgement.decided.append(("warn", policy.warn, False))
                 judgement.warnings.append(f'would violate PodSecurity "{policy.warn}": {details(found)}')
         return judgement
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from twisted.internet.task import deferLater
 from zope.interface import implementer
@@ -16,12 +16,14 @@ from ...api.goquote import quoted
 from ...api.podspecs import TEMPLATES, pod_template
 from ...api.resource import GroupKind
 from ...interfaces import IValidatingAdmission
+from ...metrics.registry import Reading
 from ..configurations import minor
 from .configuration import load
 from .existing import LONGEST, MOST_PODS, ExistingPods
 from .judgement import IGNORED, Judge, Judgement
 from .levels import PREFIX, LevelVersion
 from .standards import Standards
+from .tally import PodSecurityTally
 
 #: After how many pods others get a turn: a few milliseconds' work.
 _SLICE: Final = 50
@@ -39,6 +41,14 @@ class PodSecurity:
     # All subresources of pods: one that is not known to be harmless is judged.
     resources: ClassVar[tuple[str, ...]] = ("namespaces", "pods/*", *_KINDS)
     judge: Judge
+    tally: PodSecurityTally = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "tally", PodSecurityTally(self.judge.standards.newest))
+
+    def readings(self) -> Iterator[Reading]:
+        """What is counted of judgements."""
+        return self.tally.readings()
 
     @classmethod
     def configured(cls, server: Any, configuration: Any) -> PodSecurity:
@@ -60,6 +70,11 @@ class PodSecurity:
         if judgement is None:
             judgement = self._pod(attributes) if pod else self._template(attributes)
         _tell(attributes, judgement)
+        about = attributes.operation.lower(), "pod" if pod else "controller", attributes.subresource
+        if "exempt" in judgement.notes:
+            self.tally.exempted(about)
+        for mode, wanted, allowed in judgement.decided:
+            self.tally.evaluated(mode, wanted, allowed, about)
         if judgement.refusal:
             raise attributes.forbidden(judgement.refusal)
         return None

@@ -95,14 +95,14 @@ class Standards:
     """
 
     def __init__(self, newest: int) -> None:
-        self._newest = newest
+        self.newest = newest
         self._known: dict[tuple[bool, int], list[PodCheck]] = {}
 
     def checks(self, wanted: LevelVersion) -> Sequence[PodCheck]:
         """What is looked at, in the order in which it is told."""
         if wanted.level == PRIVILEGED:
             return ()
-        minor = self._newest if wanted.minor is None else min(wanted.minor, self._newest)
+        minor = self.newest if wanted.minor is None else min(wanted.minor, self.newest)
         key = wanted.level == BASELINE, minor
         found = self._known.get(key)
         if found is None:

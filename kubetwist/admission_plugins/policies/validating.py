@@ -6,8 +6,9 @@ ValidatingAdmissionPolicy: what policies say of a request, and what their bindin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
@@ -31,9 +32,11 @@ from ...api.errors import APIStatusError
 from ...api.resource import JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IValidatingAdmission
+from ...metrics.registry import Reading
 from .compiled import Binding, Policies, Policy, Shown
 from .manifests import read_manifests
 from .params import BadConfiguration
+from .tally import PolicyTally
 
 if TYPE_CHECKING:
     from ...cel.library.authz import Authorizer
@@ -77,11 +80,13 @@ class Failure:
 
     @ivar index: Which of the policy's.
     @ivar reason: C{""} for the usual one.
+    @ivar error: Why it could not be run, as metrics tell it.
     """
 
     message: str
     index: int = 0
     reason: str = ""
+    error: str = "no_error"
 
 
 @define
@@ -131,13 +136,13 @@ class ValidatingPolicy(Policy):
                     return findings
             except ConditionsFailed as error:
                 if not self.ignores:
-                    findings.failures.append(Failure(str(error)))
+                    findings.failures.append(Failure(str(error), error="invalid_error"))
                 return findings
         try:
             self._validate(values, findings)
             self._annotate(values, findings)
         except OutOfBudget as error:
-            findings = Findings([] if self.ignores else [Failure(str(error))])
+            findings = Findings([] if self.ignores else [Failure(str(error), error="out_of_budget")])
         return findings
 
     def _validate(self, values: dict[str, Any], findings: Findings) -> None:
@@ -156,7 +161,13 @@ class ValidatingPolicy(Policy):
         for index, (one, outcome) in enumerate(zip(self._validations, outcomes, strict=True)):
             if outcome.error or (out_of_budget and failed[index]):
                 if not self.ignores:
-                    findings.failures.append(Failure(outcome.error or out_of_budget, index))
+                    findings.failures.append(
+                        Failure(
+                            outcome.error or out_of_budget,
+                            index,
+                            error="invalid_error" if outcome.error else "out_of_budget",
+                        )
+                    )
             elif failed[index]:
                 findings.failures.append(Failure(one.told(made[index]), index, one.reason))
 
@@ -186,8 +197,9 @@ class _Review:
 
     _log = Logger()
 
-    def __init__(self, attributes: AdmissionAttributes, shown: Shown) -> None:
+    def __init__(self, attributes: AdmissionAttributes, shown: Shown, tally: PolicyTally) -> None:
         self._attributes = attributes
+        self._tally = tally
         self._shown = shown
         self._authorizer: Authorizer | None = None
         self._denials: list[_Denial] = []
@@ -216,10 +228,20 @@ class _Review:
             request = await self._shown.request(form)
             authorizer = self._authorizer = self._authorizer or authorizer_of(self._attributes)
             for one in params:
+                began = perf_counter()
                 findings = await settled(partial(policy.evaluate, request, authorizer, one))
+                self._count(policy, binding, findings, perf_counter() - began)
                 self._note(policy, binding, findings, annotations)
         for key, values in annotations.items():
             self._annotate(f"{policy.name}/{key}", ", ".join(dict.fromkeys(values)))
+
+    def _count(self, policy: ValidatingPolicy, binding: Binding, findings: Findings, took: float) -> None:
+        checked = partial(self._tally.checked, policy.name, binding.name)
+        if not findings.failures:
+            checked("no_error", "allow", took)
+        for failure in findings.failures:
+            for action in binding.actions:
+                checked(failure.error, action.lower(), took)
 
     def _note(
         self, policy: ValidatingPolicy, binding: Binding, findings: Findings, annotations: dict[str, list[str]]
@@ -289,6 +311,11 @@ class ValidatingAdmissionPolicy:
     def __init__(self, stores: Stores, policies: Policies[ValidatingPolicy]) -> None:
         self._stores = stores
         self._policies = policies
+        self._tally = PolicyTally()
+
+    def readings(self) -> Iterator[Reading]:
+        """What is counted of checks."""
+        return self._tally.readings()
 
     @classmethod
     def configured(cls, server: Any, configuration: Any) -> ValidatingAdmissionPolicy:
@@ -306,7 +333,7 @@ class ValidatingAdmissionPolicy:
         return self._review(attributes, bound) if bound else None
 
     async def _review(self, attributes: AdmissionAttributes, bound: Any) -> None:
-        review = _Review(attributes, Shown(attributes, self._stores))
+        review = _Review(attributes, Shown(attributes, self._stores), self._tally)
         forms = self._policies.forms(attributes)
         for policy, bindings in bound:
             await review.look(policy, bindings, forms)

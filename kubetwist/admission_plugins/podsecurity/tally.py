@@ -1,0 +1,56 @@
+"""
+What is counted of judgements.
+
+@see: kubernetes/pod-security-admission, C{metrics/metrics.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...metrics.registry import Reading
+from .levels import LATEST, PRIVILEGED, LevelVersion
+
+_LABELS: Final = (
+    *("decision", "policy_level", "policy_version", "mode"),
+    *("request_operation", "resource", "subresource", "ocp_namespace"),
+)
+
+
+class PodSecurityTally:
+    """Numbers that only grow."""
+
+    def __init__(self, newest: int) -> None:
+        """
+        @param newest: The minor version of the release: what is judged by a later one is told as C{"future"}, as
+            anybody who labels a namespace could think of any.
+        """
+        self._newest = newest
+        self._evaluations: dict[tuple[str, ...], int] = {}
+        self._exemptions: dict[tuple[str, ...], int] = {}
+
+    def evaluated(self, mode: str, wanted: LevelVersion, allowed: bool, about: tuple[str, str, str]) -> None:
+        """
+        Something was judged.
+
+        @param about: The operation, what kind of resource, and which subresource.
+        """
+        version = LATEST
+        if wanted.minor is not None and wanted.level != PRIVILEGED:
+            version = f"v1.{wanted.minor}" if wanted.minor <= self._newest else "future"
+        # The last label has a meaning elsewhere only; an empty one is to Prometheus as if it were not there.
+        labels = ("allow" if allowed else "deny", wanted.level, version, mode, *about, "")
+        self._evaluations[labels] = self._evaluations.get(labels, 0) + 1
+
+    def exempted(self, about: tuple[str, str, str]) -> None:
+        """Something was not judged, as it is excepted."""
+        self._exemptions[about] = self._exemptions.get(about, 0) + 1
+
+    def readings(self) -> Iterator[Reading]:
+        """All of it."""
+        values = [(labels, float(count)) for labels, count in self._evaluations.items()]
+        yield Reading("pod_security_evaluations_total", "counter", "Judgements on pods.", _LABELS, values)
+        values = [(labels, float(count)) for labels, count in self._exemptions.items()]
+        text = "Pods that are excepted from judgements."
+        yield Reading("pod_security_exemptions_total", "counter", text, _LABELS[4:7], values)

@@ -1,0 +1,47 @@
+"""
+What is counted of the checks of validating policies.
+
+@see: kubernetes/apiserver, C{pkg/admission/plugin/policy/validating/metrics/metrics.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ...metrics.registry import Distribution, Reading
+
+_LABELS: Final = ("policy", "policy_binding", "error_type", "enforcement_action")
+_SECONDS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
+#: Policies and bindings come and go, and this is for ever.
+_MOST: Final = 5000
+
+
+class PolicyTally:
+    """How long checks took, by what came of them."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[str, str, str, str], Distribution] = {}
+
+    def checked(self, policy: str, binding: str, error: str, action: str, took: float) -> None:
+        """
+        A policy has looked at a request.
+
+        @param error: C{"no_error"}, or why it could not say anything.
+        @param action: C{"allow"}, or what its binding has done about it.
+        """
+        labels = (policy, binding, error, action)
+        seconds = self._seconds.get(labels)
+        if seconds is None:
+            if len(self._seconds) >= _MOST:
+                return
+            seconds = self._seconds[labels] = Distribution(_SECONDS)
+        seconds.observe(took)
+
+    def readings(self) -> Iterator[Reading]:
+        """All of it."""
+        prefix = "apiserver_validating_admission_policy_check_"
+        text = "How long policies looked at requests."
+        yield Reading(f"{prefix}duration_seconds", "histogram", text, _LABELS, list(self._seconds.items()))
+        counts = [(labels, float(seconds.count)) for labels, seconds in self._seconds.items()]
+        yield Reading(f"{prefix}total", "counter", "Checks of policies.", _LABELS, counts)

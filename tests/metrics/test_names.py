@@ -1,0 +1,108 @@
+"""Names, types and labels: what dashboards and alerts written for kube-apiserver go by."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import Request, urlopen
+
+from attrs import evolve
+
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.testing.connection import Connection
+from kubetwist.testing.trial import KubeAPIMixin
+
+#: By line: a name that kube-apiserver serves, its type and its labels; with a star what is served after this test.
+REFERENCE: Final = Path(__file__).with_name("reference.txt")
+_SAMPLE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+")
+_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"')
+_PARTS: Final = re.compile("_(?:bucket|sum|count)$")
+
+
+def families(text: str) -> dict[str, tuple[str, frozenset[str]]]:
+    """What is served: by name, its type and labels."""
+    kinds = {line.split()[2]: line.split()[3] for line in text.splitlines() if line.startswith("# TYPE ")}
+    labels: dict[str, set[str]] = {}
+    for line in text.splitlines():
+        match = None if line.startswith("#") else _SAMPLE.fullmatch(line)
+        if match is not None:
+            name = match[1] if match[1] in kinds else _PARTS.sub("", match[1])
+            labels.setdefault(name, set()).update(_LABEL.findall(match[2] or ""))
+    return {name: (kind, frozenset(labels.get(name, ())) - {"le"}) for name, kind in kinds.items()}
+
+
+def reference() -> dict[str, tuple[str, frozenset[str]]]:
+    """What kube-apiserver serves, likewise."""
+    lines = [line.removeprefix("* ").split() for line in REFERENCE.read_text().splitlines()]
+    return {name: (kind, frozenset(labels)) for name, kind, *labels in lines}
+
+
+def read(connection: Connection, path: str) -> bytes:
+    """All that comes of a watch."""
+    headers = {"Authorization": f"Bearer {connection.token}"}
+    request = Request(connection.url + path, headers=headers)
+    with urlopen(request, context=connection.ssl_context(), timeout=30) as answer:
+        content: bytes = answer.read()
+    return content
+
+
+def expected() -> set[str]:
+    """What has to be served after what the test does."""
+    return {line.split()[1] for line in REFERENCE.read_text().splitlines() if line.startswith("* ")}
+
+
+class NamesTests(KubeAPIMixin, TestCase):
+    """What a server that has done something serves."""
+
+    timeout = 120
+
+    async def test_as_reference(self) -> None:
+        """What has the name of a metric of kube-apiserver has its type and its labels, and none is lost."""
+        server = await self.startKubeAPI("--controllers=namespace-controller")
+
+        async def ask(method: str, path: str, body: Any = None, token: str | None = None) -> Any:
+            connection = server.connection if token is None else evolve(server.connection, token=token)
+            code, answer = await deferToThread(connection.request, method, path, body)
+            self.assertLess(code, 300, answer)
+            return answer
+
+        default = "/api/v1/namespaces/default"
+        await ask("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+        await ask("DELETE", "/api/v1/namespaces/a")
+        service = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+        await ask("POST", f"{default}/services?fieldValidation=Strict", service)
+        await ask("POST", f"{default}/serviceaccounts", {"metadata": {"name": "m"}})
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = (await ask("POST", f"{default}/serviceaccounts/m/token", asked))["status"]["token"]
+        await ask("GET", "/apis", token=token)
+        pod = {
+            "metadata": {"name": "p"},
+            "spec": {"serviceAccountName": "m", "containers": [{"name": "c", "image": "i"}]},
+        }
+        await ask("POST", f"{default}/pods", pod)
+        await ask("GET", f"{default}/endpoints")
+        spec = {
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
+                ]
+            },
+            "validations": [{"expression": "true"}],
+        }
+        registration = "/apis/admissionregistration.k8s.io/v1"
+        await ask("POST", f"{registration}/validatingadmissionpolicies", {"metadata": {"name": "p"}, "spec": spec})
+        binding = {"metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+        await ask("POST", f"{registration}/validatingadmissionpolicybindings", binding)
+        await server.settle()
+        await ask("POST", f"{default}/configmaps", {"metadata": {"name": "c"}})
+        initial = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+        await deferToThread(read, server.connection, f"{default}/configmaps?watch=true&timeoutSeconds=1&{initial}")
+        served = families(await ask("GET", "/metrics"))
+        known = reference()
+        for name, found in served.items():
+            if name in known:
+                self.assertEqual(found, known[name], name)
+        self.assertEqual(expected() - served.keys(), set())
