@@ -20,6 +20,8 @@ from kubetwist.testing import SubprocessServer
 from kubetwist.testing.connection import Connection
 from kubetwist.testing.etcd import EtcdServer, why_no_etcd
 
+from .test_etcd import stored
+
 pytestmark = pytest.mark.skipif(bool(why_no_etcd()), reason=why_no_etcd() or "etcd is there")
 
 #: How many clients there are in races.
@@ -293,7 +295,7 @@ def test_quota_race(servers: list[AdvertisedServer], namespace: str) -> None:
         assert len(listed["items"]) == 10
 
 
-def test_service_race(servers: list[AdvertisedServer], namespace: str) -> None:
+def test_service_race(servers: list[AdvertisedServer], namespace: str, etcd: EtcdServer) -> None:
     """Services made at both servers at once have addresses and node ports of their own, until there are none left."""
     path = f"/api/v1/namespaces/{namespace}/services"
     objects = [
@@ -307,6 +309,10 @@ def test_service_race(servers: list[AdvertisedServer], namespace: str) -> None:
     assert all("range is full" in message for message in refused)
     assert {obj["spec"]["ports"][0]["nodePort"] for obj in made} == set(range(30000, 30040))
     assert len({obj["spec"]["clusterIP"] for obj in made}) == 40
+    # Where and how kube-apiserver writes it.
+    value, _ = stored(etcd, "/registry/ranges/servicenodeports")
+    taken = json.loads(value)
+    assert (taken["kind"], taken["range"], taken["data"]) == ("RangeAllocation", "30000-30039", "//////8=")
     # One number, of which all know: chosen by many at once, it is one's.
     at_once([lambda name=obj["metadata"]["name"]: servers[0].request("DELETE", f"{path}/{name}") for obj in made])
     spec = {"type": "NodePort", "clusterIP": "10.0.0.40", "ports": [{"port": 80, "nodePort": 30007}]}
@@ -365,6 +371,8 @@ def test_endpoints(servers: list[AdvertisedServer], etcd: EtcdServer, tmp_path: 
     """Pods find the servers that live: a new one at once, one that stops no longer, one that is killed not for long."""
     both = ["192.0.2.1", "192.0.2.2"]
     eventually(lambda: endpoints(servers[0]) == both)
+    value, _ = stored(etcd, "/registry/masterleases/192.0.2.1")
+    assert json.loads(value)["subsets"] == [{"addresses": [{"ip": "192.0.2.1"}]}]
     for clean in (True, False):
         with AdvertisedServer(etcd, "192.0.2.3", "--controllers=") as third:
             eventually(lambda: endpoints(servers[0]) == [*both, "192.0.2.3"])
