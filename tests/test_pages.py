@@ -10,6 +10,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+import kubetwist
 from kubetwist.commands import backup, migrate, restore
 from kubetwist.extension.options import ExtensionOptions
 from kubetwist.server.flagtable import FLAGS
@@ -58,6 +59,12 @@ class PageTests(SynchronousTestCase):
             self.assertEqual(len(tests), rule.count("::"), rule)
             for path, name in tests:
                 self.assertIn(name, names_of_tests(TESTS / path), path)
+
+    def test_packages(self) -> None:
+        """The table of where things are has every package."""
+        table = page("architecture.md").partition("## Where things are")[2].partition("##")[0]
+        for path in Path(kubetwist.__file__).parent.glob("*/__init__.py"):
+            self.assertRegex(table, rf"`(kubetwist/)?{path.parent.name}/`")
 
     def test_flags(self) -> None:
         """Flags that pages speak of are flags, but for those that they say are not there."""
