@@ -23,17 +23,21 @@ class Layer(Resource):
         self._exact: dict[tuple[bytes, ...], IResource] = {}
         self._below: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
         self._taken: dict[tuple[bytes, ...], IResource] = {}
+        self._unlisted: set[tuple[bytes, ...]] = set()
 
     def claim(self, path: str, resource: IResource) -> None:
         """Answer C{path} itself, with or without a trailing slash, but nothing below it."""
         self._exact[segments(path)] = resource
 
-    def claim_below(self, path: str, resource: IResource | Callable[[], IResource]) -> None:
+    def claim_below(self, path: str, resource: IResource | Callable[[], IResource], *, listed: bool = True) -> None:
         """
         Answer C{path} and everything below it.
 
         @param resource: A leaf that routes on the whole path, or what makes it at the first request.
+        @param listed: Whether those who look for paths are told of this one.
         """
+        if not listed:
+            self._unlisted.add(segments(path))
         self._below[segments(path)] = resource
 
     def take(self, path: str, resource: IResource) -> None:
@@ -50,8 +54,9 @@ class Layer(Resource):
         self._below.pop(segments(path), None)
 
     def paths(self) -> list[str]:
-        """Every claimed path, sorted."""
-        return sorted("/" + b"/".join(path).decode() for path in {*self._exact, *self._below})
+        """Every claimed path that is listed, sorted."""
+        listed = {*self._exact, *self._below} - self._unlisted
+        return sorted("/" + b"/".join(path).decode() for path in listed)
 
     def getChild(self, path: bytes, request: IRequest) -> IResource:
         """Traversal has eaten a segment; whoever answers routes on the whole path, so it is given back."""

@@ -378,6 +378,14 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             " 1000.",
         ),
     ],
+    "Features": [
+        (
+            "profiling",
+            BOOLEAN,
+            True,
+            "Whether /debug/pprof tells what the process is busy with, and /debug/flags/v sets -v.",
+        ),
+    ],
     "Logs": [
         ("logging-format", one_of("text", "json"), "text", "How log lines are written."),
         (
@@ -386,7 +394,7 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             0,
             "How much is logged: from 3 on a line about every request, from 4 on what is for debugging. Bodies never.",
         ),
-        ("vmodule", MODULES, (), "How much single modules log, as pattern=N,...; httplog has the lines about requests."),
+        ("vmodule", MODULES, (), "How much single modules log, as pattern=N,...; httplog tells of requests."),
     ],
     "Kubelets and proxies": [
         (
@@ -421,6 +429,8 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ),
     ],
     "Misc": [
+        ("enable-logs-handler", BOOLEAN, False, "Whether /logs shows the files of --logs-directory."),
+        ("logs-directory", STRING, "/var/log", "What --enable-logs-handler shows; links in it are not followed."),
         (
             "aggregator-reject-forwarding-redirect",
             BOOLEAN,

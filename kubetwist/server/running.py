@@ -33,6 +33,7 @@ from .certificates import Pair
 from .chain import Installer, create_server_chain
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
+from .debugging import claim_debugging
 from .encryption import encrypted, show_encryption
 from .errors import StartError
 from .fairnessresource import PATH as FAIRNESS
@@ -41,6 +42,7 @@ from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
+from .logfiles import claim_logs
 from .metricsresource import Served, claim_metrics
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
@@ -48,6 +50,7 @@ from .readings import tell_of, tell_of_connections
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
+from .zpages import claim_zpages
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
 _FLUSH = 5.0
@@ -256,9 +259,12 @@ class APIServer:
             forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
             config.token_key_followers.append(lambda keys: forget())
         claim_metrics(server.layer, config)
+        claim_debugging(server.layer, config)
+        claim_logs(server.layer, config)
+        claim_zpages(server.layer, config, lambda: [path for one in server.chain() for path in one.layer.paths()])
         tell_of(config)
         if config.flow is not None:
-            server.layer.claim_below(FAIRNESS, FairnessResource(config.flow, config.reactor))
+            server.layer.claim_below(FAIRNESS, FairnessResource(config.flow, config.reactor), listed=False)
         health = HealthMetrics(config.health_metrics)
         storage = HealthCheck("etcd", self._check_storage)
         loopback = HealthCheck("loopback-serving-certificate", lambda: None)

@@ -173,7 +173,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
             "webhooks": [
                 {
                     "name": "a.example.com",
-                    "clientConfig": {"url": f"https://127.0.0.1:1/hook"},
+                    "clientConfig": {"url": "https://127.0.0.1:1/hook"},
                     "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["secrets"]}],
                     "sideEffects": "None",
                     "failurePolicy": "Ignore",

@@ -1,0 +1,169 @@
+"""
+What a running process is busy with: stacks of threads, sampled; objects by type.
+
+Everything here looks at code and types, never at values: there is nothing secret in it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from time import perf_counter
+from types import FrameType
+from typing import Any, Final
+
+import orjson
+
+#: Seconds between two looks.
+INTERVAL: Final = 0.01
+#: The innermost frames of a stack; there are no more of those that are deeper.
+DEEPEST: Final = 200
+#: Different stacks that are told apart.
+MOST_STACKS: Final = 20_000
+_MOST_TYPES: Final = 200
+_MOST_CALLS: Final = 500
+
+_Place = tuple[str, str, int]
+
+
+def place(frame: FrameType) -> _Place:
+    """The function, file and line that a frame is at."""
+    code = frame.f_code
+    return code.co_qualname if sys.version_info >= (3, 11) else code.co_name, code.co_filename, frame.f_lineno
+
+
+def stack_of(frame: FrameType | None) -> tuple[_Place, ...]:
+    """The frames of a stack, innermost last."""
+    found: list[_Place] = []
+    while frame is not None and len(found) < DEEPEST:
+        found.append(place(frame))
+        frame = frame.f_back
+    return tuple(reversed(found))
+
+
+class Sampler:
+    """
+    Looks at what a thread does, again and again, from another thread.
+
+    @ivar stacks: How many seconds each stack was seen for.
+    """
+
+    def __init__(self, thread: int, seconds: float, interval: float = INTERVAL) -> None:
+        """
+        @param thread: The one to look at.
+        """
+        self._thread = thread
+        self._seconds = seconds
+        self._interval = interval
+        self._stopped = threading.Event()
+        self.stacks: dict[tuple[_Place, ...], float] = {}
+
+    def stop(self) -> None:
+        """Nobody wants to know any more."""
+        self._stopped.set()
+
+    def run(self) -> bytes:
+        """Look until the time is over, and tell."""
+        begun = before = perf_counter()
+        while not self._stopped.wait(self._interval):
+            now = perf_counter()
+            self.look(now - before)
+            before = now
+            if now - begun >= self._seconds:
+                break
+        return speedscope(self.stacks)
+
+    def look(self, weight: float) -> None:
+        """Look once."""
+        stack = stack_of(sys._current_frames().get(self._thread))
+        if stack and (stack in self.stacks or len(self.stacks) < MOST_STACKS):
+            self.stacks[stack] = self.stacks.get(stack, 0.0) + weight
+
+
+def speedscope(stacks: dict[tuple[_Place, ...], float]) -> bytes:
+    """A profile as https://www.speedscope.app reads it."""
+    numbers: dict[_Place, int] = {}
+    samples = [[numbers.setdefault(one, len(numbers)) for one in stack] for stack in stacks]
+    total = sum(stacks.values())
+    return orjson.dumps(
+        {
+            "$schema": "https://www.speedscope.app/file-format-schema.json",
+            "exporter": "kubetwist",
+            "name": "reactor",
+            "activeProfileIndex": 0,
+            "shared": {"frames": [{"name": name, "file": file, "line": line} for name, file, line in numbers]},
+            "profiles": [
+                {
+                    "type": "sampled",
+                    "name": "reactor",
+                    "unit": "seconds",
+                    "startValue": 0,
+                    "endValue": total,
+                    "samples": samples,
+                    "weights": list(stacks.values()),
+                }
+            ],
+        }
+    )
+
+
+def heap_text() -> str:
+    """The objects that the garbage collector knows, by type; to be called in a thread."""
+    counts: Counter[type] = Counter()
+    sizes: Counter[type] = Counter()
+    objects = gc.get_objects()
+    for one in objects:
+        kind = type(one)
+        counts[kind] += 1
+        try:
+            sizes[kind] += sys.getsizeof(one)
+        except Exception:
+            # Some types can not tell.
+            continue
+    del objects
+    lines = [
+        f"# objects: {counts.total()} ({sizes.total()} bytes, without what they refer to)",
+        f"# objects that were there when the server was ready, which are not looked at: {gc.get_freeze_count()}",
+        f"# maximum resident set: {_resident()} bytes",
+        f"# collections by generation: {' '.join(str(one['collections']) for one in gc.get_stats())}",
+        f"{'count':>10} {'bytes':>12} type",
+    ]
+    lines += [
+        f"{count:>10} {sizes[kind]:>12} {kind.__module__}.{kind.__qualname__}"
+        for kind, count in counts.most_common(_MOST_TYPES)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _resident() -> int:
+    from resource import RUSAGE_SELF, getrusage
+
+    return getrusage(RUSAGE_SELF).ru_maxrss * 1024
+
+
+def stacks_text(calls: Iterable[Any], now: float) -> str:
+    """
+    What every thread is at, and what the reactor is going to call.
+
+    @param calls: L{twisted.internet.interfaces.IDelayedCall}s.
+    @param now: In their time.
+    """
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    lines = []
+    for number, frame in sys._current_frames().items():
+        lines.append(f"thread {number} [{names.get(number, '?')}]:")
+        lines += [f"    {name}\n        {file}:{line}" for name, file, line in reversed(stack_of(frame))]
+        lines.append("")
+    planned = sorted(calls, key=lambda call: call.getTime())
+    lines.append(f"delayed calls: {len(planned)}")
+    lines += [f"    in {call.getTime() - now:.3f}s {_callable(call.func)}" for call in planned[:_MOST_CALLS]]
+    return "\n".join(lines) + "\n"
+
+
+def _callable(function: Any) -> str:
+    function = getattr(function, "func", function)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '?')}.{name}"

@@ -1,0 +1,146 @@
+"""
+C{/debug/flags} and C{/debug/pprof}: the level of the log, and what the process is busy with; --profiling=false is without.
+
+@see: kubernetes/apiserver, C{pkg/server/routes/flags.go}, C{pkg/server/routes/profiling.go}.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.threads import deferToThreadPool
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..api.goquote import quoted
+from ..logs.profiling import Sampler, heap_text, stacks_text
+from ..logs.verbosity import Verbosity, parse_level
+from ..resources.layer import Layer
+from .site import TEXT, KubeRequest
+
+if TYPE_CHECKING:
+    from .config import ServerConfig
+
+FLAGS: Final = "/debug/flags"
+PPROF: Final = "/debug/pprof"
+#: Seconds that a profile may take.
+LONGEST: Final = 300.0
+_SECONDS: Final = 30.0
+_LONGEST_LEVEL: Final = 100
+_HTML: Final = b"text/html; charset=utf-8"
+_FLAGS_PAGE: Final = (
+    b"<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n"
+    b"<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n"
+)
+_PPROF_PAGE: Final = b"""<html>
+<head>
+<title>/debug/pprof/</title>
+</head>
+<body>
+/debug/pprof/<br>
+<ul>
+<li><a href="profile?seconds=30">profile</a>: what the reactor is busy with, for speedscope</li>
+<li><a href="heap">heap</a>: objects by type</li>
+<li><a href="goroutine">goroutine</a>: the stacks of all threads, and the calls that the reactor has planned</li>
+</ul>
+</body>
+</html>
+"""
+
+
+class FlagsResource(Resource):
+    """The one flag that can be set while the server runs."""
+
+    isLeaf = True
+
+    def __init__(self, verbosity: Verbosity) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._verbosity = verbosity
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method."""
+        if request.info.path != f"{FLAGS}/v":
+            request.respond(200, _FLAGS_PAGE, _HTML)
+        elif request.method != b"PUT":
+            request.respond_text(406, "unsupported http method\n")
+        else:
+            text = request.read_body()[: _LONGEST_LEVEL + 1].decode("utf-8", "replace")
+            try:
+                if len(text) > _LONGEST_LEVEL:
+                    raise ValueError("value out of range")
+                self._verbosity.set(parse_level(text))
+            except ValueError as error:
+                why = f"strconv.ParseInt: parsing {quoted(text)}: {error}"
+                request.respond_text(400, f"failed set klog.logging.verbosity {text}: {why}\n")
+            else:
+                request.respond_text(200, f"successfully set klog.logging.verbosity to {text}\n")
+        return NOT_DONE_YET
+
+
+class ProfilesResource(Resource):
+    """What the process is busy with; one profile is taken at a time."""
+
+    isLeaf = True
+
+    def __init__(self, reactor: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._reactor = reactor
+        self._sampler: Sampler | None = None
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method."""
+        name = request.info.path.removeprefix(PPROF)
+        if not name:
+            request.setHeader(b"location", f"{PPROF}/".encode())
+            request.respond(302, b"", TEXT)
+        elif name == "/":
+            request.respond(200, _PPROF_PAGE, _HTML)
+        elif name == "/profile":
+            self._profile(request)
+        elif name == "/heap":
+            text = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), heap_text)
+            text.addCallback(lambda found: request.respond(200, found.encode(), TEXT)).addErrback(request.crashed)
+        elif name == "/goroutine":
+            calls = self._reactor.getDelayedCalls()
+            request.respond(200, stacks_text(calls, self._reactor.seconds()).encode(), TEXT)
+        else:
+            request.respond_text(404, "Unknown profile\n")
+        return NOT_DONE_YET
+
+    def _profile(self, request: KubeRequest) -> None:
+        given = (request.query.get("seconds") or ("",))[0]
+        # As in the reference, what is no number counts as none.
+        seconds = float(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0.0
+        seconds = seconds or _SECONDS
+        if seconds > LONGEST:
+            request.respond_text(400, f"profile duration exceeds {LONGEST:.0f} seconds\n")
+            return
+        if self._sampler is not None:
+            request.respond_text(500, "Could not enable CPU profiling: cpu profiling already in use\n")
+            return
+        sampler = self._sampler = Sampler(threading.get_ident(), seconds)
+
+        def stop(reason: Any = None) -> None:
+            sampler.stop()
+
+        def done(body: bytes) -> None:
+            self._sampler = None
+            request.setHeader(b"content-disposition", b'attachment; filename="profile.speedscope.json"')
+            request.setHeader(b"x-content-type-options", b"nosniff")
+            request.respond(200, body, b"application/json")
+
+        # The reactor's threads are for others: this takes long. Nobody waits for it at the end of the process.
+        request.notifyFinish().addErrback(stop)
+        request.long_running(stop)
+        call = self._reactor.callFromThread
+        threading.Thread(target=lambda: call(done, sampler.run()), name="profile", daemon=True).start()
+
+
+def claim_debugging(layer: Layer, config: ServerConfig) -> None:
+    """Serve them, unless that is switched off."""
+    options = config.options
+    if not options["profiling"]:
+        return
+    layer.claim_below(FLAGS, FlagsResource(options.verbosity), listed=False)
+    layer.claim_below(PPROF, ProfilesResource(config.reactor), listed=False)

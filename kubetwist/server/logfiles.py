@@ -1,0 +1,225 @@
+"""
+C{/logs}: the files of the machine's log directory, where --enable-logs-handler says so.
+
+@see: kubernetes/kubernetes, C{pkg/routes/logs.go}.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from twisted.internet.interfaces import IPullProducer
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+from zope.interface import implementer
+
+from ..resources.layer import Layer
+from .site import TEXT, KubeRequest
+
+if TYPE_CHECKING:
+    from .config import ServerConfig
+
+PATH: Final = "/logs"
+#: Files of a directory that are listed.
+_MOST: Final = 10_000
+_PIECE: Final = 128 * 1024
+
+
+class NotThere(Exception):
+    """There is no such file, or none that is to be had here."""
+
+
+def open_below(root: str, parts: list[str]) -> int:
+    """
+    Open a file or a directory, going down from C{root} one name at a time: by no link, and never up.
+
+    @return: The number of the open file.
+    @raise NotThere: It is not to be had.
+    """
+    try:
+        number = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise NotThere from error
+    for name in parts:
+        if name in (".", "..") or "/" in name or "\0" in name or len(name.encode("utf-8", "surrogatepass")) > 255:
+            os.close(number)
+            raise NotThere
+        # Whoever opens a pipe would wait for its other end.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        above = number
+        try:
+            number = os.open(name, flags, dir_fd=above)
+        except (OSError, ValueError) as error:
+            raise NotThere from error
+        finally:
+            os.close(above)
+    kind = os.fstat(number).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        os.close(number)
+        raise NotThere
+    return number
+
+
+def listing(number: int) -> bytes:
+    """What a directory has, as a page of links."""
+    lines = []
+    with os.scandir(number) as entries:
+        for entry in entries:
+            if len(lines) >= _MOST:
+                break
+            name = entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "")
+            lines.append(f'<a href="{quote("./" + name, safe="/", errors="surrogateescape")}">{escape(name)}</a>\n')
+    page = (
+        f'<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n{"".join(sorted(lines))}</pre>\n'
+    )
+    return page.encode("utf-8", "replace")
+
+
+class LogsResource(Resource):
+    """Files as text, directories as pages."""
+
+    isLeaf = True
+
+    def __init__(self, root: str, reactor: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._root = root
+        self._reactor = reactor
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer GET and HEAD."""
+        if request.method not in (b"GET", b"HEAD"):
+            request.setHeader(b"allow", b"GET, HEAD")
+            request.respond_text(405, "405: Method Not Allowed\n")
+            return NOT_DONE_YET
+        path = request.info.path
+        if path == PATH:
+            request.setHeader(b"location", f"{PATH}/".encode())
+            request.respond(301, b"", TEXT)
+            return NOT_DONE_YET
+        parts = [part for part in path.removeprefix(PATH).split("/") if part]
+        found = self._in_thread(self._look, parts)
+        found.addCallbacks(self._send, self._none, callbackArgs=(request, path), errbackArgs=(request,))
+        found.addErrback(request.crashed)
+        return NOT_DONE_YET
+
+    def _in_thread(self, call: Any, *arguments: Any) -> Any:
+        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call, *arguments)
+
+    def _look(self, parts: list[str]) -> tuple[int, int, bytes | None]:
+        number = open_below(self._root, parts)
+        try:
+            about = os.fstat(number)
+            if stat.S_ISDIR(about.st_mode):
+                page = listing(number)
+                os.close(number)
+                return -1, 0, page
+        except BaseException:
+            os.close(number)
+            raise
+        return number, about.st_size, None
+
+    def _none(self, failure: Failure, request: KubeRequest) -> None:
+        failure.trap(NotThere)
+        request.respond_text(404, "404 page not found\n")
+
+    def _send(self, found: tuple[int, int, bytes | None], request: KubeRequest, path: str) -> None:
+        number, size, page = found
+        # Nothing in a log is to be run by a browser.
+        request.setHeader(b"x-content-type-options", b"nosniff")
+        if page is not None:
+            if not path.endswith("/"):
+                # Links are below the directory.
+                request.setHeader(b"location", (quote(path.rpartition("/")[2]) + "/").encode())
+                request.respond(301, b"", TEXT)
+                return
+            request.setHeader(b"content-security-policy", b"default-src 'none'")
+            request.respond(200, page, b"text/html; charset=utf-8")
+        elif request.finished or request._disconnected or request.method == b"HEAD":
+            os.close(number)
+            request.setHeader(b"content-length", b"%d" % size)
+            request.respond(200, b"", TEXT)
+        else:
+            _File(self._in_thread, request, number, size).start()
+
+
+@implementer(IPullProducer)
+class _File:
+    """Writes a file as it was when it was opened, as fast as the client reads; its log goes on meanwhile."""
+
+    def __init__(self, in_thread: Any, request: KubeRequest, number: int, left: int) -> None:
+        self._in_thread = in_thread
+        self._request = request
+        self._number = number
+        self._left = left
+        self._reading = False
+        self._over = False
+
+    def start(self) -> None:
+        """Begin to answer."""
+        request = self._request
+        request.setResponseCode(200)
+        request.setHeader(b"content-type", TEXT)
+        request.setHeader(b"content-length", b"%d" % self._left)
+        request.notifyFinish().addErrback(lambda reason: self.stopProducing())
+        if not self._left:
+            self._finish()
+            return
+        request.registerProducer(self, False)
+
+    def resumeProducing(self) -> None:
+        """Read the next piece."""
+        if self._reading or self._over:
+            return
+        self._reading = True
+        piece = self._in_thread(os.read, self._number, min(_PIECE, self._left))
+        piece.addCallbacks(self._write, self._broken)
+        piece.addErrback(self._request.crashed)
+
+    def _write(self, piece: bytes) -> None:
+        self._reading = False
+        if self._over:
+            os.close(self._number)
+            return
+        if not piece:
+            # It was cut meanwhile.
+            self._broken(None)
+            return
+        self._left -= len(piece)
+        self._request.write(piece)
+        if not self._left and not self._over:
+            self._request.unregisterProducer()
+            self._finish()
+
+    def _broken(self, failure: Failure | None) -> None:
+        self._reading = False
+        self._close()
+        self._request.cut()
+
+    def _finish(self) -> None:
+        self._close()
+        self._request.finish()
+
+    def _close(self) -> None:
+        if not self._over:
+            self._over = True
+            os.close(self._number)
+
+    def stopProducing(self) -> None:
+        """The client has gone."""
+        if self._reading:
+            # Whoever reads closes it.
+            self._over = True
+        else:
+            self._close()
+
+
+def claim_logs(layer: Layer, config: ServerConfig) -> None:
+    """Serve them, where that is wanted."""
+    if config.options["enable-logs-handler"]:
+        layer.claim_below(PATH, LogsResource(config.options["logs-directory"], config.reactor))

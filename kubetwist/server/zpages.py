@@ -1,0 +1,171 @@
+"""
+C{/statusz} and C{/flagz}: what runs here, and with which flags.
+
+@see: kubernetes/apiserver, C{pkg/server/statusz}, C{pkg/server/flagz}.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from time import gmtime, strftime, time
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+
+from ..api.errors import APIStatusError
+from ..resources.layer import Layer
+from ..resources.negotiation import encode_yaml, parse_accept
+from .flags import DURATION, MODULES, Flag, shown_duration
+from .site import TEXT, KubeRequest
+from .version import git_version, version_document
+
+if TYPE_CHECKING:
+    from .config import ServerConfig
+
+_NAME: Final = "apiserver"
+_WARNING: Final = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for"
+    " debugging purposes only.\n"
+)
+_MEDIA: Final = ("application/json", "application/yaml", "text/plain")
+_GROUP: Final = "config.k8s.io"
+_NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
+_PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s]*@")
+
+
+class ZPage(Resource):
+    """One of them: as text, or as an object for who asks for one by its kind."""
+
+    isLeaf = True
+
+    def __init__(self, kind: str, text: Callable[[], str], content: Callable[[], Mapping[str, Any]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._kind = kind
+        self._text = text
+        self._content = content
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method, as the reference does."""
+        try:
+            media, version = self._negotiate((request.getHeader(b"accept") or b"").decode("latin-1"))
+        except APIStatusError as error:
+            request.fail(error)
+            return NOT_DONE_YET
+        if media == "text/plain":
+            request.respond(200, self._text().encode(), TEXT)
+            return NOT_DONE_YET
+        document = {
+            "kind": self._kind,
+            "apiVersion": f"{_GROUP}/{version}",
+            "metadata": {"name": _NAME},
+            **self._content(),
+        }
+        if version == "v1alpha1":
+            kind = self._kind.lower()
+            request.warn(f"This version of the {kind} endpoint is deprecated. Please use a newer version.")
+        if media == "application/yaml":
+            request.respond(200, encode_yaml(document), b"application/yaml")
+        else:
+            request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
+        return NOT_DONE_YET
+
+    def _negotiate(self, accept: str) -> tuple[str, str]:
+        """The media type of the answer, and the version of the object; @raise APIStatusError: None is accepted."""
+        if not accept.strip():
+            return "text/plain", ""
+        for clause in parse_accept(accept):
+            for media in _MEDIA:
+                kind, _, subtype = media.partition("/")
+                if clause.type not in (kind, "*") or clause.subtype not in (subtype, "*"):
+                    continue
+                if clause.params.get("sv") or clause.params.get("stream"):
+                    continue
+                view = tuple(clause.params.get(name) for name in ("g", "v", "as"))
+                if media == "text/plain":
+                    if view == (None, None, None):
+                        return media, ""
+                elif view[0] == _GROUP and view[1] in ("v1alpha1", "v1beta1") and view[2] == self._kind:
+                    return media, str(view[1])
+        raise APIStatusError.not_acceptable(_MEDIA)
+
+
+def status_of(version: str, paths: list[str], begun: float, now: float) -> dict[str, Any]:
+    """What C{/statusz} tells."""
+    folders = {path.split("/")[1] for path in paths if path.startswith("/")}
+    return {
+        "startTime": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(begun)),
+        "uptimeSeconds": max(0, int(now - begun)),
+        "goVersion": version_document(version)["goVersion"],
+        "binaryVersion": git_version(version)[1:],
+        "emulationVersion": version,
+        "paths": sorted(f"/{folder}" for folder in folders - _NOT_LISTED if folder),
+    }
+
+
+def status_text(status: Mapping[str, Any], begun: float) -> str:
+    """Likewise, for people."""
+    minutes, seconds = divmod(status["uptimeSeconds"], 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        f"\n{_NAME} statusz\n{_WARNING}"
+        f"\nStarted: {strftime('%a %b %e %H:%M:%S UTC %Y', gmtime(begun))}\n"
+        f"Up: {hours} hr {minutes:02d} min {seconds:02d} sec\n"
+        f"Go version: {status['goVersion']}\n"
+        f"Binary version: {status['binaryVersion']}\n"
+        f"Emulation version: {status['emulationVersion']}\n"
+        f"Paths: {' '.join(status['paths'])}\n"
+    )
+
+
+def flags_of(flags: tuple[Flag, ...], options: Mapping[str, Any]) -> dict[str, str]:
+    """All flags with their values, as they would be given; passwords in URLs are left out."""
+    return {
+        flag.name: _PASSWORD.sub("CLASSIFIED@", shown_value(flag, options[flag.name]))
+        for flag in sorted(flags, key=lambda one: one.name)
+        if flag.name in options
+    }
+
+
+def shown_value(flag: Flag, value: Any) -> str:
+    """As the reference prints values: lists in brackets, pairs with commas."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if flag.kind is DURATION and isinstance(value, (int, float)):
+        return shown_duration(value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={shown_value(flag, one)}" for key, one in sorted(value.items()))
+    if flag.kind is MODULES:
+        return ",".join(f"{pattern}={level}" for pattern, level in value)
+    if isinstance(value, (tuple, list)):
+        return f"[{','.join(shown_value(flag, one) for one in value)}]"
+    return "" if value is None else str(value)
+
+
+def flags_text(flags: Mapping[str, str]) -> str:
+    """What C{/flagz} tells."""
+    lines = "".join(f"{name}={' '.join(value.splitlines())}\n" for name, value in flags.items())
+    return f"\n{_NAME} flagz\n{_WARNING}{lines}"
+
+
+def claim_zpages(layer: Layer, config: ServerConfig, paths: Callable[[], list[str]]) -> None:
+    """Serve them, where their feature gates are on: by default from 1.36 on."""
+    gates: Mapping[str, bool] = config.options["feature-gates"]
+    default = int(config.kubernetes_version.partition(".")[2]) >= 36
+    begun = time()
+    if gates.get("ComponentFlagz", default):
+        known = config.options.flags
+
+        def flags() -> dict[str, str]:
+            return flags_of(known, config.options)
+
+        layer.claim("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))
+    if gates.get("ComponentStatusz", default):
+
+        def status() -> dict[str, Any]:
+            return status_of(config.kubernetes_version, paths(), begun, time())
+
+        layer.claim("/statusz", ZPage("Statusz", lambda: status_text(status(), begun), status))

@@ -1,0 +1,182 @@
+"""Tests for L{kubetwist.server.debugging} and L{kubetwist.server.zpages}, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from threading import Event
+from typing import Any
+
+from attrs import evolve
+
+from twisted.internet.error import ConnectionDone
+from twisted.internet.threads import deferToThread
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.server.debugging import ProfilesResource
+from kubetwist.server.flags import parse_flags
+from kubetwist.server.flagtable import FLAGS
+from kubetwist.server.zpages import flags_of
+from kubetwist.testing import InProcessServer
+from kubetwist.testing.trial import KubeAPIMixin
+
+from .harness import Client, filtered_site
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+AS_STATUS = "application/json;g=config.k8s.io;v={};as=Statusz"
+
+
+class DebuggingTests(KubeAPIMixin, TestCase):
+    """What tells of the process, and not of what it holds."""
+
+    timeout = 60
+
+    async def serve(self, *arguments: str) -> None:
+        """A server."""
+        self.server: InProcessServer = await self.startKubeAPI("--controllers=", *arguments)
+
+    async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        """A request of the admin, or with a token."""
+        connection = evolve(self.server.connection, token=more.pop("token", self.server.connection.token))
+        return await deferToThread(connection.request, method, path, body, **more)
+
+    async def test_level(self) -> None:
+        """C{-v} can be set while the server runs, and is left as it is by what is no level."""
+        await self.serve()
+        verbosity = self.server._service.server.config.options.verbosity
+        code, text = await self.ask("PUT", "/debug/flags/v", 5, content_type="text/plain")
+        self.assertEqual((code, text), (200, "successfully set klog.logging.verbosity to 5\n"))
+        self.assertEqual(verbosity.level, 5)
+        self.assertTrue(verbosity.requests)
+        code, text = await self.ask("PUT", "/debug/flags/v", "x", content_type="text/plain")
+        self.assertEqual(code, 400)
+        self.assertTrue(text.startswith("failed set klog.logging.verbosity "), text)
+        code, text = await self.ask("PUT", "/debug/flags/v", "9" * 100_000, content_type="text/plain")
+        self.assertEqual(code, 400)
+        self.assertLess(len(text), 500)
+        self.assertEqual(verbosity.level, 5)
+        self.assertEqual(await self.ask("GET", "/debug/flags/v"), (406, "unsupported http method\n"))
+        code, text = await self.ask("GET", "/debug/flags")
+        self.assertIn("<tr>v<br>", text)
+
+    async def test_profiles(self) -> None:
+        """There are a profile of the reactor, the objects by type, and the stacks of all threads."""
+        await self.serve()
+        code, profile = await self.ask("GET", "/debug/pprof/profile?seconds=1")
+        self.assertEqual(code, 200)
+        document = profile if isinstance(profile, dict) else json.loads(profile)
+        self.assertEqual(document["$schema"], "https://www.speedscope.app/file-format-schema.json")
+        self.assertTrue(document["profiles"][0]["samples"])
+        code, text = await self.ask("GET", "/debug/pprof/heap")
+        self.assertIn(" builtins.dict\n", text)
+        code, text = await self.ask("GET", "/debug/pprof/goroutine")
+        self.assertIn("delayed calls: ", text)
+        self.assertEqual(await self.ask("GET", "/debug/pprof/none"), (404, "Unknown profile\n"))
+        code, text = await self.ask("GET", "/debug/pprof/profile?seconds=301")
+        self.assertEqual(code, 400)
+
+    async def test_refused(self) -> None:
+        """Only who is allowed to sees any of it."""
+        await self.serve()
+        await self.ask("POST", ACCOUNTS, {"metadata": {"name": "a"}})
+        _, answer = await self.ask("POST", f"{ACCOUNTS}/a/token", {"spec": {}})
+        token = answer["status"]["token"]
+        for path in ("/debug/flags/v", "/debug/pprof/", "/debug/pprof/heap", "/statusz", "/flagz"):
+            for method in ("GET", "PUT"):
+                code, _ = await self.ask(method, path, token=token)
+                self.assertEqual(code, 403, path)
+
+    async def test_off(self) -> None:
+        """--profiling=false is without, and feature gates are without the pages."""
+        await self.serve("--profiling=false", "--feature-gates=ComponentStatusz=false,ComponentFlagz=false")
+        for path in ("/debug/flags/v", "/debug/pprof/", "/debug/pprof/heap", "/statusz", "/flagz", "/configz"):
+            self.assertEqual(await self.ask("GET", path), (404, "404 page not found\n"), path)
+
+    async def test_older(self) -> None:
+        """Releases before 1.36 have no such pages unless they are switched on."""
+        await self.serve("--kubernetes-version=1.35", "--feature-gates=ComponentFlagz=true")
+        self.assertEqual((await self.ask("GET", "/statusz"))[0], 404)
+        self.assertEqual((await self.ask("GET", "/flagz", accept="*/*"))[0], 200)
+
+    async def test_index(self) -> None:
+        """The pages are listed among the paths, and what is for debugging is not."""
+        await self.serve()
+        _, answer = await self.ask("GET", "/")
+        self.assertLessEqual({"/statusz", "/flagz"}, set(answer["paths"]))
+        self.assertEqual([path for path in answer["paths"] if path.startswith("/debug")], [])
+
+    async def test_status(self) -> None:
+        """C{/statusz} tells what runs, as text, and as an object for who asks for that."""
+        await self.serve()
+        _, text = await self.ask("GET", "/statusz", accept="application/json, */*")
+        self.assertRegex(
+            text,
+            r"\A\napiserver statusz\nWarning: .*\n\nStarted: .* UTC \d{4}\nUp: \d+ hr \d\d min \d\d sec\n"
+            r"Go version: .*\nBinary version: 1\.36\.2\nEmulation version: 1\.36\nPaths: /flagz /healthz .*\n\Z",
+        )
+        for version in ("v1beta1", "v1alpha1"):
+            code, status = await self.ask("GET", "/statusz", accept=AS_STATUS.format(version))
+            self.assertEqual((code, status["apiVersion"]), (200, f"config.k8s.io/{version}"))
+            self.assertEqual((status["binaryVersion"], status["metadata"]), ("1.36.2", {"name": "apiserver"}))
+            self.assertIn("/metrics", status["paths"])
+        for accept in ("application/json", AS_STATUS.format("v1"), "image/png"):
+            code, status = await self.ask("GET", "/statusz", accept=accept)
+            self.assertEqual((code, status["reason"]), (406, "NotAcceptable"), accept)
+
+    async def test_flags(self) -> None:
+        """C{/flagz} tells all flags with their values, defaults included."""
+        await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1")
+        _, text = await self.ask("GET", "/flagz", accept="*/*")
+        lines = text.splitlines()
+        for line in (
+            "event-ttl=1h30m0s",
+            "max-requests-inflight=7",
+            "profiling=true",
+            "controllers=[]",
+            "vmodule=httplog=1",
+        ):
+            self.assertIn(line, lines)
+        accept = "application/yaml;g=config.k8s.io;v=v1beta1;as=Flagz"
+        _, text = await self.ask("GET", "/flagz", accept=accept)
+        self.assertIn("  max-requests-inflight: '7'\n", text.replace('"', "'"))
+
+    def test_passwords(self) -> None:
+        """A password in a URL is not told."""
+        options = parse_flags(FLAGS, ["--etcd-servers=https://a:hunter2@b:2379,https://c"])
+        self.assertEqual(flags_of(FLAGS, options), {"etcd-servers": "[https://CLASSIFIED@b:2379,https://c]"})
+
+
+class Later:
+    """A reactor that calls nothing back, but tells that it was asked to."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+        self.asked = Event()
+
+    def callFromThread(self, *call: Any) -> None:
+        """Keep it."""
+        self.calls.append(call)
+        self.asked.set()
+
+
+class OneProfileTests(SynchronousTestCase):
+    """Who takes a profile."""
+
+    def test_one(self) -> None:
+        """One profile is taken at a time; it ends when its client has gone, and then there can be another one."""
+        reactor = Later()
+        resource = ProfilesResource(reactor)
+        site = filtered_site(resource.render)
+        first, second = Client(site), Client(site)
+        first.send(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertEqual(first.answers(), [])
+        answer = second.request("GET", "/debug/pprof/profile?seconds=300")
+        self.assertEqual(answer.code, 500)
+        self.assertEqual(answer.body, b"Could not enable CPU profiling: cpu profiling already in use\n")
+        first.channel.connectionLost(Failure(ConnectionDone()))
+        self.assertTrue(reactor.asked.wait(60))
+        ((done, body),) = reactor.calls
+        done(body)
+        second.send(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertEqual(second.answers(), [])
+        second.channel.connectionLost(Failure(ConnectionDone()))
