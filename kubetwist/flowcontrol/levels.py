@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..api.resource import JSONObject, UserInfo
-from ..metrics.registry import Distribution
+from ..metrics.registry import Distribution, Watermark
 from .queues import Limits, QueueSet, Ticket, deal
 from .schemas import FlowSchema, Sought, in_order
 from .sharing import Demand, LevelLimits, Wish, fair_shares, nominal_limits
@@ -32,8 +32,11 @@ ADJUSTMENT: Final = 10.0
 _WIDEST: Final = 0.15
 #: Bounds of the seconds that requests wait.
 WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
+#: Bounds of the seats that requests take.
+_WIDTHS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 #: Assignments that are remembered.
 _REMEMBERED: Final = 4096
+_READING: Final = frozenset(("get", "list", "watch"))
 #: Seconds that a client is told to stay away: at least, and at most.
 _RETRY: Final = (1, 32)
 
@@ -128,11 +131,19 @@ class Level:
 class Tally:
     """What is counted of the requests of one flow schema in one level."""
 
-    __slots__ = ("dispatched", "executing", "full", "late", "seats", "waited", "waiting")
+    __slots__ = (
+        *("dispatched", "executed", "executing", "full", "gave_up", "late", "seats", "waited", "waiting"),
+        *("watched", "widths"),
+    )
 
     def __init__(self) -> None:
         self.dispatched = self.executing = self.seats = self.waiting = self.full = self.late = 0
         self.waited = Distribution(WAITS)
+        #: Seconds that those waited who got no seat.
+        self.gave_up = Distribution(WAITS)
+        #: Seconds for which requests had their seats, and of watches apart from them; how many seats they took.
+        self.executed, self.watched = Distribution(WAITS), Distribution(WAITS)
+        self.widths = Distribution(_WIDTHS)
 
 
 @frozen(eq=False)
@@ -140,8 +151,8 @@ class Assignment:
     """
     What a request is to the server.
 
-    @ivar tally: Where it is counted.
-
+    @ivar tally: Where it is counted, and C{queued} where it is while it waits.
+    @ivar lasted: Where it is told for how long it had its seats.
     @ivar entropy: Tells its flow from others.
     @ivar flow: What tells it, for who wants to look.
     @ivar head: What the answer says of it, as lines of a head.
@@ -153,6 +164,8 @@ class Assignment:
     entropy: int
     head: bytes
     tally: Tally
+    queued: Watermark
+    lasted: Distribution
 
 
 class FlowControl:
@@ -163,6 +176,7 @@ class FlowControl:
     @ivar schemas: In the order in which they are asked.
     @ivar turns: Where heavy work is done.
     @ivar tallies: What is counted, by flow schema and level.
+    @ivar queued: How many wait, by whether they change something.
     @ivar fraction: Of their demand, what levels got in the last adjustment.
     """
 
@@ -186,6 +200,7 @@ class FlowControl:
         self.schemas: list[FlowSchema] = []
         self.fraction = 0.0
         self.tallies: dict[tuple[str, str], Tally] = {}
+        self.queued = {kind: Watermark(self._now) for kind in ("readOnly", "mutating")}
         self.configure((), ())
 
     # What is configured.
@@ -258,7 +273,9 @@ class FlowControl:
             level.uid.encode(),
         )
         tally = self.tallies.setdefault((schema.name, level.name), Tally())
-        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), head, tally)
+        queued = self.queued["readOnly" if info.verb in _READING else "mutating"]
+        lasted = tally.watched if info.verb == "watch" else tally.executed
+        return Assignment(schema, level, flow, int.from_bytes(digest, "big"), head, tally, queued, lasted)
 
     # Requests.
 
@@ -271,6 +288,10 @@ class FlowControl:
         """
         level = assigned.level
         if level.exempt:
+            tally = assigned.tally
+            tally.dispatched += 1
+            tally.widths.observe(seats)
+            tally.waited.observe(0.0)
             if seats == 1:
                 handler(request)
             else:
@@ -313,6 +334,7 @@ class FlowControl:
             tally.full += 1
             return False
         tally.waiting += 1
+        assigned.queued.up(now)
         request.waiting_handler = handler
         level.demand.set(queues.executing + queues.waiting, now)
         self._plan()
@@ -332,8 +354,10 @@ class FlowControl:
         if ticket.started is None:
             queues.gone += queues.leave(ticket)
             tally.waiting -= 1
+            self._left(request.assigned, ticket, now)
         else:
             queues.end(ticket, now)
+            request.assigned.lasted.observe(now - ticket.started)
             tally.executing -= 1
             tally.seats -= ticket.seats
         level.demand.set(queues.executing + queues.waiting, now)
@@ -345,7 +369,14 @@ class FlowControl:
         tally.dispatched += 1
         tally.executing += 1
         tally.seats += ticket.seats
+        tally.widths.observe(ticket.seats)
         tally.waited.observe(waited)
+
+    @staticmethod
+    def _left(assigned: Assignment, ticket: Ticket, now: float) -> None:
+        """A request waits no more, and got no seat."""
+        assigned.queued.down(now)
+        assigned.tally.gave_up.observe(now - ticket.arrived)
 
     @staticmethod
     def _answer(request: Any, handler: Callable[[Any], object]) -> None:
@@ -376,6 +407,7 @@ class FlowControl:
                     break
                 tally = ticket.what.assigned.tally
                 tally.waiting -= 1
+                ticket.what.assigned.queued.down(now)
                 self._begun(tally, ticket, now - ticket.arrived)
                 ticket.what.waited += now - ticket.arrived
                 self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
@@ -393,6 +425,7 @@ class FlowControl:
                 level.queues.late += 1
                 ticket.what.assigned.tally.late += 1
                 ticket.what.assigned.tally.waiting -= 1
+                self._left(ticket.what.assigned, ticket, self._now())
                 ticket.what.ticket = None
                 self.reject(ticket.what, level)
             since = level.queues.oldest()

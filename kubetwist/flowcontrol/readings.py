@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..metrics.registry import Distribution, Family, Reading, Registry
-from .levels import WAITS, FlowControl
+from ..metrics.registry import Reading, Registry
+from .levels import FlowControl
 
 _PREFIX: Final = "apiserver_flowcontrol_"
 _BOTH: Final = ("priority_level", "flow_schema")
@@ -19,16 +19,10 @@ _LEVEL: Final = ("priority_level",)
 
 def tell_of(flow: FlowControl, registry: Registry) -> None:
     """Have a registry tell of it whenever somebody asks."""
-    waits = registry.histogram(
-        f"{_PREFIX}request_wait_duration_seconds",
-        "How long requests waited for their turn.",
-        WAITS,
-        (*_BOTH, "execute"),
-    )
-    registry.read(lambda: _readings(flow, waits))
+    registry.read(lambda: _readings(flow))
 
 
-def _readings(flow: FlowControl, waits: Family[Distribution]) -> Iterator[Reading]:
+def _readings(flow: FlowControl) -> Iterator[Reading]:
     def gauge(name: str, text: str, labels: Sequence[str], values: list[tuple[tuple[str, ...], float]]) -> Reading:
         return Reading(f"{_PREFIX}{name}", "gauge", text, labels, values)
 
@@ -70,6 +64,33 @@ def _readings(flow: FlowControl, waits: Family[Distribution]) -> Iterator[Readin
     yield Reading(
         f"{_PREFIX}rejected_requests_total", "counter", "Requests that got none.", (*_BOTH, "reason"), rejected
     )
-    for (level, schema), tally in tallies:
-        told = waits.of(level, schema, "true")
-        told.counts, told.sum = tally.waited.counts, tally.waited.sum
+    waited = [
+        ((level, schema, execute), seconds)
+        for (level, schema), tally in tallies
+        for execute, seconds in (("true", tally.waited), ("false", tally.gave_up))
+        if seconds.count
+    ]
+    yield Reading(
+        f"{_PREFIX}request_wait_duration_seconds",
+        "histogram",
+        "How long requests waited for their turn.",
+        (*_BOTH, "execute"),
+        waited,
+    )
+    executed = [
+        ((level, schema, kind), seconds)
+        for (level, schema), tally in tallies
+        for kind, seconds in (("regular", tally.executed), ("watch", tally.watched))
+        if seconds.count
+    ]
+    text = "How long requests had their seats."
+    yield Reading(f"{_PREFIX}request_execution_seconds", "histogram", text, (*_BOTH, "type"), executed)
+    widths = [(pair, tally.widths) for pair, tally in tallies if tally.widths.count]
+    yield Reading(f"{_PREFIX}work_estimated_seats", "histogram", "Seats that requests take.", _BOTH, widths)
+    yield Reading(
+        "apiserver_current_inqueue_requests",
+        "gauge",
+        "The most requests that waited for a seat at a time within the last second, by whether they change something.",
+        ("request_kind",),
+        [((kind,), float(one.most())) for kind, one in flow.queued.items()],
+    )

@@ -556,7 +556,7 @@ class KubeChannel(HTTPChannel):
     def connectionLost(self, reason: Any) -> None:  # type: ignore[override]
         """The client is gone."""
         self.site.disconnected(self)
-        if not self.remembered and reason.check(SSL.Error):
+        if not self.remembered and isinstance(reason, Failure) and reason.check(SSL.Error):
             # Nothing was ever asked on it: it did not come to a connection.
             self.site.failed_handshakes += 1
         self.deadline = None
