@@ -1,5 +1,5 @@
 """
-Start the installed C{twist kubeapi} in an empty directory, ask it for /readyz and a namespace list, stop it.
+Start the installed C{twist kubeapi} in an empty directory, ask it for /readyz, namespaces and the web page, stop it.
 
 Uses the standard library only, as whoever has just installed the wheel would.
 """
@@ -67,6 +67,11 @@ def main() -> int:
                         return 1
                     time.sleep(0.05)
             assert b'"kind":"NamespaceList"' in fetch(f"{url}/api/v1/namespaces", context)
+            page = fetch(f"{url}/ui/", context).decode()
+            parts = re.findall(r'(?:href|src)="(/ui/[^"]+)"', page)
+            assert len(parts) > 3 and all(fetch(url + part, context) for part in parts), page
+            vendored = parts[0].rpartition("/")[0] + "/vendor/js-yaml/"
+            assert all(fetch(url + vendored + name, context) for name in ("js-yaml.mjs", "LICENSE.txt"))
             server.send_signal(signal.SIGTERM)
             code = server.wait(timeout=30)
             print(f"starts: twist kubeapi came up at {url} and stopped with exit code {code}")

@@ -135,7 +135,7 @@ class SessionAuthenticator:
     ) -> None:
         """
         @param cookie: The name of the cookie.
-        @param user_of_token: As L{kubetwist.server.config.ServerConfig.user_of_token}.
+        @param user_of_token: Whose it is, if it is meant for this server.
         """
         self.sessions = sessions
         self.cookie = cookie
@@ -218,6 +218,11 @@ def make(options: Any, server: Any) -> SessionAuthenticator:
         port: str = server.address.rpartition(":")[2]
         return b"__Host-kubetwist-" + port.encode()
 
-    authenticator = SessionAuthenticator(Sessions(server.reactor.seconds), cookie, server.user_of_token)
+    def user_of_token(token: str) -> Any:
+        # As where it comes with a request: it must be meant for this server.
+        issuer = server.token_issuer
+        return server.user_of_token(token, () if issuer is None else issuer.audiences)
+
+    authenticator = SessionAuthenticator(Sessions(server.reactor.seconds), cookie, user_of_token)
     server.sessions = authenticator
     return authenticator

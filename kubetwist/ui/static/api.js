@@ -2,13 +2,17 @@
 
 const KEY = "kubetwist-key";
 const listeners = new Set();
+// A page that the browser keeps for "back" would keep its connections, of which there are six to a host.
+const gone = new AbortController();
+addEventListener("pagehide", () => gone.abort());
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 let key = localStorage.getItem(KEY) || "";
 
 export class APIError extends Error {
   constructor(code, status, text, question) {
-    super(status.message || text || "the server does not answer");
+    super(status?.message || text || "the server does not answer");
     this.code = code;
-    this.status = status;
+    this.status = status || {};
     this.question = question;
   }
 }
@@ -22,9 +26,10 @@ export const hasSession = () => key !== "";
 export async function ask(path, { method = "GET", accept = "application/json", body, type, signal, question } = {}) {
   const headers = { Accept: accept, "X-Kubetwist-UI": key || "1" };
   if (body !== undefined) headers["Content-Type"] = type || "application/json";
+  const ended = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
   let response;
   try {
-    response = await fetch(path, { method, headers, body, signal, credentials: "same-origin", cache: "no-cache", redirect: "error" });
+    response = await fetch(path, { method, headers, body, signal: ended, credentials: "same-origin", cache: "no-cache", redirect: "error" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new APIError(0, {}, "the server does not answer");
@@ -32,7 +37,10 @@ export async function ask(path, { method = "GET", accept = "application/json", b
   if (response.ok) return response;
   const text = await response.text();
   let status = {};
-  try { status = JSON.parse(text); } catch { /* not every answer is a Status */ }
+  try {
+    if ((response.headers.get("content-type") || "").startsWith("application/yaml")) status = (await import("./vendor/js-yaml/js-yaml.mjs")).load(text);
+    else status = JSON.parse(text);
+  } catch { /* not every answer is a Status */ }
   if (response.status === 401 && !path.startsWith("/ui/")) {
     forget();
     listeners.forEach((call) => call());

@@ -87,7 +87,7 @@ async function enter(user) {
   const kinds = h("div");
   const choice = h("select", { id: "namespace", onchange: () => { state.namespace = choice.value; sessionStorage.setItem("namespace", choice.value); show(); } });
   const view = h("main", { class: "main" });
-  shell = { search, kinds, choice, view, timer: setInterval(refresh, 10000) };
+  shell = { search, kinds, choice, view, timer: setInterval(() => { if (!document.hidden) refresh().catch(() => {}); }, 5000) };
   replace(root, h("div", { class: "shell" },
     h("header", { class: "top" },
       h("a", { class: "brand", href: "#/" }, logo(), "kubetwist"),
@@ -226,10 +226,11 @@ function overview() {
   const counted = ["pods", "deployments", "services", "configmaps", "nodes", "namespaces", "customresourcedefinitions", "events"];
   const cards = counted.map((name) => api.resources().find((one) => one.resource === name)).filter(Boolean);
   const accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
-  const element = h("div", { class: "page" });
+  const body = h("div", { class: "page" });
   const version = h("span", { class: "quiet" });
   api.json("/version").then((found) => { version.textContent = `${found.gitVersion}, ${found.platform}`; }, () => {});
-  replace(element, h("div", { class: "bar" }, h("h1", null, state.namespace ? `Namespace ${state.namespace}` : "All namespaces"), version),
+  const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, state.namespace ? `Namespace ${state.namespace}` : "All namespaces"), version), body);
+  replace(body,
     h("div", { class: "cards" }, cards.map((one) => {
       const count = h("strong", null, "…");
       api.json(`${api.pathOf(one, one.namespaced ? state.namespace : "")}?limit=1`, { accept }).then((list) => {

@@ -119,7 +119,7 @@ function draw(plot, now) {
   replace(plot.area, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": plot.title }, rules, lines,
     svg("text", { x: LEFT, y: HEIGHT - 3 }, `${Math.round(span / 1000)} s ago`), svg("text", { x: WIDTH - 6, y: HEIGHT - 3, "text-anchor": "end" }, "now")));
   const newest = plot.points.at(-1).shown;
-  replace(plot.legend, [...plot.colours].map(([name, colour]) => h("span", null, h("i", { class: `s${colour}` }), `${name} ${told(newest[name] ?? 0)}`)));
+  replace(plot.legend, [...plot.colours].map(([name, colour]) => h("span", null, h("i", { class: `s${colour}` }), `${name} ${told(newest[name] === undefined ? 0 : newest[name])}`)));
 }
 
 function nice(value) {

@@ -1,0 +1,121 @@
+"""Chromium without a screen, pointed at the page of a server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = os.environ.get("KUBETWIST_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = os.environ.get("KUBETWIST_TEST_CHROMEDRIVER") or shutil.which("chromedriver")
+#: Where pictures for the documentation go; none are made without it.
+PICTURES = os.environ.get("KUBETWIST_TEST_PICTURES")
+
+
+def start_browser() -> Any:
+    """A new one; the test is skipped where there is none."""
+    if not CHROMIUM or not DRIVER:
+        pytest.skip("chromium and chromedriver are not on PATH (Debian: apt-get install chromium chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    # What a container lacks: a display, a GPU, a large /dev/shm; and the authority of the server's certificate.
+    for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--ignore-certificate-errors"):
+        options.add_argument(argument)
+    for argument in ("--window-size=1280,860", "--disable-extensions", "--no-first-run", "--disable-component-update"):
+        options.add_argument(argument)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser.set_script_timeout(30)
+    return browser
+
+
+class Page:
+    """The page, as a person uses it."""
+
+    def __init__(self, browser: Any, url: str) -> None:
+        self.browser = browser
+        self.url = url
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """What a script in the page returns."""
+        return self.browser.execute_script(script, *arguments)
+
+    def find(self, selector: str) -> Any:
+        """The first element, once it is there."""
+        return self.until(lambda: self.all(selector))[0]
+
+    def all(self, selector: str) -> list[Any]:
+        """The elements that are there."""
+        found: list[Any] = self.browser.find_elements("css selector", selector)
+        return found
+
+    def text(self, selector: str = "body") -> str:
+        """What is to be read in the first element."""
+        return str(self.run("return document.querySelector(arguments[0])?.innerText || ''", selector))
+
+    def content(self, selector: str) -> str:
+        """All text in the first element, to be seen or not."""
+        return str(self.run("return document.querySelector(arguments[0])?.textContent || ''", selector))
+
+    def until(self, condition: Callable[[], Any], seconds: float = 60) -> Any:
+        """What it gives, once that is something."""
+        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        wait = WebDriverWait(self.browser, seconds, 0.05, (StaleElementReferenceException,))
+        return wait.until(lambda browser: condition(), f"not so after {seconds} s; the page says: {self.text()[:2000]}")
+
+    def reads(self, text: str, selector: str = "body") -> None:
+        """Wait until there is this text."""
+        self.until(lambda: text in self.text(selector))
+
+    def open(self, address: str = "") -> None:
+        """Go to what stands behind the #."""
+        self.run("location.hash = arguments[0]", address)
+
+    def load(self) -> None:
+        """Load it anew."""
+        self.browser.get("about:blank")
+        self.browser.get(f"{self.url}/ui/")
+
+    def sign_in(self, token: str) -> None:
+        """Sign in, from whatever is shown."""
+        self.browser.get(f"{self.url}/ui/")
+        self.run("localStorage.clear(); sessionStorage.clear()")
+        self.browser.delete_all_cookies()
+        self.load()
+        self.find("input[name=token]").send_keys(f"{token}\n")
+        self.find("header.top")
+        self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
+
+    def write(self, old: str, new: str) -> None:
+        """Change the text in the editor."""
+        self.find("textarea")
+        self.run(
+            "const area = document.querySelector('textarea');"
+            "if (!area.value.includes(arguments[0])) throw new Error('not in: ' + area.value);"
+            "area.value = area.value.replace(arguments[0], arguments[1]); area.dispatchEvent(new Event('input'));",
+            old,
+            new,
+        )
+
+    def rows(self) -> list[list[str]]:
+        """The cells of the rows that are elements."""
+        found: list[list[str]] = self.run(
+            "return [...document.querySelectorAll('.grid tbody tr:not([aria-hidden])')]"
+            ".map((row) => [...row.cells].map((cell) => cell.textContent))"
+        )
+        return found
+
+    def picture(self, name: str) -> None:
+        """Keep what is to be seen, if pictures are wanted."""
+        if PICTURES:
+            self.browser.save_screenshot(str(Path(PICTURES) / f"ui-{name}.png"))

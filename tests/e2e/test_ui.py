@@ -1,0 +1,436 @@
+"""The page at /ui, in a real browser."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from kubetwist.testing import SubprocessServer
+
+from .browser import Page, start_browser
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+APPLY = "application/apply-patch+yaml"
+#: What would run if anything of an object were taken for more than text.
+HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>javascript:window.hacked=1"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SubprocessServer]:
+    """One with the access control that it has by default."""
+    with SubprocessServer("--in-memory") as server:
+        yield server
+        assert "Traceback" not in server.output(), server.output()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One for all tests."""
+    browser = start_browser()
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def page(browser: Any, server: SubprocessServer) -> Page:
+    """The page, signed in as an administrator."""
+    page = Page(browser, server.url)
+    page.sign_in(server.token)
+    return page
+
+
+def make(server: SubprocessServer, path: str, obj: Any) -> Any:
+    """Create an object."""
+    code, made = server.request("POST", path, obj)
+    assert code == 201, made
+    return made
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    """A ConfigMap."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def test_sign_in_and_out(browser: Any, server: SubprocessServer) -> None:
+    """A bad token is refused; a good one gets a session that outlives a reload, unseen by scripts, until one leaves."""
+    page = Page(browser, server.url)
+    browser.get(f"{server.url}/ui/")
+    page.find("input[name=token]").send_keys("nobody's\n")
+    page.reads("The server does not know this token.")
+    page.sign_in(server.token)
+    assert page.run("return document.cookie") == ""
+    (cookie,) = browser.get_cookies()
+    assert (cookie["httpOnly"], cookie["secure"], cookie["sameSite"]) == (True, True, "Strict")
+    assert server.token not in page.run("return JSON.stringify([localStorage, sessionStorage])")
+    page.load()
+    page.reads("kubetwist-test-admin", ".who")
+    page.picture("overview")
+    page.find("header.top button").click()
+    page.find("input[name=token]")
+    assert browser.get_cookies() == []
+
+
+def test_loads_little_from_here_alone(page: Page) -> None:
+    """The page loads less than 300 kB, and asks no other host for anything."""
+    page.load()
+    page.reads("Overview")
+    loaded = page.run("return performance.getEntriesByType('resource').map((one) => [one.name, one.transferSize])")
+    assert len(loaded) > 5
+    assert all(name.startswith(f"{page.url}/") for name, _ in loaded), loaded
+    assert 0 < sum(size for _, size in loaded) < 300_000
+
+
+def test_browse_and_watch(page: Page, server: SubprocessServer) -> None:
+    """A table has the cells that kubectl prints, and follows what is made, changed and deleted."""
+    make(server, MAPS, config_map("one", a="1", b="2"))
+    page.open("#/list/-/configmaps")
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    _, table = server.request("GET", "/api/v1/configmaps", accept=accept)
+    expected = [[row["object"]["metadata"]["namespace"], *map(str, row["cells"][:2])] for row in table["rows"]]
+    page.until(lambda: [row[:3] for row in page.rows()] == sorted(expected))
+    make(server, MAPS, config_map("two", a="1"))
+    page.until(lambda: ["default", "two", "1"] in [row[:3] for row in page.rows()])
+    patch = {"data": {"b": "2", "c": "3"}}
+    server.request("PATCH", f"{MAPS}/two", patch, content_type="application/merge-patch+json")
+    page.until(lambda: ["default", "two", "3"] in [row[:3] for row in page.rows()])
+    server.request("DELETE", f"{MAPS}/two")
+    page.until(lambda: "two" not in [row[1] for row in page.rows()])
+
+
+def test_custom_kinds(page: Page, server: SubprocessServer) -> None:
+    """A kind that is defined while the page is open is found, with its own columns."""
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boats.sea.example"},
+        "spec": {
+            "group": "sea.example",
+            "scope": "Cluster",
+            "names": {"plural": "boats", "kind": "Boat"},
+            "versions": [{**version, "additionalPrinterColumns": [column]}],
+        },
+    }
+    make(server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    path = "/apis/sea.example/v1/boats"
+    page.until(lambda: server.request("GET", path)[0] == 200)
+    boat = {"apiVersion": "sea.example/v1", "kind": "Boat", "metadata": {"name": "argo"}, "spec": {"size": 50}}
+    make(server, path, boat)
+    page.find(".side a[href='#/list/sea.example/boats']").click()
+    page.until(lambda: [row[:2] for row in page.rows()] == [["argo", "50"]])
+
+
+def test_yaml(page: Page, server: SubprocessServer) -> None:
+    """An object is shown as the server writes its YAML, managed fields folded, and anew when it changes."""
+    make(server, MAPS, config_map("shown", a="1"))
+    page.open("#/object/-/configmaps/default/shown")
+    page.reads("managedFields: …", ".yaml")
+    assert "fieldsType" not in page.text(".yaml")
+    page.find("button[aria-label='Unfold managedFields']").click()
+    page.reads("fieldsType: FieldsV1", ".yaml")
+    patch = {"data": {"a": "changed"}}
+    server.request("PATCH", f"{MAPS}/shown", patch, content_type="application/merge-patch+json")
+    page.reads("a: changed", ".yaml")
+
+
+def test_edit(page: Page, server: SubprocessServer) -> None:
+    """What would change is shown before it is saved; then only what was changed is owned by the page."""
+    make(server, MAPS, config_map("edited", a="1", b="2"))
+    page.open("#/object/-/configmaps/default/edited/edit")
+    page.write("data:\n", "data:\n  c: new\n")
+    page.find("#review").click()
+    page.reads("+   c: new", ".diff")
+    page.picture("edit")
+    assert server.request("GET", f"{MAPS}/edited")[1]["data"] == {"a": "1", "b": "2"}
+    page.find("#save").click()
+    page.reads("c: new", ".yaml")
+    _, saved = server.request("GET", f"{MAPS}/edited")
+    assert saved["data"] == {"a": "1", "b": "2", "c": "new"}
+    (own,) = [one for one in saved["metadata"]["managedFields"] if one["manager"] == "kubetwist-ui"]
+    assert (own["operation"], own["fieldsV1"]) == ("Apply", {"f:data": {"f:c": {}}})
+    # A second edit keeps what the first one has set, and can take it away again.
+    page.open("#/object/-/configmaps/default/edited/edit")
+    page.write("  c: new\n", "")
+    page.find("#review").click()
+    page.reads("-   c: new", ".diff")
+    page.find("#save").click()
+    page.until(lambda: server.request("GET", f"{MAPS}/edited")[1]["data"] == {"a": "1", "b": "2"})
+
+
+def test_edit_with_conflict(page: Page, server: SubprocessServer) -> None:
+    """What others manage is shown by field and manager, and taken over only on request."""
+    path = f"{MAPS}/shared?fieldManager=the-other"
+    assert server.request("PATCH", path, config_map("shared", a="theirs"), content_type=APPLY)[0] == 201
+    page.open("#/object/-/configmaps/default/shared/edit")
+    page.write("a: theirs", "a: mine")
+    page.find("#review").click()
+    page.reads(".data.a", "#conflicts")
+    page.reads("the-other", "#conflicts")
+    page.picture("conflict")
+    assert server.request("GET", f"{MAPS}/shared")[1]["data"] == {"a": "theirs"}
+    page.find("#force").click()
+    page.reads("+   a: mine", ".diff")
+    assert server.request("GET", f"{MAPS}/shared")[1]["data"] == {"a": "theirs"}
+    page.find("#save").click()
+    page.reads("a: mine", ".yaml")
+    assert server.request("GET", f"{MAPS}/shared")[1]["data"] == {"a": "mine"}
+
+
+def test_replace(page: Page, server: SubprocessServer) -> None:
+    """A whole object can be replaced, if nobody else has changed it since."""
+    make(server, MAPS, config_map("replaced", a="1", b="2"))
+    page.open("#/object/-/configmaps/default/replaced/edit")
+    page.write("  a: ", "  z: ")
+    page.run(
+        "const how = document.querySelector('#how'); how.value = 'replace'; how.dispatchEvent(new Event('change'))"
+    )
+    page.find("#review").click()
+    page.reads("+   z:", ".diff")
+    patch = {"data": {"b": "3"}}
+    server.request("PATCH", f"{MAPS}/replaced", patch, content_type="application/merge-patch+json")
+    page.find("#save").click()
+    page.reads("the object has been modified", ".problem")
+
+
+def test_create_and_delete(page: Page, server: SubprocessServer) -> None:
+    """An object is created after the server has checked it, and deleted after one was asked."""
+    page.open("#/new/-/configmaps")
+    page.write("name: ", "name: Wrong")
+    page.find("#review").click()
+    page.reads("Invalid value", ".problem")
+    page.write("name: Wrong", "name: made-here")
+    page.find("#review").click()
+    page.reads("This would be created")
+    assert server.request("GET", f"{MAPS}/made-here")[0] == 404
+    page.find("#save").click()
+    page.reads("name: made-here", ".yaml")
+    assert server.request("GET", f"{MAPS}/made-here")[0] == 200
+    page.find("#delete").click()
+    page.find("#really").click()
+    page.until(lambda: server.request("GET", f"{MAPS}/made-here")[0] == 404)
+    page.find(".grid")
+
+
+def owned(kind: str, version: str, name: str, *owners: Any) -> dict[str, Any]:
+    """An object's head."""
+    references = [
+        {
+            "apiVersion": one["apiVersion"],
+            "kind": one["kind"],
+            "name": one["metadata"]["name"],
+            "uid": one["metadata"]["uid"],
+        }
+        for one in owners
+    ]
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "ownerReferences": references}}
+
+
+def test_graph(page: Page, server: SubprocessServer) -> None:
+    """Owners and dependents are drawn, over several steps, and lead to one another."""
+    labels = {"app": "web"}
+    container = {"name": "c", "image": "i"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    apps = "/apis/apps/v1/namespaces/default"
+    deployment = make(server, f"{apps}/deployments", {**owned("Deployment", "apps/v1", "web"), "spec": spec})
+    deployment |= {"apiVersion": "apps/v1", "kind": "Deployment"}
+    for number in (1, 2):
+        head = owned("ReplicaSet", "apps/v1", f"web-{number}", deployment)
+        replicas = make(server, f"{apps}/replicasets", {**head, "spec": {"replicas": 3, **spec}})
+        replicas |= {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
+        make(server, MAPS, {**owned("ConfigMap", "v1", f"settings-{number}", replicas), "data": {}})
+    page.open("#/object/apps/deployments/default/web/graph")
+    page.until(lambda: len(page.all(".graph rect")) == 5)
+    assert len(page.all(".graph path")) == 4
+    page.picture("graph")
+    page.open("#/object/-/configmaps/default/settings-1/graph")
+    page.until(lambda: len(page.all(".graph rect")) == 3)
+    assert page.find(".graph .here title").get_attribute("textContent") == "ConfigMap settings-1"
+
+
+def test_access_and_why(page: Page, server: SubprocessServer) -> None:
+    """Who may not do something is told so, may see what he may do, and whoever may ask learns why."""
+    make(server, "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "guest"}})
+    path = "/api/v1/namespaces/default/serviceaccounts/guest/token"
+    token = make(server, path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
+    page.sign_in(token["status"]["token"])
+    page.open("#/list/-/secrets")
+    page.reads("cannot list resource", ".problem")
+    page.open("#/access")
+    page.reads("selfsubjectrulesreviews", ".plain")
+    page.sign_in(server.token)
+    page.open("#/why?user=system:serviceaccount:default:guest&verb=list&resource=secrets&namespace=default")
+    page.reads("may not", "#verdict")
+
+
+def test_plots(page: Page) -> None:
+    """The plots are drawn from what the server counts."""
+    page.open("#/plots")
+    page.until(lambda: len(page.all(".plot path")) >= 4)
+    page.reads("resident", ".plots")
+    page.picture("plots")
+
+
+def fill(server: SubprocessServer, namespace: str, count: int) -> None:
+    """Create as many small objects, over a few connections that are kept."""
+    parts = urlsplit(server.url)
+    context = server.connection.ssl_context()
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    failed: list[int] = []
+
+    def work(first: int) -> None:
+        connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context, timeout=30)
+        for number in range(first, count, 4):
+            body = json.dumps(config_map(f"m-{number:05}"))
+            connection.request("POST", f"/api/v1/namespaces/{namespace}/configmaps", body, headers)
+            response = connection.getresponse()
+            response.read()
+            if response.status != 201:
+                failed.append(response.status)
+        connection.close()
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[:5]
+
+
+def test_ten_thousand(page: Page, server: SubprocessServer) -> None:
+    """Of 10,000 rows only those in sight are elements, wherever one scrolls, while others come and change."""
+    make(server, "/api/v1/namespaces", {"metadata": {"name": "many"}})
+    fill(server, "many", 10_000)
+    page.run("sessionStorage.setItem('namespace', 'many')")
+    page.load()
+    page.open("#/list/-/configmaps")
+    page.until(lambda: page.text(".count") in ("10000", "10001"))
+    assert 0 < len(page.rows()) < 120
+    scroll = "const view = document.querySelector('.scroller'); view.scrollTop = view.scrollHeight * arguments[0]"
+    for part, name in ((0.5, "m-05"), (1, "m-09999"), (0, "m-00000")):
+        page.run(scroll, part)
+        page.until(lambda name=name: any(row[0].startswith(name) for row in page.rows()))
+        assert len(page.rows()) < 120
+    path = "/api/v1/namespaces/many/configmaps"
+    for number in range(200):
+        make(server, path, config_map(f"a-{number:03}")) if number % 2 == 0 else server.request(
+            "DELETE", f"{path}/a-{number - 1:03}"
+        )
+    make(server, path, config_map("a-last"))
+    page.until(lambda: page.rows()[0][0] == "a-last")
+    page.find("#filter").send_keys("m-0777")
+    page.until(lambda: len(page.rows()) == 10)
+    page.picture("many")
+
+
+def test_hostile_objects(page: Page, server: SubprocessServer) -> None:
+    """Names, annotations, contents and events are text wherever they are shown, and never run."""
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    name = "<img src=x onerror=window.hacked=1>"
+    make(server, roles, {"metadata": {"name": name, "annotations": {"note": HOSTILE}}, "rules": []})
+    annotated = config_map("hostile", **{"page.html": HOSTILE})
+    annotated["metadata"]["annotations"] = {"a": HOSTILE, "b": "javascript:window.hacked=1"}
+    made = make(server, MAPS, annotated)
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "hostile.1"},
+        "involvedObject": {
+            "kind": "ConfigMap",
+            "name": "hostile",
+            "namespace": "default",
+            "uid": made["metadata"]["uid"],
+        },
+        "reason": HOSTILE[:100],
+        "message": HOSTILE,
+        "type": "Warning",
+    }
+    make(server, "/api/v1/namespaces/default/events", event)
+    role = f"#/object/rbac.authorization.k8s.io/clusterroles/-/{quote(name, safe='')}"
+    places = [
+        ("#/list/rbac.authorization.k8s.io/clusterroles", "onerror=window.hacked=1", ".grid"),
+        (role, "<script>", ".yaml"),
+        (f"{role}/graph", "onerror", ".graph"),
+        ("#/object/-/configmaps/default/hostile", "<script>", ".yaml"),
+        ("#/object/-/configmaps/default/hostile/events", "onerror", ".grid"),
+        ("#/list/-/events", "onerror", ".grid"),
+        (f"#/why?verb=get&resource=pods&name={quote(HOSTILE, safe='')}", "hacked", "#verdict"),
+    ]
+    for address, text, where in places:
+        page.open(address)
+        page.until(lambda text=text, where=where: text in page.content(where))
+        assert page.run("return window.hacked") is None, address
+        assert page.all("main img, main script, main iframe, a[href^='javascript' i]") == [], address
+    page.open(f"{role}/edit")
+    page.write("note: ", "other: changed\n    note: ")
+    page.find("#review").click()
+    page.reads("+     other: changed", ".diff")
+    assert page.run("return window.hacked") is None
+
+
+def test_policy_holds(page: Page) -> None:
+    """Should anything ever put a script or HTML into the page, the browser refuses it."""
+    for attempt in (
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.hacked=1>')",
+        "const made = document.createElement('script'); made.textContent = 'hacked=1'; document.body.append(made)",
+        "setTimeout('window.hacked=1')",
+    ):
+        refused = page.run(f"try {{ {attempt}; return false }} catch {{ return true }}")
+        assert refused, attempt
+    assert page.run("return window.hacked") is None
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A page of another origin, on this very host: its requests carry the cookie."""
+
+    def do_GET(self) -> None:
+        """It."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+    def log_message(self, *arguments: Any) -> None:
+        """Nothing."""
+
+
+def test_other_origins(page: Page, server: SubprocessServer) -> None:
+    """A page of another origin can neither read nor change anything with the session of who visits it."""
+    key = page.run("return localStorage.getItem('kubetwist-key')")
+    other = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:
+        page.browser.get(f"http://127.0.0.1:{other.server_address[1]}/")
+        script = """
+            const [path, options, done] = arguments;
+            const told = async (answer) => done([answer.type, answer.status, await answer.text()]);
+            fetch(path, options).then(told, () => done(null));
+        """
+        body = json.dumps(config_map("forged"))
+        with_key = {"X-Kubetwist-UI": key, "Content-Type": "application/json"}
+        plain = {"Content-Type": "text/plain"}
+        for options in (
+            {"credentials": "include"},
+            {"credentials": "include", "headers": with_key},
+            {"credentials": "include", "mode": "no-cors"},
+            {"credentials": "include", "mode": "no-cors", "method": "POST", "body": body, "headers": plain},
+            {"credentials": "include", "method": "POST", "body": body, "headers": with_key},
+            {"credentials": "include", "method": "DELETE", "headers": with_key},
+        ):
+            answer = page.browser.execute_async_script(script, f"{server.url}{MAPS}", options)
+            assert answer in (None, ["opaque", 0, ""]), (options, answer)
+        assert server.request("GET", f"{MAPS}/forged")[0] == 404
+    finally:
+        other.shutdown()
+        other.server_close()
+    page.browser.get(f"{server.url}/ui/")
+    page.reads("kubetwist-test-admin", ".who")
