@@ -68,7 +68,7 @@ def open_below(root: str, parts: list[str]) -> int:
 
 def listing(number: int) -> bytes:
     """What a directory has, as a page of links."""
-    lines = []
+    lines: list[str] = []
     with os.scandir(number) as entries:
         for entry in entries:
             if len(lines) >= _MOST:
