@@ -61,6 +61,8 @@ _NOT_BACK: Final = frozenset(
         b"audit-id",
     )
 )
+#: What the names of cookies begin with that are the server's own: L{kubetwist.authentication.sessions}.
+_OWN_COOKIES: Final = b"__host-kubetwist-"
 #: The protocols that a connection may be switched to.
 PROTOCOLS: Final = (b"websocket", b"spdy/3.1")
 
@@ -152,7 +154,7 @@ async def proxy_request(
     @param fail: Answers the client when the backend does not.
     @param head_timeout: Seconds that the head of the answer is waited for.
     """
-    if request._disconnected or request.finished:
+    if request.over:
         # While it was found out who sends it, and where to.
         return
     exchange = _Exchange(request, client, target, tuple(identity), host, prefix, redirects, tunnel, fail, head_timeout)
@@ -244,7 +246,7 @@ class _Exchange:
         request.setResponseCode(answer.code)
         headers = request.responseHeaders
         for name, value in _without_hops(answer.fields):
-            if name in _NOT_BACK or (name == b"cache-control" and value == request.cache_control):
+            if _stays(name, value) or (name == b"cache-control" and value == request.cache_control):
                 continue
             if name == b"content-length" and answer.code == 204:
                 # There is nothing that it could be the length of.
@@ -312,7 +314,7 @@ class _Exchange:
         if tunnel is not None:
             await tunnel.upgraded(request, answer)
         else:
-            back = [(name, value) for name, value in _without_hops(answer.fields) if name not in _NOT_BACK]
+            back = [(name, value) for name, value in _without_hops(answer.fields) if not _stays(name, value)]
             await splice(request, answer, [(b"upgrade", protocol), *back])
 
     # What is sent on.
@@ -423,6 +425,11 @@ def _without_hops(fields: Any) -> Iterator[tuple[bytes, bytes]]:
         token.strip(b" \t").lower() for name, value in fields if name == b"connection" for token in value.split(b",")
     }
     return ((name, value) for name, value in fields if name not in _HOP and name not in named)
+
+
+def _stays(name: bytes, value: bytes) -> bool:
+    """Whether a field of an answer is not a backend's to send; it could sign users out of the page, for one."""
+    return name in _NOT_BACK or (name == b"set-cookie" and value.lower().startswith(_OWN_COOKIES))
 
 
 def _is_identity(name: bytes) -> bool:

@@ -150,12 +150,14 @@ class RequestTests(Proxied):
         wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
         there.send(
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nCache-Control: public\r\nAudit-Id: other\r\n"
-            b"Access-Control-Allow-Origin: *\r\nKeep-Alive: 5\r\nConnection: x-hop\r\nX-Hop: 1\r\n\r\n"
+            b"Access-Control-Allow-Origin: *\r\nKeep-Alive: 5\r\nConnection: x-hop\r\nX-Hop: 1\r\n"
+            b"Set-Cookie: __HOST-kubetwist-6443=; Path=/\r\nSet-Cookie: theme=dark\r\n\r\n"
         )
         answer = (await wire.until(b"\r\n\r\n")).lower()
         self.assertIn(b"cache-control: public\r\ncache-control: no-cache, private\r\n", answer)
         self.assertIn(b"audit-id: the-id", answer)
-        for absent in (b"other", b"access-control", b"keep-alive", b"x-hop"):
+        self.assertIn(b"theme=dark", answer)
+        for absent in (b"other", b"access-control", b"keep-alive", b"x-hop", b"kubetwist-6443"):
             self.assertNotIn(absent, answer)
 
     async def test_unreachable(self) -> None:
