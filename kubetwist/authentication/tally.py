@@ -13,7 +13,7 @@ _USES: Final = {
     "valid_tokens": "Uses of tokens that are not to be replaced yet.",
     "stale_tokens": "Uses of tokens after they should have been replaced.",
     "legacy_tokens": "Uses of tokens that stand in secrets.",
-    "legacy_auto_token_uses": "Uses of those that were made by themselves.",
+    "legacy_auto_token_uses": "Uses of those that nobody has asked for.",
     "legacy_manual_token_uses": "Uses of those that somebody has asked for.",
     "invalid_legacy_auto_token_uses": "Uses of those that are not to be used any more.",
 }

@@ -48,6 +48,7 @@ def show_encryption(config: ServerConfig, server: GenericServer) -> None:
     encryption = config.encryption
     if encryption is None:
         return
+    config.metrics.read(encryption.readings)
     reloading = config.options["encryption-provider-config-automatic-reload"]
 
     async def check() -> None:

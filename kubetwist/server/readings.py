@@ -10,14 +10,23 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from ..authentication.tally import token_readings
 from ..metrics.registry import Reading, Registry
-from ..storage.layers import innermost
+from ..storage.layers import innermost, shared_storage
 from .version import git_version, version_document
 
 _RESOURCE = ("group", "resource")
+#: Switches of features, and whether they are on unless somebody says something else.
+_FEATURES: Final = {
+    "PodCertificateRequest": False,
+    "PodLogsQuerySplitStreams": False,
+    "ExtendWebSocketsToKubelet": True,
+    "PortForwardWebsockets": True,
+    "TranslateStreamCloseWebsocketRequests": True,
+}
+_ALPHA: Final = frozenset(("PodLogsQuerySplitStreams",))
 
 
 def tell_of(config: Any) -> None:
@@ -36,6 +45,7 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _storage(config))
     registry.read(lambda: _credentials(config))
     registry.read(_expressions)
+    registry.read(lambda: _features(config))
     registry.read(lambda: _decisions(config))
     if config.apis is not None:
         registry.read(lambda: config.stores.admission.readings())
@@ -209,6 +219,18 @@ def _version(config: Any) -> Iterator[Reading]:
         "min_compat": f"{document['major']}.{max(int(minor) - 1, 0)}",
     }
     yield _gauge("version_info", "Which release this is as.", labels, [(tuple(labels.values()), 1.0)])
+
+
+def _features(config: Any) -> Iterator[Reading]:
+    minor = int(config.kubernetes_version.partition(".")[2])
+    shared = shared_storage(config.backend) is not None
+    asked = config.options["feature-gates"]
+    known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": shared}
+    values = [
+        ((name, "ALPHA" if name in _ALPHA else "BETA"), 1.0 if asked.get(name, default) else 0.0)
+        for name, default in known.items()
+    ]
+    yield _gauge("kubernetes_feature_enabled", "Switches that are heeded here.", ("name", "stage"), values)
 
 
 def _credentials(config: Any) -> Iterator[Reading]:

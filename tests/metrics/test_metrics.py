@@ -67,6 +67,48 @@ class MetricsTests(KubeAPIMixin, TestCase):
         await self.ask("GET", f"{path}?watch=true&timeoutSeconds=1")
         self.assertEqual(await self.counted("apiserver_request_total", verb="WATCH", resource="configmaps"), 1)
 
+    async def test_writes(self) -> None:
+        """Bodies of writes are measured, and what is wanted about unknown fields, and what is deprecated is told."""
+        path = "/api/v1/namespaces/default/configmaps"
+        body = {"metadata": {"name": "big"}, "data": {"a": "x" * 60000}}
+        await self.ask("POST", f"{path}?fieldValidation=Strict", body)
+        await self.ask("POST", f"{path}?fieldValidation=madeup", body)
+        written = {"resource": "configmaps", "verb": "create"}
+        self.assertEqual(await self.counted("apiserver_request_body_size_bytes_bucket", le="50000", **written), 0)
+        self.assertEqual(await self.counted("apiserver_request_body_size_bytes_count", **written), 2)
+        for kind in ("Strict", "invalid"):
+            name = "field_validation_request_duration_seconds_count"
+            self.assertEqual(await self.counted(name, field_validation=kind), 1, kind)
+        name = "apiserver_requested_deprecated_apis"
+        self.assertEqual(await self.counted(name), 0)
+        await self.ask("GET", "/api/v1/namespaces/default/endpoints")
+        self.assertEqual(await self.counted(name, resource="endpoints", version="v1", removed_release=""), 1)
+
+    async def test_terminations(self) -> None:
+        """Requests that the server put an end to are told by the code with which it did."""
+        # This waits for what is not there yet.
+        code, _ = await self.ask("GET", "/api/v1/nodes?resourceVersion=999999999&timeout=50ms")
+        self.assertEqual(code, 504)
+        labels = {"verb": "LIST", "resource": "nodes", "code": "504"}
+        self.assertEqual(await self.counted("apiserver_request_terminations_total", **labels), 1)
+
+    async def test_storage(self) -> None:
+        """The storage is timed by what it is asked for, and plugins and authorizers by what they say."""
+        path = "/api/v1/namespaces/default/configmaps"
+        await self.ask("POST", path, {"metadata": {"name": "s"}})
+        await self.ask("PATCH", f"{path}/s", {"data": {"a": "b"}}, content_type="application/merge-patch+json")
+        await self.ask("DELETE", f"{path}/s")
+        for operation in ("create", "update", "delete"):
+            labels = {"operation": operation, "resource": "configmaps"}
+            self.assertEqual(await self.counted("etcd_requests_total", **labels), 1, operation)
+            self.assertEqual(await self.counted("etcd_request_duration_seconds_count", **labels), 1, operation)
+        name = "apiserver_admission_controller_admission_duration_seconds_count"
+        labels = {"name": "NamespaceLifecycle", "type": "admit", "operation": "CREATE"}
+        accepted = await self.counted(name, rejected="false", **labels)
+        await self.ask("POST", "/api/v1/namespaces/none/configmaps", {"metadata": {"name": "s"}})
+        self.assertEqual(await self.counted(name, rejected="true", **labels), 1)
+        self.assertEqual(await self.counted(name, rejected="false", **labels), accepted)
+
     async def test_closed_labels(self) -> None:
         """CVE-2020-8552: nothing that a client makes up becomes a label, be it a resource, a path, a verb or a name."""
         await self.ask("GET", "/apis/made.up/v1/things")

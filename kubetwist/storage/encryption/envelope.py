@@ -195,6 +195,11 @@ class Envelope:
         value = cipher.decrypt(sealed, place)
         return Plain(value, source.key_id != current.key_id or source.kind != current.kind)
 
+    @property
+    def known(self) -> int:
+        """How many keys are known."""
+        return len(self._ciphers)
+
     def knows(self, source: Source) -> bool:
         """Whether the key of such values is there."""
         return source in self._ciphers

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from time import perf_counter
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from ..expiry import Timer
 from .ciphers import SEED as SEED_SIZE
 from .ciphers import TransformError, TransformUnavailable
 from .envelope import SEED, Envelope, Sealing, Source, key_id_hash, key_id_problem
+from .tally import EncryptionTally
 
 #: Seconds between two looks at a service that is well, and at one that is not.
 _POLL: Final = 60.0
@@ -84,8 +86,9 @@ class KeyProvider:
 
     _log = Logger()
 
-    def __init__(self, name: str, service: KeyManagement, clock: Timer) -> None:
+    def __init__(self, name: str, service: KeyManagement, clock: Timer, tally: EncryptionTally | None = None) -> None:
         self.name = name
+        self._tally = tally or EncryptionTally()
         self.envelope = Envelope(self, self._current, self._writable)
         self._service = service
         self._clock = clock
@@ -236,14 +239,18 @@ class KeyProvider:
 
     async def _generate(self, uid: str) -> Sealing:
         seed = os.urandom(SEED_SIZE)
+        began = perf_counter()
         try:
             source = await self._service.encrypt(uid, seed)
         except ServiceError as error:
+            self._tally.failed += 1
             raise TransformError(f"failed to encrypt DEK, error: {error}") from None
         assert source.kind == SEED, "that is what was encrypted"
         problem = source.problem()
         if problem:
+            self._tally.failed += 1
             raise TransformError(problem)
+        self._tally.generated.observe(perf_counter() - began)
         return Sealing(source, seed)
 
     # The keys that are read with.
@@ -256,6 +263,7 @@ class KeyProvider:
             waiting.append(answer)
             return answer
         self._fetching[source] = [answer]
+        self._tally.misses += 1
         Deferred.fromCoroutine(self._fetch(source)).addBoth(self._fetched, source)
         return answer
 

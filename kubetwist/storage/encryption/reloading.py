@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
@@ -14,9 +14,11 @@ from twisted.python.failure import Failure
 from ...api.configurations import LIMIT, BadConfiguration
 from ...api.goquote import quoted
 from ...api.resource import GroupResource
+from ...metrics.registry import Reading
 from ..worker import ThreadedReactor
 from .configuration import KeyService, Rule, load_configuration
 from .kms import KeyManagement, KeyProvider
+from .tally import EncryptionTally
 from .transformers import Transformer, Transformers
 
 #: Where a resource is stored, by the key of one of its values; L{None} for what is no resource.
@@ -47,7 +49,9 @@ class _Generation:
     @ivar grace: Seconds that calls of its services may go on.
     """
 
-    def __init__(self, rules: Sequence[Rule], make_service: MakeService, reactor: ThreadedReactor) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], make_service: MakeService, reactor: ThreadedReactor, tally: EncryptionTally
+    ) -> None:
         """
         @raise ValueError: A service can not be called.
         """
@@ -55,7 +59,7 @@ class _Generation:
         self.grace = 0.0
 
         def service(one: KeyService) -> Transformer:
-            provider = KeyProvider(one.name, make_service(one, reactor), reactor)
+            provider = KeyProvider(one.name, make_service(one, reactor), reactor, tally)
             self.providers.append(provider)
             self.grace += 2 * one.timeout
             return provider.envelope
@@ -101,6 +105,7 @@ class FileEncryption:
         @param make_service: Makes what calls a service; L{None} for gRPC.
         """
         self.changed: Callable[[], object] = lambda: None
+        self._tally = EncryptionTally()
         self._path = path
         self._places = places
         self._reactor = reactor
@@ -133,7 +138,11 @@ class FileEncryption:
         """
 
         def load(contents: Sequence[bytes]) -> tuple[Rule, ...]:
-            rules = load_configuration(contents[0], self._path, reload=True)
+            try:
+                rules = load_configuration(contents[0], self._path, reload=True)
+            except ValueError:
+                self._tally.reloaded(False)
+                raise
             if any(provider.service for rule in rules for provider in rule.providers):
                 _import_grpc()
             return rules
@@ -143,6 +152,11 @@ class FileEncryption:
         except OSError as error:
             raise self._unreadable(error) from None
         self._current = self._made(rules)
+
+    def readings(self) -> Iterator[Reading]:
+        """What is counted."""
+        providers = () if self._current is None else self._current.providers
+        return self._tally.readings({provider.name: provider.envelope.known for provider in providers})
 
     @property
     def has_services(self) -> bool:
@@ -201,6 +215,7 @@ class FileEncryption:
         self._next = made
 
         def failed(failure: Failure) -> Failure:
+            self._tally.reloaded(False)
             made.close()
             if self._next is made:
                 self._next = None
@@ -248,6 +263,7 @@ class FileEncryption:
         self.changed()
         if before is None:
             return
+        self._tally.reloaded(True)
         if not before.providers:
             before.close()
             return
@@ -260,7 +276,7 @@ class FileEncryption:
         self._retired[before] = self._reactor.callLater(before.grace, close)
 
     def _made(self, rules: Sequence[Rule]) -> _Generation:
-        return _Generation(rules, self._make_service, self._reactor)
+        return _Generation(rules, self._make_service, self._reactor, self._tally)
 
     def _forget_retry(self) -> None:
         retry, self._retry = self._retry, None
