@@ -180,10 +180,10 @@ class APIServer:
 
         self._site.ended = ended
         self._site.late = metrics.late
+        tell_of_connections(config.metrics, self._site)
         self._site.streams = config.streams
         if auditor is not None:
             auditor.start()
-        tell_of_connections(config.metrics, self._site)
             self._auditor = auditor
             self._site.requestFactory = audited_request(auditor)
         self._listen(credentials)
