@@ -327,9 +327,9 @@ def test_ten_thousand(page: Page, server: SubprocessServer) -> None:
         )
     make(server, path, config_map("a-last"))
     page.until(lambda: page.rows()[0][0] == "a-last")
+    page.picture("many")
     page.find("#filter").send_keys("m-0777")
     page.until(lambda: len(page.rows()) == 10)
-    page.picture("many")
 
 
 def test_hostile_objects(page: Page, server: SubprocessServer) -> None:

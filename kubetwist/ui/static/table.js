@@ -204,10 +204,10 @@ export class TableView {
     const shown = this.rows.columns.map((column, index) => ({ ...column, index })).filter((column) => this.wide || !column.priority);
     if (this.spread) shown.unshift({ name: "Namespace", index: -1, description: "" });
     const sample = [...this.rows.rows.values()].slice(0, 2000);
-    const widths = shown.map((column) => {
-      let width = column.name.length * 1.15 + 1;
+    const widths = shown.map((column, place) => {
+      let width = column.name.length * 1.3 + 1;
       for (const row of sample) width = Math.max(width, String((column.index < 0 ? row.namespace : row.cells[column.index]) ?? "").length);
-      return Math.min(width, 64) + 3;
+      return Math.min(width, 64) + (place ? 3 : 5);
     });
     const signature = JSON.stringify([shown.map((column) => column.name), widths, this.sorted]);
     if (signature === this.signature) return;
