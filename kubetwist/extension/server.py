@@ -42,6 +42,7 @@ class ExtensionAPIs:
 
     @ivar stores: Where the objects are that are stored.
     @ivar custom: What serves them.
+    @ivar flusher: What paces watches.
     """
 
     def __init__(self, config: ServerConfig, server: GenericServer, resources: Iterable[Resource]) -> None:
@@ -60,6 +61,7 @@ class ExtensionAPIs:
         )
         self.stores.definitions = definitions
         config.installed = installed = InstalledGroups()
+        self.flusher = Flusher(reactor)
         self.custom = _Resources(
             server.layer,
             installed,
@@ -67,7 +69,7 @@ class ExtensionAPIs:
             self.stores,
             definitions,
             reactor,
-            Flusher(reactor),
+            self.flusher,
             min_request_timeout=options["min-request-timeout"],
         )
         self.stores.find_custom = self.custom.served

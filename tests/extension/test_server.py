@@ -163,6 +163,13 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual((await self.ask(server, "DELETE", f"{FORTUNES}/a"))[0], 200)
         self.assertEqual((await self.ask(server, "GET", f"{FORTUNES}/a"))[0], 404)
 
+    async def test_metrics(self) -> None:
+        """Prometheus is told of it, too."""
+        await self.tell()
+        code, text = await self.ask(await self.start(), "GET", "/metrics")
+        self.assertEqual(code, 200, text)
+        self.assertIn("kubernetes_build_info", text)
+
     async def test_computed(self) -> None:
         """Objects that are computed are read, selected and shaped like others, and can not be written."""
         await self.tell()
