@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import islice
 from operator import attrgetter
 from typing import Final
 
@@ -426,7 +427,8 @@ class _Check:
         for key, one in self._objects.items():
             if not key.startswith(watch.prefix):
                 continue
-            for version in one.versions:
-                passed = watch.start < version.earliest and version.latest <= end
-                if passed and (version.earliest, key) not in shown:
+            versions = one.versions
+            first = bisect_right(versions, watch.start, key=_earliest)
+            for version in islice(versions, first, bisect_right(versions, end, key=_earliest)):
+                if version.latest <= end and (version.earliest, key) not in shown:
                     self._complain(f"{watch}: it shows nothing of {key} at {version.earliest}: {version.cause}")
