@@ -253,16 +253,16 @@ class PromptnessTests(RBACTestCase):
     def lose_place(self, group: str, resource: str, failures: int = 1) -> None:
         """Have the cache of a resource start over, which it can not do the first times that it tries."""
         cache = self.server.stores.get(group, resource).cache
-        start = cache.start
+        fill = cache._fill
         left = [None] * failures
 
         async def fail_first() -> None:
             if left:
                 left.pop()
                 raise StorageUnavailable("not yet")
-            await start()
+            await fill()
 
-        self.patch(cache, "start", fail_first)
+        self.patch(cache, "_fill", fail_first)
         assert cache._source is not None
         cache._source.stop()
         cache.ended(RevisionCompacted(1, 2))
