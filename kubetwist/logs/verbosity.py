@@ -90,7 +90,7 @@ class Verbosity:
         self._changed()
 
     def of(self, module: str) -> int:
-        """How much a module logs; C{module} is the name by which it is imported."""
+        """How much a module logs; C{module} is the name by which it, or a class in it, is imported."""
         known = self._known.get(module)
         if known is None:
             known = self._known[module] = self._find(module)
@@ -109,8 +109,11 @@ class Verbosity:
         self.requests = self.of(HTTPLOG) >= ACCESS
 
     def _find(self, module: str) -> int:
-        whole = module.replace(".", "/")
-        last = whole.rpartition("/")[2]
+        parts = module.split(".")
+        # Loggers of classes are named after the class, too.
+        while len(parts) > 1 and parts[-1].lstrip("_")[:1].isupper():
+            parts.pop()
+        whole, last = "/".join(parts), parts[-1]
         for is_path, pattern, level in self._modules:
             if pattern.match(whole if is_path else last):
                 return level

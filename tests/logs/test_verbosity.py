@@ -18,6 +18,8 @@ class VerbosityTests(SynchronousTestCase):
         verbosity = Verbosity(2, parse_modules("watch*=5,kubetwist/storage/*=4,window=9"))
         self.assertEqual(verbosity.of("kubetwist.storage.watchcache"), 5)
         self.assertEqual(verbosity.of("kubetwist.storage.window"), 4)
+        self.assertEqual(verbosity.of("kubetwist.storage.watchcache.WatchCache"), 5)
+        self.assertEqual(verbosity.of("kubetwist.storage.window._Window"), 4)
         self.assertEqual(verbosity.of("kubetwist.server.running"), 2)
 
     def test_changed(self) -> None:
