@@ -244,7 +244,7 @@ function overview() {
   return { element, title: "" };
 }
 
-addEventListener("hashchange", show);
+addEventListener("hashchange", () => { show(); if (shell) namespaces(); });
 addEventListener("keydown", (event) => {
   if (!shell || event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);
