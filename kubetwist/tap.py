@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from twisted.application.service import IService
 
-from .server.commandline import FlagOptions
 from .logs.verbosity import Verbosity
+from .server.commandline import FlagOptions
 from .server.flags import Flag, FlagError
 from .server.flagtable import FLAGS
 

@@ -233,7 +233,7 @@ class EndpointReconciler:
 def _with_subset(obj: JSONObject, wanted: JSONObject, ports: bool) -> JSONObject:
     """Endpoints that have the addresses that they should, and the ports that they have unless C{ports}."""
     (subset,) = wanted["subsets"]
-    there = obj.get("subsets") or ()
+    there: Sequence[JSONObject] = obj.get("subsets") or ()
     known = there[0].get("ports") if len(there) == 1 else None
     subset = {**subset, "ports": subset["ports"] if ports or not known else known}
     return {**obj, "metadata": {**obj["metadata"], "labels": wanted["metadata"]["labels"]}, "subsets": [subset]}

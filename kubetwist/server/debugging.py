@@ -1,5 +1,5 @@
 """
-C{/debug/flags} and C{/debug/pprof}: the level of the log, and what the process is busy with; --profiling=false is without.
+C{/debug/flags} and C{/debug/pprof}: the level of the log, what the process is busy with; not with --profiling=false.
 
 @see: kubernetes/apiserver, C{pkg/server/routes/flags.go}, C{pkg/server/routes/profiling.go}.
 """
