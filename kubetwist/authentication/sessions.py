@@ -151,6 +151,8 @@ class SessionAuthenticator:
         # Nobody behind this sees it: it would be passed on to other servers.
         secret = take_cookie(fields, self.cookie())
         keys = fields.pop(KEY, None)
+        if secret is not None:
+            request.signed_in = True
         if secret is None or keys is None or b"authorization" in fields:
             return None
         if not from_same_origin(request):

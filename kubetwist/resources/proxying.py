@@ -61,6 +61,9 @@ _NOT_BACK: Final = frozenset(
         b"audit-id",
     )
 )
+#: What a browser that is signed in at the page is told of what comes from others: it has no part in the page's origin,
+#: where it could read the key of the session.
+SANDBOX: Final = b"sandbox allow-downloads allow-forms allow-popups allow-scripts"
 #: What the names of cookies begin with that are the server's own: L{kubetwist.authentication.sessions}.
 _OWN_COOKIES: Final = b"__host-kubetwist-"
 #: The protocols that a connection may be switched to.
@@ -256,6 +259,8 @@ class _Exchange:
             headers.addRawHeader(name, value)
         if request.cache_control:
             headers.addRawHeader(b"cache-control", request.cache_control)
+        if request.signed_in:
+            headers.addRawHeader(b"content-security-policy", SANDBOX)
         body = answer.collected()
         if body is not None:
             # All of it has come with the head.

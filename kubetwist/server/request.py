@@ -67,6 +67,7 @@ class KubeRequest(Request):
     @ivar waiting_handler: What answers it when it has a seat.
     @ivar fresh: The caches are known to have come to where the storage was when it came.
     @ivar staleness: A failure: why that could not be found out.
+    @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
     @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
     @ivar flow_head: What the head of the answer says of its priority: lines.
     @ivar body_too_large: The body went over the limit; there is none to read.
@@ -98,6 +99,7 @@ class KubeRequest(Request):
     fresh = False
     staleness: Any = None
     from_storage = False
+    signed_in = False
     streamed: StreamedBody | None = None
     switched = False
     terminated = 0

@@ -18,6 +18,7 @@ from kubetwist.resources.proxying import (
     redirect_to_slash,
     rewritten_location,
 )
+from kubetwist.server.request import KubeRequest
 from tests.server.harness import Client, make_site
 
 from .proxied import Proxied
@@ -159,6 +160,15 @@ class RequestTests(Proxied):
         self.assertIn(b"theme=dark", answer)
         for absent in (b"other", b"access-control", b"keep-alive", b"x-hop", b"kubetwist-6443"):
             self.assertNotIn(absent, answer)
+
+    async def test_signed_in(self) -> None:
+        """Who is signed in at the page gets nothing from a backend that has a part in the page's origin."""
+        self.patch(KubeRequest, "signed_in", True)
+        wire, there, _ = await self.ask(b"GET / HTTP/1.1\r\nHost: front\r\n\r\n")
+        there.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Security-Policy: default-src *\r\n\r\n")
+        answer = (await wire.until(b"\r\n\r\n")).lower()
+        self.assertIn(b"content-security-policy: sandbox", answer)
+        self.assertNotIn(b"allow-same-origin", answer)
 
     async def test_unreachable(self) -> None:
         """Without a backend the answer is 503 in the reference's words: a Status, or plain text."""
