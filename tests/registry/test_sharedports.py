@@ -132,8 +132,8 @@ class SharedNumbersTests(SharedStoresTestCase):
     def test_chosen_at_once(self) -> None:
         """Of two servers that give away the same port or address at the same moment, the later one refuses."""
         for rival, mine in (
-            (service("a", 30001), service("b", 30001)),
-            (service("c", 0, "10.0.0.5"), service("d", 0, "10.0.0.5")),
+            (service("a", 30001, "10.0.0.2"), service("b", 30001, "10.0.0.3")),
+            (service("c", 30003, "10.0.0.5"), service("d", 30004, "10.0.0.5")),
         ):
             self.meddle(self.one).before.append(lambda rival=rival: self.make(self.other, "services", rival))
             self.assertEqual(self.refused(self.one, mine).code, 422)
@@ -178,7 +178,7 @@ class SharedNumbersTests(SharedStoresTestCase):
 
     def test_nothing_stays(self) -> None:
         """A service that can not be made leaves neither port nor address taken."""
-        self.make(self.one, "services", service("a", 30001))
+        self.make(self.one, "services", service("a", 30001, "10.0.0.2"))
         self.refused(self.other, service("a", 30002, "10.0.0.5"))
         self.assertEqual(self.stored(), {30001})
         self.make(self.one, "services", service("b", 30002, "10.0.0.5"))
