@@ -7,11 +7,11 @@ import binascii
 
 from ..api.resource import JSONObject
 from .errors import BadSettings
-from .services import Services
+from .outgoing import Outgoing
 from .settings import CallSettings
 
 
-def settings_of(client_config: JSONObject, services: Services) -> CallSettings:
+def settings_of(client_config: JSONObject, outgoing: Outgoing) -> CallSettings:
     """
     How to call whom a C{WebhookClientConfig} means.
 
@@ -27,5 +27,5 @@ def settings_of(client_config: JSONObject, services: Services) -> CallSettings:
     service = client_config.get("service")
     if service:
         port = service.get("port") or 443
-        return services.settings(service["namespace"], service["name"], port, service.get("path") or "", ca=ca)
-    return CallSettings(url=client_config.get("url") or "", ca=ca)
+        return outgoing.services.settings(service["namespace"], service["name"], port, service.get("path") or "", ca=ca)
+    return CallSettings(url=client_config.get("url") or "", ca=ca, denied=outgoing.denied)

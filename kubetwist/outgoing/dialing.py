@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from .errors import AddressNotAllowed, NoSuchHost, Unreachable
+from .settings import Network
 
 #: The least number of seconds that one of several addresses is given to answer.
 _ATTEMPT: Final = 2.0
@@ -57,15 +58,26 @@ def is_forbidden(address: str, *, loopback: bool = False) -> bool:
 
     @param loopback: Whether those of this machine are allowed.
     """
-    ip: Any = ipaddress.ip_address(address.partition("%")[0])
-    if ip.version == 6:
-        if ip in _NAT64:
-            ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        else:
-            ip = ip.ipv4_mapped or ip.sixtofour or ip
+    ip = _meant(address)
     if ip.is_loopback:
         return not loopback
-    return ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA
+    return bool(ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA)
+
+
+def is_denied(address: str, networks: Iterable[Network]) -> bool:
+    """Whether an address is in one of C{networks}, whichever way it is written."""
+    ip = _meant(address)
+    return any(ip in network for network in networks)
+
+
+def _meant(address: str) -> Any:
+    """The address that packets end up at: that of IPv4 where one of IPv6 only carries it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if ip.version == 4:
+        return ip
+    if ip in _NAT64:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour or ip
 
 
 @implementer(IStreamClientEndpoint)
@@ -79,18 +91,21 @@ class CheckedEndpoint:
         *,
         guarded: bool = False,
         loopback: bool = False,
+        denied: Iterable[Network] = (),
         patience: float = PATIENCE,
         diversions: Diversions | None = None,
     ) -> None:
         """
         @param target: The host and the port, asked for each connection.
         @param guarded: Whether addresses that L{is_forbidden} are refused; of this machine's unless C{loopback}.
+        @param denied: What else is refused.
         @param patience: Seconds until a connection is made.
         """
         self._reactor = reactor
         self._target = target
         self._guarded = guarded
         self._loopback = loopback
+        self._denied = tuple(denied)
         self._patience = patience
         self._diversions = {} if diversions is None else diversions
 
@@ -105,7 +120,7 @@ class CheckedEndpoint:
         addresses = await self._addresses(host)
         first: Unreachable | None = None
         for address in addresses:
-            if self._guarded and is_forbidden(address, loopback=self._loopback):
+            if (self._guarded and is_forbidden(address, loopback=self._loopback)) or is_denied(address, self._denied):
                 first = first or AddressNotAllowed(f"dial tcp {joined(address, port)}: address not allowed")
                 continue
             where, at = self._diversions.get((address, port), (address, port))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from .services import FindService, Services
-from .settings import CallSettings
+from .settings import CallSettings, Network
 
 if TYPE_CHECKING:
     from .client import WebhookClient
@@ -18,15 +18,17 @@ class Outgoing:
     Makes the clients of a server, and ends them with it.
 
     @ivar services: Finds services by their names.
+    @ivar denied: Networks that no URL in an object of the API may lead to.
     @ivar diversions: Where checked addresses are really found, by host and port: for tests.
     """
 
-    def __init__(self, reactor: Any, find_service: FindService) -> None:
+    def __init__(self, reactor: Any, find_service: FindService, denied: tuple[Network, ...] = ()) -> None:
         self._reactor = reactor
         self._clients: WeakSet[WebhookClient | StreamingClient] = WeakSet()
         # Who has connections is not forgotten, even if those who called do not call any more.
         self._connected: set[Any] = set()
         self.services = Services(find_service)
+        self.denied = denied
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
 
     def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
 #: Names the host and port to connect to; raises L{kubetwist.outgoing.errors.Unreachable} when there are none.
 Dial = Callable[[], tuple[str, int]]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @frozen(kw_only=True)
@@ -27,6 +29,7 @@ class CallSettings:
     @ivar guarded: Addresses of this machine, of its link and of metadata services are not called. For those whom not
         the administrator of the server has named, but an object of the API.
     @ivar loopback: Addresses of this machine are called all the same.
+    @ivar denied: Networks that are not called either, whatever C{guarded} is.
     @ivar patience: Seconds that the other side is given to take a connection.
     """
 
@@ -42,4 +45,5 @@ class CallSettings:
     dial: Dial | None = field(default=None, repr=False)
     guarded: bool = False
     loopback: bool = False
+    denied: tuple[Network, ...] = ()
     patience: float = 30.0

@@ -159,6 +159,7 @@ class StreamingClient:
             lambda: where,
             guarded=self.settings.guarded,
             loopback=self.settings.loopback,
+            denied=self.settings.denied,
             diversions=self._diversions,
             patience=self.settings.patience,
         )

@@ -101,7 +101,7 @@ class ServerConfig:
     files: WatchedFiles = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.outgoing = Outgoing(self.reactor, self._service)
+        self.outgoing = Outgoing(self.reactor, self._service, self.options["webhook-url-denied-cidrs"])
         self.files = WatchedFiles(self.reactor)
         self.turns = Turns(self.reactor)
 

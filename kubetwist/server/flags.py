@@ -120,6 +120,13 @@ def _networks(text: str) -> tuple[str, ...]:
     return tuple(str(one) for one in networks)
 
 
+def _cidrs(text: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(one) for one in _list(text))
+    except ValueError as error:
+        raise ValueError(f"it must be networks such as 169.254.0.0/16: {error}") from None
+
+
 def _duration(text: str) -> float:
     seconds = parse_duration(text)
     if seconds < 0:
@@ -204,6 +211,7 @@ LEVEL = Kind(parse_level, "level")
 MODULES = Kind(parse_modules, "pattern=N,...")
 ADDRESS = Kind(_address, "ip")
 NETWORKS = Kind(_networks, "string")
+CIDRS = Kind(_cidrs, "cidrs", add=lambda one, other: one + other)
 DURATION = Kind(_duration, "duration")
 STRINGS = Kind(_list, "strings", add=lambda one, other: one + other)
 STRING_ARRAY = Kind(lambda text: (text,), "stringArray", add=lambda one, other: one + other)

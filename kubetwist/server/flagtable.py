@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from .auditflags import ROWS as AUDIT_ROWS
 from .flags import (
     ADDRESS,
     BOOLEAN,
+    CIDRS,
     DURATION,
     INTEGER,
     LEVEL,
@@ -28,6 +30,12 @@ from .flags import (
     Flag,
     Kind,
     one_of,
+)
+
+#: The link, where clouds have their metadata services, and those of them that are elsewhere.
+METADATA_SERVICES: Final = tuple(
+    ipaddress.ip_network(one)
+    for one in ("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "fd00:ec2::254/128", "fd20:ce::254/128")
 )
 
 #: Which release is stood in for unless --kubernetes-version says otherwise.
@@ -348,6 +356,14 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             STRING,
             "",
             "An AdmissionConfiguration, which has the configurations of admission plugins.",
+        ),
+        (
+            "webhook-url-denied-cidrs",
+            CIDRS,
+            METADATA_SERVICES,
+            "Networks that the URL of a webhook in an object of the API may not lead to: one for admission, or for"
+            " the conversion of custom resources. By default the link, and metadata services of clouds; empty for"
+            " none.",
         ),
         (
             "default-not-ready-toleration-seconds",

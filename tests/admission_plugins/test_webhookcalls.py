@@ -113,6 +113,16 @@ class CallTests(KubeAPIMixin, TestCase):
         )
         self.assertEqual(await self.refused(), (500, failed))
 
+    async def test_metadata_services(self) -> None:
+        """CVE-2020-8562 and its kin: no URL of a webhook leads to the link, where clouds tell their secrets."""
+        await self.start()
+        await self.configure({"url": "https://169.254.169.254/latest"})
+        failed = (
+            'Internal error occurred: failed calling webhook "a.example.org": failed to call webhook: Post '
+            '"https://169.254.169.254/latest?timeout=7s": dial tcp 169.254.169.254:443: address not allowed'
+        )
+        self.assertEqual(await self.refused(), (500, failed))
+
     async def test_service(self) -> None:
         """A webhook is called as a service, wherever that is; not when it is not there."""
         await self.start(names=("hook.default.svc",))

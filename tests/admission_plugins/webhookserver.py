@@ -32,6 +32,7 @@ class Outgoing:
         self.settings: list[Any] = []
         self.timeouts: list[float] = []
         self.services = Services(lambda namespace, name: None)
+        self.denied = ()
 
     def client(self, settings: Any) -> Client:
         """What calls one of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.outgoing import dialing
 from kubetwist.outgoing.client import WebhookClient
-from kubetwist.outgoing.dialing import CheckedEndpoint, is_forbidden
+from kubetwist.outgoing.dialing import CheckedEndpoint, is_denied, is_forbidden
 from kubetwist.outgoing.errors import BadSettings, CallError, Unreachable
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.testing.webhooks import HANG_UP, NEVER, Call, Reply, WebhookServer
@@ -368,6 +369,26 @@ class DialingTests(ClientCase):
             self.assertFalse(is_forbidden(address, loopback=True), address)
         for address in ("0.0.0.0", "::", "169.254.169.254", "fe80::1", "100.100.100.200", "224.0.0.1"):
             self.assertTrue(is_forbidden(address, loopback=True), address)
+
+    async def test_denied(self) -> None:
+        """What the operator denies is not called, however it is named; all else is, this machine included."""
+        server = await self.serve(lambda call: {})
+        networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+        for host in ("127.0.0.1", "localhost", "::ffff:127.0.0.1"):
+            error = await self.refusal(self.client(server, dial=lambda host=host: (host, server.port), denied=networks))
+            self.assertRegex(error.why, r"^dial tcp .*: address not allowed$")
+        self.assertEqual(server.calls, [])
+        await self.client(server, denied=(ip_network("169.254.0.0/16"),)).post(b"{}", timeout=10)
+        self.assertEqual(len(server.calls), 1)
+
+    def test_ways_to_write(self) -> None:
+        """A network is that of all ways to write its addresses."""
+        link = [ip_network("169.254.0.0/16")]
+        for address in ("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::"):
+            self.assertTrue(is_denied(address, link), address)
+        for address in ("169.253.0.1", "fe80::1", "::1"):
+            self.assertFalse(is_denied(address, link), address)
+        self.assertTrue(is_denied("fe80::1%eth0", [ip_network("fe80::/10")]))
 
     def test_patience(self) -> None:
         """Whoever does not take a connection is given as long to do it as the settings say."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from ipaddress import ip_network
 from typing import Any
 
 from twisted.internet import reactor
@@ -44,7 +45,7 @@ class OutgoingTests(ClientCase):
         """A service is called at its cluster IP, under its name, and its certificate must be for that."""
         server = await self.serve(lambda call: {}, names=("hook.ns.svc",))
         self.outgoing.diversions["10.0.0.7", 443] = ("127.0.0.1", server.port)
-        client = self.outgoing.client(settings_of(self.config(server, "hook", path="/p"), self.outgoing.services))
+        client = self.outgoing.client(settings_of(self.config(server, "hook", path="/p"), self.outgoing))
         await client.post(b"{}", timeout=10)
         (call,) = server.calls
         self.assertEqual((call.path, call.headers["host"]), ("/p", "hook.ns.svc:443"))
@@ -53,7 +54,7 @@ class OutgoingTests(ClientCase):
         """A certificate for another service is refused."""
         server = await self.serve(lambda call: {}, names=("other.ns.svc",))
         self.outgoing.diversions["10.0.0.7", 443] = ("127.0.0.1", server.port)
-        client = self.outgoing.client(settings_of(self.config(server, "hook"), self.outgoing.services))
+        client = self.outgoing.client(settings_of(self.config(server, "hook"), self.outgoing))
         error = await self.refusal(client)
         self.assertIn("x509: certificate is valid for other.ns.svc, not hook.ns.svc", error.why)
 
@@ -62,14 +63,14 @@ class OutgoingTests(ClientCase):
         server = await self.serve(lambda call: {})
         for name, address in (("outside", r"(127\.0\.0\.1|\[::1\])"), ("metadata", r"169\.254\.169\.254")):
             config = self.config(server, name, port=server.port)
-            error = await self.refusal(self.outgoing.client(settings_of(config, self.outgoing.services)))
+            error = await self.refusal(self.outgoing.client(settings_of(config, self.outgoing)))
             self.assertRegex(error.why, rf"^dial tcp {address}:{server.port}: address not allowed$")
         self.assertEqual(server.calls, [])
 
     async def test_no_service(self) -> None:
         """A service that is not there is told with the URL that it would have."""
         server = await self.serve(lambda call: {})
-        client = self.outgoing.client(settings_of(self.config(server, "gone"), self.outgoing.services))
+        client = self.outgoing.client(settings_of(self.config(server, "gone"), self.outgoing))
         error = await self.refusal(client)
         self.assertEqual(str(error), 'Post "https://gone.ns.svc:443/?timeout=10s": service "gone" not found')
 
@@ -77,14 +78,23 @@ class OutgoingTests(ClientCase):
         """Whoever may write webhook configurations may name this machine by URL, as in the reference."""
         server = await self.serve(lambda call: {})
         config = {"url": f"{server.url}/x", "caBundle": base64.b64encode(server.ca).decode()}
-        answer = await self.outgoing.client(settings_of(config, self.outgoing.services)).post(b"{}", timeout=10)
+        answer = await self.outgoing.client(settings_of(config, self.outgoing)).post(b"{}", timeout=10)
         self.assertEqual(answer.code, 200)
+
+    async def test_denied_url(self) -> None:
+        """Where the operator does not want URLs of objects to lead they do not."""
+        server = await self.serve(lambda call: {})
+        self.outgoing.denied = (ip_network("127.0.0.0/8"),)
+        config = {"url": f"{server.url}/x", "caBundle": base64.b64encode(server.ca).decode()}
+        error = await self.refusal(self.outgoing.client(settings_of(config, self.outgoing)))
+        self.assertEqual(error.why, f"dial tcp 127.0.0.1:{server.port}: address not allowed")
+        self.assertEqual(server.calls, [])
 
     async def test_close(self) -> None:
         """When the server stops, calls end, and so do connections."""
         server = await self.serve(lambda call: NEVER)
         config = {"url": server.url, "caBundle": base64.b64encode(server.ca).decode()}
-        client = self.outgoing.client(settings_of(config, self.outgoing.services))
+        client = self.outgoing.client(settings_of(config, self.outgoing))
         failing = Deferred.fromCoroutine(client.post(b"{}", timeout=60))
         while not server.calls:
             await turns()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from ipaddress import ip_network
 from typing import Any
 
 from twisted.internet import reactor
@@ -131,6 +132,12 @@ class WebhookConversionTests(TestCase):
         self.answer = lambda call: Reply(302, b"", {"Location": f"{self.webhook.url}/secret"})
         self.assertIn("which is not followed", await self.failure())
         self.assertEqual([call.path for call in self.webhook.calls], ["/convert"])
+
+    async def test_denied_url(self) -> None:
+        """A URL of a definition does not lead where the operator does not want it to."""
+        self.outgoing.denied = (ip_network("127.0.0.0/8"),)
+        self.assertIn("address not allowed", await self.failure())
+        self.assertEqual(self.webhook.calls, [])
 
     async def test_missing_service(self) -> None:
         """A service that is not there is named as the reference names it."""

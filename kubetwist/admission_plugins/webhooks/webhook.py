@@ -54,7 +54,7 @@ class Webhook:
         @raise BadSettings: What the configuration says can not be used.
         """
         if self._client is None:
-            settings = settings_of(self._config, self._outgoing.services)
+            settings = settings_of(self._config, self._outgoing)
             parts = urlsplit(settings.url)
             try:
                 target = f"{parts.hostname}:{parts.port or 443}"

@@ -266,7 +266,7 @@ class WebhookConversion:
         }
         try:
             if self._client is None:
-                settings = settings_of(self._config, self._outgoing.services)
+                settings = settings_of(self._config, self._outgoing)
                 self._client = self._outgoing.client(settings, limit=ANSWER_LIMIT)
             answer = await self._client.post(orjson.dumps(review), timeout=TIMEOUT)
             check_answer(answer)
