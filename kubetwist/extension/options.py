@@ -14,7 +14,7 @@ _TAKEN: Final = frozenset(
         *("tls-cert-file", "tls-private-key-file", "request-timeout", "shutdown-delay-duration", "logging-format", "v"),
         *("vmodule", "profiling"),
         *("min-request-timeout", "storage-backend", "watch-cache", "watch-cache-sizes", "default-watch-cache-size"),
-        *("delete-collection-workers", "webhook-url-denied-cidrs"),
+        *("delete-collection-workers", "webhook-url-denied-cidrs", "max-connections-per-address"),
     )
 )
 _SECTION: Final = "Kubernetes API server"

@@ -114,7 +114,10 @@ class KubeChannel(HTTPChannel):
         """A client has connected."""
         super().connectionMade()  # type: ignore[no-untyped-call]
         keep_alive(self.transport)
-        self.site.connected(self)
+        if not self.site.connected(self):
+            self._state = _DISCARD
+            self.transport.abortConnection()
+            return
         self.deadline = self.site.now() + HEAD_TIMEOUT
 
     def dataReceived(self, data: bytes) -> None:

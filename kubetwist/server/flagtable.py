@@ -63,6 +63,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "The Kubernetes release whose API is served, 1.25 or later.",
         ),
         ("enable-ui", BOOLEAN, True, "Whether there is a web page at /ui that shows what the server holds."),
+        (
+            "enable-swagger-ui",
+            BOOLEAN,
+            True,
+            "Whether there is, with the web page, Swagger UI at /swagger-ui: all requests that the server knows, to "
+            "read and to try.",
+        ),
     ],
     "Generic": [
         (
@@ -86,6 +93,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             NATURAL,
             200,
             "How many other requests may be open at a time; 0 for all. Priority levels share the sum of both.",
+        ),
+        (
+            "max-connections-per-address",
+            NATURAL,
+            0,
+            "How many connections may be open from one address, or from one network of IPv6 with a prefix of 64 bits;"
+            " 0 for three quarters of the files that the process may have open.",
         ),
         (
             "min-request-timeout",

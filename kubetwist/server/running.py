@@ -44,6 +44,7 @@ from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 from .logfiles import claim_logs
 from .metricsresource import Served, claim_metrics
+from .neighbours import Neighbours
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .readings import tell_of, tell_of_connections
@@ -159,15 +160,17 @@ class APIServer:
             consistency=self.make_consistency(config),
         )
         if config.sessions is not None:
-            from ..ui.page import Page, with_page
+            from ..ui.page import with_pages
 
-            handler = with_page(handler, Page(config.sessions, reactor))
+            swagger_ui = options["enable-swagger-ui"]
+            handler = with_pages(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
         await backend.open()
         self._opened = True
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
         self._site.turns = config.turns
+        self._site.neighbours = Neighbours(options["max-connections-per-address"])
 
         self.log_of_requests = RequestLog(options.verbosity)
         told = self.log_of_requests.ended

@@ -17,6 +17,7 @@ from twisted.web.resource import IResource, getChildForRequest
 from twisted.web.server import Site
 
 from .channel import KubeChannel
+from .neighbours import Neighbours
 from .request import TEXT, KubeRequest
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class KubeSite(Site):
     @ivar stalled: Those that are not read from, and since when.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
+    @ivar neighbours: Counts connections by where they come from, and says which are too many.
     @ivar date: For C{Date} headers.
     """
 
@@ -70,6 +72,7 @@ class KubeSite(Site):
         self.stalled: dict[KubeChannel, float] = {}
         self.streams: list[Callable[[KubeRequest], bool]] = []
         self.failed_handshakes = 0
+        self.neighbours = Neighbours()
         self._bodies = 0
         self._tick: Any = None
         self._drained: list[Deferred[None]] = []
@@ -117,13 +120,19 @@ class KubeSite(Site):
 
     # Connections tell.
 
-    def connected(self, channel: KubeChannel) -> None:
-        """A connection was made."""
+    def connected(self, channel: KubeChannel) -> bool:
+        """
+        A connection was made.
+
+        @return: Whether it may stay.
+        """
         self.channels.add(channel)
+        return self.neighbours.came(channel.transport.getPeer())
 
     def disconnected(self, channel: KubeChannel) -> None:
         """A connection was lost."""
         self.channels.discard(channel)
+        self.neighbours.left(channel.transport.getPeer())
         self.stalled.pop(channel, None)
         self._check_drained()
 

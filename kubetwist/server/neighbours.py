@@ -1,0 +1,71 @@
+"""Where connections come from, and how many may come from one place: nobody may take what is there for all."""
+
+from __future__ import annotations
+
+import ipaddress
+import resource
+from typing import Any, Final
+
+from twisted.logger import Logger
+
+#: Of the files that the process may have open, how much the connections of one place may be unless said otherwise.
+_SHARE: Final = 0.75
+#: Who has a line has all addresses below such a prefix.
+_PREFIX: Final = 64
+
+
+class Neighbours:
+    """
+    Counts connections by address; by network where a client has all addresses of one.
+
+    @ivar most: How many there may be of each.
+    """
+
+    _log = Logger()
+
+    def __init__(self, most: int = 0) -> None:
+        """
+        @param most: 0 for three quarters of the files that the process may have open: others can still connect then.
+        """
+        self.most = most or int(resource.getrlimit(resource.RLIMIT_NOFILE)[0] * _SHARE)
+        self._counts: dict[str, int] = {}
+        self._told: set[str] = set()
+
+    def came(self, peer: Any) -> bool:
+        """
+        Count a connection.
+
+        @param peer: The address of its other end.
+        @return: Whether it is not too many.
+        """
+        place = place_of(getattr(peer, "host", ""))
+        count = self._counts[place] = self._counts.get(place, 0) + 1
+        if count <= self.most:
+            return True
+        if place not in self._told:
+            self._told.add(place)
+            self._log.warn(
+                "connections from {place} are refused: there are {most} of them", place=place, most=self.most
+            )
+        return False
+
+    def left(self, peer: Any) -> None:
+        """Count a connection no more."""
+        place = place_of(getattr(peer, "host", ""))
+        count = self._counts[place] - 1
+        if count:
+            self._counts[place] = count
+        else:
+            del self._counts[place]
+            self._told.discard(place)
+
+
+def place_of(host: str) -> str:
+    """What connections from C{host} are counted under."""
+    if ":" not in host:
+        return host
+    address = ipaddress.IPv6Address(host)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    network = ipaddress.IPv6Network((int(address) >> (128 - _PREFIX) << (128 - _PREFIX), _PREFIX))
+    return str(network)
