@@ -1,5 +1,5 @@
 """
-The files of the page, as they are sent.
+The files of a page, as they are sent.
 
 They stand below a folder named by what is in all of them, so that browsers may keep them for ever; only the page
 itself, which has that name in it, is asked for again.
@@ -8,16 +8,17 @@ itself, which has that name in it, is asked for again.
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from attrs import frozen
 
 #: Where they are, beside this module.
 STATIC: Final = Path(__file__).parent / "static"
-PAGE: Final = "index.html"
-#: In the page, the name of the folder.
+#: In a page, the name of the folder.
 _PLACE: Final = b"{{assets}}"
 _TYPES: Final = {
     ".html": b"text/html; charset=utf-8",
@@ -64,20 +65,42 @@ class Assets:
     files: dict[str, Asset]
 
 
-def read_assets(static: Path = STATIC) -> Assets:
+@frozen
+class Files:
     """
-    Read and pack them: some milliseconds, in a thread.
+    What belongs to a page.
 
+    @ivar page: The page itself, below L{STATIC}.
+    @ivar others: Patterns of all else that may be asked for.
+    """
+
+    page: str
+    others: tuple[str, ...]
+
+
+UI: Final = Files("index.html", ("*.js", "*.css", "*.svg", "vendor/*.txt", "vendor/js-yaml/*"))
+SWAGGER_UI: Final = Files("swagger/index.html", ("swagger/*.*s", "api.js", "dom.js", "icon.svg", "vendor/swagger-ui/*"))
+
+
+def read_assets(
+    files: Files = UI, replaced: Mapping[bytes, bytes] = MappingProxyType({}), static: Path = STATIC
+) -> Assets:
+    """
+    Read and pack them: some milliseconds, or a few hundred for Swagger UI, in a thread.
+
+    @param replaced: What stands in the page for what.
     @raise OSError: One can not be read.
     """
-    contents = {
-        path.relative_to(static).as_posix(): path.read_bytes()
-        for path in sorted(static.rglob("*"))
-        if path.suffix in _TYPES
-    }
-    digest = sha256()
+    found = sorted({path for pattern in files.others for path in static.glob(pattern) if path.suffix in _TYPES})
+    contents = {path.relative_to(static).as_posix(): path.read_bytes() for path in found}
+    page = (static / files.page).read_bytes()
+    for name, value in replaced.items():
+        page = page.replace(name, value)
+    digest = sha256(page)
     for name, content in contents.items():
         digest.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
     folder = digest.hexdigest()[:16]
-    page = contents.pop(PAGE).replace(_PLACE, folder.encode())
-    return Assets(folder, Asset.of(PAGE, page), {name: Asset.of(name, content) for name, content in contents.items()})
+    page = page.replace(_PLACE, folder.encode())
+    return Assets(
+        folder, Asset.of(files.page, page), {name: Asset.of(name, content) for name, content in contents.items()}
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -17,8 +16,8 @@ from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.filters.stack import with_filters
 from kubetwist.server.site import traverse
-from kubetwist.ui.assets import STATIC, read_assets
-from kubetwist.ui.page import Page, with_page
+from kubetwist.ui.assets import STATIC, SWAGGER_UI, UI, read_assets
+from kubetwist.ui.page import POLICY, with_pages
 from tests.server.harness import Allow, Answer, Client, Leaf, echo, make_site
 
 COOKIE = "__Host-kubetwist-6443"
@@ -49,14 +48,14 @@ class PageTestCase(SynchronousTestCase):
         self.finding: Any = None
         clock = Clock()
         authenticator = SessionAuthenticator(Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token)
-        handler = with_filters(
+        self.authenticator = authenticator
+        self.handler = handler = with_filters(
             traverse(Leaf(echo)),
             reactor=clock,
             authenticator=AuthenticatorUnion([authenticator]),
             authorizer=Allow(),
         )
-        page = Page(authenticator, AtOnce())
-        self.site = make_site(with_page(handler, page), clock)
+        self.site = make_site(with_pages(handler, authenticator, AtOnce()), clock)
 
     def user_of_token(self, token: str) -> Any:
         """Only one is known."""
@@ -84,39 +83,47 @@ class PageTestCase(SynchronousTestCase):
 class FilesTests(PageTestCase):
     """What is served to everyone."""
 
-    def folder(self) -> str:
-        """Where the files are."""
-        page = self.ask("GET", "/ui/").body.decode()
-        found = re.search(r'src="(/ui/[0-9a-f]{16})/app.js"', page)
+    def folder(self, place: str = "/ui") -> str:
+        """Where the files of a page are."""
+        page = self.ask("GET", f"{place}/").body.decode()
+        found = re.search(rf'href="({place}/[0-9a-f]{{16}})/icon.svg"', page)
         assert found is not None, page
         return found[1]
 
     def test_policy(self) -> None:
         """Everything below /ui has a strict content security policy, no sniffing, no referrer and no frames."""
-        for path in ("/ui", "/ui/", "/ui/x", "/ui/session", f"{self.folder()}/app.js"):
+        paths = ["/ui", "/ui/", "/ui/x", "/ui/session", f"{self.folder()}/app.js"]
+        paths += ["/swagger-ui", "/swagger-ui/", "/swagger-ui/x", f"{self.folder('/swagger-ui')}/swagger/swagger.js"]
+        for path in paths:
             answer = self.ask("GET", path)
             policy = answer.header("Content-Security-Policy") or ""
             for part in ("default-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "script-src 'self'"):
-                self.assertIn(part, policy)
+                self.assertIn(f"{part};", policy)
+            self.assertIn("require-trusted-types-for 'script'; trusted-types 'none'", policy)
             self.assertNotIn("unsafe", policy)
+            # The style sheet of Swagger UI has pictures in it; nothing else is looser there.
+            self.assertEqual("data:" in policy, path.startswith("/swagger-ui"))
+            self.assertEqual(policy.replace(" data:", ""), POLICY.decode())
             self.assertEqual(answer.header("X-Content-Type-Options"), "nosniff")
             self.assertEqual(answer.header("Referrer-Policy"), "no-referrer")
             self.assertEqual(answer.header("X-Frame-Options"), "DENY")
 
     def test_page(self) -> None:
-        """The page is asked for again each time, by its tag; all that it names is kept for ever."""
-        page = self.ask("GET", "/ui/")
-        self.assertEqual((page.code, page.header("Content-Type")), (200, "text/html; charset=utf-8"))
-        self.assertEqual(page.header("Cache-Control"), "no-cache")
-        again = self.ask("GET", "/ui/", If_None_Match=page.header("ETag") or "")
-        self.assertEqual((again.code, again.body), (304, b""))
-        named = re.findall(r'(?:src|href)="([^"]+)"', page.body.decode())
-        self.assertGreater(len(named), 3)
-        for path in named:
-            answer = self.ask("GET", path)
-            self.assertEqual(answer.code, 200, path)
-            self.assertEqual(answer.header("Cache-Control"), "public, max-age=31536000, immutable")
-        self.assertEqual(self.ask("GET", "/ui").header("Location"), "/ui/")
+        """A page is asked for again each time, by its tag; all that it names is kept for ever."""
+        for place in ("/ui", "/swagger-ui"):
+            page = self.ask("GET", f"{place}/")
+            self.assertEqual((page.code, page.header("Content-Type")), (200, "text/html; charset=utf-8"))
+            self.assertEqual(page.header("Cache-Control"), "no-cache")
+            again = self.ask("GET", f"{place}/", If_None_Match=page.header("ETag") or "")
+            self.assertEqual((again.code, again.body), (304, b""))
+            self.assertNotIn(b"{{", page.body)
+            named = re.findall(r'(?:src|href)="([^"]+)"', page.body.decode())
+            self.assertGreater(len(named), 3)
+            for path in named:
+                answer = self.ask("GET", path)
+                self.assertEqual(answer.code, 200, path)
+                self.assertEqual(answer.header("Cache-Control"), "public, max-age=31536000, immutable")
+            self.assertEqual(self.ask("GET", place).header("Location"), f"{place}/")
 
     def test_packed(self) -> None:
         """Who accepts gzip gets it, of the same content."""
@@ -132,24 +139,39 @@ class FilesTests(PageTestCase):
         folder = self.folder()
         for path in ("/ui/x", f"{folder}/../page.py", f"{folder}/%2e%2e/page.py", f"{folder}/", "/ui/0/app.js"):
             self.assertEqual(self.ask("GET", path).code, 404, path)
-        self.assertEqual(self.ask("POST", "/ui/").code, 405)
-        self.assertEqual(self.ask("HEAD", "/ui/").body, b"")
-        self.assertEqual(self.ask("GET", "/uix").code, 401)
+        swagger = self.folder("/swagger-ui")
+        for path in (f"{folder}/swagger/swagger.js", f"{swagger}/app.js", f"{swagger}/swagger/index.html"):
+            self.assertEqual(self.ask("GET", path).code, 404, path)
+        for place in ("/ui/", "/swagger-ui/"):
+            self.assertEqual(self.ask("POST", place).code, 405)
+            self.assertEqual(self.ask("HEAD", place).body, b"")
+        for path in ("/uix", "/uix/", "/u", "/swagger-uix", "/swagger-ui.json", "/swagger", "//ui/"):
+            self.assertEqual(self.ask("GET", path).code, 401, path)
+
+    def test_without_swagger_ui(self) -> None:
+        """It can be left out; then the page has no link to it."""
+        self.assertIn(b'name="swagger-ui" content="yes"', self.ask("GET", "/ui/").body)
+        self.site = make_site(with_pages(self.handler, self.authenticator, AtOnce(), swagger_ui=False), Clock())
+        self.assertEqual(self.ask("GET", "/swagger-ui/").code, 401)
+        self.assertIn(b'name="swagger-ui" content="no"', self.ask("GET", "/ui/").body)
 
     def test_small(self) -> None:
-        """All files together are less than 300 kB, packed."""
-        assets = read_assets()
-        self.assertLess(sum(len(one.packed) for one in (assets.page, *assets.files.values())), 300_000)
+        """All files of the page together are less than 300 kB, packed; those of Swagger UI are what they are."""
+        ui, swagger = read_assets(UI), read_assets(SWAGGER_UI)
+        self.assertLess(sum(len(one.packed) for one in (ui.page, *ui.files.values())), 300_000)
+        self.assertLess(sum(len(one.packed) for one in (swagger.page, *swagger.files.values())), 600_000)
 
     def test_self_contained(self) -> None:
         """No file but those of others takes a string for HTML or a script, or names another host."""
-        own = [path for path in Path(STATIC).iterdir() if path.is_file()]
+        own = [path for folder in ("", "swagger") for path in (STATIC / folder).iterdir() if path.is_file()]
         self.assertGreater(len(own), 5)
         for path in own:
             text = path.read_text("utf-8")
             for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("):
                 self.assertNotIn(word, text, path.name)
             self.assertEqual(re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"']+", text), [], path.name)
+        for page in (STATIC / "index.html", STATIC / "swagger" / "index.html"):
+            self.assertNotRegex(page.read_text("utf-8"), r"<script(?![^>]* src=)|<style|style=|\son\w+=")
 
 
 class SessionTests(PageTestCase):

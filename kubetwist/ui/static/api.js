@@ -22,9 +22,12 @@ export const whenSignedOut = (call) => listeners.add(call);
 
 export const hasSession = () => key !== "";
 
+/** What says who asks: the session's key; the cookie goes along unseen. */
+export const identity = () => ({ "X-Kubetwist-UI": key || "1" });
+
 /** Ask the server; what is not answered by a 2xx is an APIError. */
 export async function ask(path, { method = "GET", accept = "application/json", body, type, signal, question } = {}) {
-  const headers = { Accept: accept, "X-Kubetwist-UI": key || "1" };
+  const headers = { Accept: accept, ...identity() };
   if (body !== undefined) headers["Content-Type"] = type || "application/json";
   const ended = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
   let response;

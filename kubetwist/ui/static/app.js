@@ -135,6 +135,7 @@ function drawNamespaces() {
 }
 
 const LINKS = [["#/", "Overview"], ["#/access", "What I may do"], ["#/why", "Why"], ["#/plots", "Plots"]];
+if (document.querySelector("meta[name=swagger-ui]")?.content === "yes") LINKS.push(["/swagger-ui/", "Requests (Swagger UI)"]);
 
 function drawKinds() {
   if (!shell) return;

@@ -1,0 +1,74 @@
+// Swagger UI over the OpenAPI documents of this server, one group and version at a time.
+
+import { h, problem, replace } from "../dom.js";
+import * as api from "../api.js";
+
+const top = h("header", { class: "top" });
+const said = h("div", { "aria-live": "polite" });
+const place = h("main", { id: "swagger-ui" });
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const wanted = () => new URLSearchParams(location.search).get("api");
+let ui = null;
+
+function colours() { document.documentElement.classList.toggle("dark-mode", dark.matches); }
+
+/** What is asked goes to this server, as who is signed in at /ui, unless other credentials were given. */
+function sent(request) {
+  const url = new URL(request.url, location.href);
+  if (url.origin !== location.origin) throw new Error("only this server is asked");
+  request.headers ||= {};
+  // The documents of built-in kinds take any type of a body: the server takes JSON for certain.
+  if (request.headers["Content-Type"] === "*/*") request.headers["Content-Type"] = "application/json";
+  if (!Object.keys(request.headers).some((name) => name.toLowerCase() === "authorization")) Object.assign(request.headers, api.identity());
+  return request;
+}
+
+// Descriptions are written by whoever may define a kind: they are shown as what they are, text.
+const plain = () => ({
+  wrapComponents: {
+    Markdown: (original, { React }) => ({ source }) => (source ? React.createElement("div", { className: "text" }, String(source)) : null),
+    // A link to the document: no browser follows it as who is signed in.
+    InfoUrl: () => () => null,
+  },
+});
+
+function open(documents, name) {
+  const url = documents[name].serverRelativeURL;
+  document.title = `${name} · Swagger UI · kubetwist`;
+  if (ui) {
+    ui.layoutActions.updateFilter(true);
+    ui.specActions.updateUrl(url);
+    ui.specActions.download(url);
+    return;
+  }
+  ui = window.SwaggerUIBundle({
+    url, domNode: place, deepLinking: true, docExpansion: "list", defaultModelsExpandDepth: 0, defaultModelExpandDepth: 1, filter: true,
+    displayRequestDuration: true, syntaxHighlight: { activated: false }, validatorUrl: null, oauth2RedirectUrl: null, queryConfigEnabled: false,
+    persistAuthorization: false, showMutatedRequest: false, requestInterceptor: sent, plugins: [plain],
+  });
+}
+
+async function begin() {
+  colours();
+  dark.addEventListener("change", colours);
+  replace(document.body, top, said, place);
+  const back = h("a", { href: "/ui/" }, "kubetwist");
+  replace(top, back);
+  let documents;
+  try { documents = (await api.json("/openapi/v3")).paths; } catch (error) {
+    replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, h("a", { href: "/ui/" }, "Sign in"), " first; then come back here.") : problem(error));
+    return;
+  }
+  const names = Object.keys(documents).sort((a, b) => (a.split("/")[0] === b.split("/")[0] ? 0 : a.startsWith("api/") ? -1 : b.startsWith("api/") ? 1 : 0) || (a < b ? -1 : 1));
+  const chosen = () => (Object.hasOwn(documents, wanted() || "") ? wanted() : Object.hasOwn(documents, "api/v1") ? "api/v1" : names[0]);
+  const choice = h("select", { id: "api", onchange: () => { history.pushState(null, "", `?api=${encodeURIComponent(choice.value)}`); open(documents, choice.value); } },
+    names.map((name) => h("option", { value: name }, name)));
+  const who = h("span", { class: "who" });
+  replace(top, back, h("label", { for: "api" }, "API", choice), who);
+  api.whoAmI().then((user) => { who.textContent = user.username; }, () => {});
+  choice.value = chosen();
+  addEventListener("popstate", () => { if (choice.value !== chosen()) { choice.value = chosen(); open(documents, choice.value); } });
+  open(documents, choice.value);
+}
+
+begin();
