@@ -94,8 +94,8 @@ def read_assets(
     found = sorted({path for pattern in files.others for path in static.glob(pattern) if path.suffix in _TYPES})
     contents = {path.relative_to(static).as_posix(): path.read_bytes() for path in found}
     page = (static / files.page).read_bytes()
-    for name, value in replaced.items():
-        page = page.replace(name, value)
+    for mark, value in replaced.items():
+        page = page.replace(mark, value)
     digest = sha256(page)
     for name, content in contents.items():
         digest.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
