@@ -11,7 +11,7 @@ from difflib import unified_diff
 from typing import Any, Final
 
 #: More lines, of both together, are not compared: that can take a time that grows with their square.
-_LONGEST: Final = 800
+_LONGEST: Final = 1200
 
 
 def pretty(value: Any) -> list[str]:

@@ -157,6 +157,7 @@ class PodTests(SynchronousTestCase):
         found = change_problems("", "Pod", old, {"spec": {"containers": [CONTAINER], "hostname": "h"}})
         self.assertEqual(len(found), 1)
         self.assertIn("spec: Forbidden: pod updates may not change fields other than", found[0])
+        self.assertIn('\n- "Hostname": "",\n+ "Hostname": "h",\n', found[0])
 
     def test_containers_stay(self) -> None:
         """Containers of a running pod are neither added nor removed."""

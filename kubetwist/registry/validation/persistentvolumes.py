@@ -7,6 +7,7 @@ from typing import Any, Final
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.godiff import diff
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from .affinity import validate_node_selector
 from .fields import (
     Causes,
@@ -226,33 +227,6 @@ def _data_source(data: JSONObject, path: str, causes: Causes) -> None:
             causes.append(invalid(f"{path}.apiGroup", group, text))
 
 
-def _go_claim(spec: JSONObject) -> JSONObject:
-    """The spec of a claim as Go's struct has it: every field, in its order."""
-
-    def reference(value: JSONObject | None, *more: str) -> JSONObject | None:
-        if value is None:
-            return None
-        shown = {"APIGroup": value.get("apiGroup"), "Kind": value.get("kind") or "", "Name": value.get("name") or ""}
-        return {**shown, **{name: value.get(name.lower()) for name in more}}
-
-    resources = spec.get("resources") or {}
-    return {
-        "AccessModes": spec.get("accessModes"),
-        "Selector": spec.get("selector"),
-        "Resources": {name: _sorted(resources.get(name.lower())) for name in ("Limits", "Requests")},
-        "VolumeName": spec.get("volumeName") or "",
-        "StorageClassName": spec.get("storageClassName"),
-        "VolumeMode": spec.get("volumeMode"),
-        "DataSource": reference(spec.get("dataSource")),
-        "DataSourceRef": reference(spec.get("dataSourceRef"), "Namespace"),
-        "VolumeAttributesClassName": spec.get("volumeAttributesClassName"),
-    }
-
-
-def _sorted(values: JSONObject | None) -> JSONObject | None:
-    return None if values is None else dict(sorted(values.items()))
-
-
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Only a bound claim may change, and only in size and attributes."""
     causes = validate_claim(obj)
@@ -271,7 +245,11 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
         if spec.get("volumeAttributesClassName") is not None:
             _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
-        causes.append(forbidden("spec", _CLAIM_SPEC + diff(_go_claim(before), _go_claim(spec))))
+        causes.append(
+            forbidden(
+                "spec", _CLAIM_SPEC + diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
+            )
+        )
     _size(obj, old, causes)
     immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes)
     held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.godiff import diff
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct, pod_spec_struct
 from ..qos import qos_class
 from .containers import trimmed_image
 from .fields import MAX_INT32, Causes, check, dns_subdomain, go_json, immutable, ip, is_ipv6
@@ -43,7 +45,8 @@ def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     if before.get("schedulingGates"):
         _gated_changes(munged, before, causes)
     if munged != before:
-        causes.append(forbidden("spec", f"{_UPDATABLE}\n"))
+        shown = diff(pod_spec_struct(before), pod_spec_struct(munged))
+        causes.append(forbidden("spec", f"{_UPDATABLE}\n{shown}"))
     return causes
 
 
@@ -249,7 +252,8 @@ def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
             text = f'existing ephemeral containers "{name}" may not be removed\n'
             causes.append(forbidden("spec.ephemeralContainers", text))
         elif now[name] != container:
-            text = f'existing ephemeral containers "{name}" may not be changed\n'
+            shown = diff(*(go_struct(one, "EphemeralContainer") for one in (container, now[name])))
+            text = f'existing ephemeral containers "{name}" may not be changed\n{shown}'
             causes.append(forbidden("spec.ephemeralContainers", text))
     return causes
 

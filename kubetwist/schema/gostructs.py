@@ -1,0 +1,110 @@
+"""
+Specs of pods and of claims as the reference's internal Go structs have them.
+
+Some messages show an object the way C{encoding/json} writes a struct that has no tags: every field is there, under the
+name that it has in Go and in the order of the declaration. These names and orders stand in C{gostructs.txt} beside this
+module, which is read when the first such message is written. They are facts of kubernetes, C{pkg/apis/core/types.go}.
+
+A line is a type and its fields by their JSON names: C{name=GoName:what}. The Go name is the JSON name with a capital
+unless it is given. What is missing in JSON is C{""} unless something is said: C{*} null; C{*Type} null, else a struct;
+C{[]Type} null, else a list of structs; C{Type} a struct; C{0}, C{"0"} and C{f} themselves. C{+Type} is a struct whose
+fields are those of the outer one, C{+metadata} one that is written with tags. A line that begins with a blank continues
+the one before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ..api.resource import JSONObject
+
+_ZEROS: Final[dict[str, Any]] = {"": "", "*": None, "0": 0, '"0"': "0", "f": False}
+#: What a pod's spec has beside its security context, and the struct within it.
+_HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+
+
+class _GoField(NamedTuple):
+    """
+    A field.
+
+    @ivar struct: The type of structs in it, or C{""}.
+    @ivar shape: C{"[]"}, C{"*"} or C{""}: whether C{struct} is in a list, behind a pointer, or there.
+    """
+
+    name: str
+    go_name: str
+    zero: Any
+    struct: str
+    shape: str
+
+
+def pod_spec_struct(spec: JSONObject) -> JSONObject:
+    """The spec of a pod."""
+    security = {**(spec.get("securityContext") or {}), **{name: spec[name] for name in _HOST_FIELDS if name in spec}}
+    if security or "securityContext" in spec:
+        spec = {**spec, "securityContext": security}
+    return go_struct(spec, "PodSpec")
+
+
+def go_struct(value: JSONObject, type_name: str) -> JSONObject:
+    """
+    What C{encoding/json} writes of a struct.
+
+    @param type_name: One of those in the table.
+    @return: All its fields in their order; what has no type in the table is as in C{value}.
+    """
+    shown: JSONObject = {}
+    for field in _struct(type_name):
+        item = value.get(field.name)
+        if field.struct == "metadata":
+            shown.update(item or {})
+        elif not field.struct:
+            shown[field.go_name] = field.zero if item is None else _by_key(item)
+        elif field.shape == "[]":
+            shown[field.go_name] = [go_struct(one, field.struct) for one in item] if item else None
+        elif item is None and field.shape == "*":
+            shown[field.go_name] = None
+        else:
+            shown[field.go_name] = go_struct(item or {}, field.struct)
+    return shown
+
+
+def _by_key(value: Any) -> Any:
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
+
+
+@cache
+def _struct(type_name: str) -> tuple[_GoField, ...]:
+    fields: list[_GoField] = []
+    for word in _lines()[type_name].split():
+        if word == "+metadata":
+            fields.append(_GoField("metadata", "", None, "metadata", ""))
+        elif word.startswith("+"):
+            fields += _struct(word[1:])
+        else:
+            fields.append(_field(word))
+    return tuple(fields)
+
+
+def _field(word: str) -> _GoField:
+    names, _, what = word.partition(":")
+    name, _, go_name = names.partition("=")
+    go_name = go_name or name[0].upper() + name[1:]
+    if what in _ZEROS:
+        return _GoField(name, go_name, _ZEROS[what], "", "")
+    struct = what.lstrip("[]*")
+    return _GoField(name, go_name, None, struct, what.removesuffix(struct))
+
+
+@cache
+def _lines() -> dict[str, str]:
+    """What stands behind the name of each type."""
+    text = Path(__file__).with_suffix(".txt").read_text(encoding="ascii")
+    lines = {}
+    for line in text.replace("\n ", " ").splitlines():
+        if not line.startswith("#"):
+            name, _, fields = line.partition(" ")
+            lines[name] = fields
+    return lines

@@ -1,0 +1,65 @@
+"""Tests for L{kubetwist.schema.gostructs}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.schema.definitions import Definitions
+from kubetwist.schema.gostructs import _lines, _struct, go_struct, pod_spec_struct
+from kubetwist.schema.nodes import ListNode, StructNode
+
+#: What is elsewhere in internal types, or nowhere.
+_ELSEWHERE = {
+    "PodSpec": {"hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers", "serviceAccount"},
+}
+
+
+def _known_fields(definitions: Definitions, name: str) -> dict[str, str]:
+    """The fields of a type and, of structs of the same group, their type; none of what is only embedded."""
+    try:
+        struct = definitions.struct(f"io.k8s.api.core.v1.{name}")
+        fields = struct.fields
+    except KeyError:
+        return {}
+    found = {}
+    for field in fields.values():
+        node = field.node.item if isinstance(field.node, ListNode) else field.node
+        of_group = isinstance(node, StructNode) and node.name.startswith("io.k8s.api.core.")
+        found[field.name] = node.name.rpartition(".")[2] if of_group else ""
+    return found
+
+
+class GoStructTests(SynchronousTestCase):
+    """Objects as Go's internal structs have them."""
+
+    def test_all_fields(self) -> None:
+        """Every field that the definitions of 1.36 have is shown, and leads to a type that is there."""
+        definitions = Definitions.load("1.36")
+        for name in _lines():
+            fields = _known_fields(definitions, name)
+            shown = {field.name: field for field in _struct(name)}
+            self.assertEqual(set(fields) - shown.keys() - _ELSEWHERE.get(name, set()), set(), name)
+            for field, inner in fields.items():
+                if inner and field in shown:
+                    self.assertEqual(shown[field].struct, inner, f"{name}.{field}")
+
+    def test_pod(self) -> None:
+        """What a pod shares with its host stands within its security context."""
+        shown = pod_spec_struct(
+            {"containers": [{"name": "c"}], "hostNetwork": True, "nodeSelector": {"b": "1", "a": ""}}
+        )
+        self.assertEqual(list(shown)[:4], ["Volumes", "InitContainers", "Containers", "EphemeralContainers"])
+        self.assertIs(shown["SecurityContext"]["HostNetwork"], True)
+        self.assertIs(shown["SecurityContext"]["HostPID"], False)
+        self.assertNotIn("HostNetwork", shown)
+        self.assertEqual(list(shown["NodeSelector"]), ["a", "b"])
+        self.assertEqual(shown["Containers"][0]["Resources"], {"Limits": None, "Requests": None, "Claims": None})
+        self.assertIsNone(pod_spec_struct({})["SecurityContext"])
+
+    def test_embedded(self) -> None:
+        """The fields of an embedded struct stand among those of the outer one; metadata keeps its tags."""
+        volume = go_struct({"name": "v", "configMap": {"name": "m"}}, "Volume")
+        self.assertEqual((volume["Name"], volume["ConfigMap"]["Name"], volume["EmptyDir"]), ("v", "m", None))
+        template = go_struct({"spec": {"storageClassName": "s"}}, "PersistentVolumeClaimTemplate")
+        self.assertEqual(list(template), ["Spec"])
+        self.assertEqual(template["Spec"]["StorageClassName"], "s")
