@@ -9,6 +9,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
+from ..api.podspecs import declared
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission
 from ..registry.validation.resources import is_extended
@@ -30,11 +31,9 @@ class ExtendedResourceToleration:
         """See L{IMutatingAdmission.admit}."""
         assert attributes.object is not None
         spec = attributes.object["spec"]
-        # Ephemeral containers can not ask for resources.
         names = {
             name
-            for kind in ("containers", "initContainers")
-            for container in spec.get(kind) or ()
+            for container, _, _ in declared(spec)
             for name in (container.get("resources") or {}).get("requests") or ()
             if is_extended(name)
         }

@@ -13,6 +13,7 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.errors import APIStatusError
+from ..api.podspecs import DEBUGGING, containers
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..outgoing.client import Answer
@@ -195,8 +196,12 @@ class ImagePolicyWebhook:
 def review_spec(attributes: AdmissionAttributes, pod: JSONObject) -> JSONObject:
     """What the webhook is asked: all images, or those of ephemeral containers when they are written."""
     spec = pod["spec"]
-    kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
-    images = [{"image": container.get("image") or ""} for kind in kinds for container in spec.get(kind) or ()]
+    # What is added for debugging has a subresource of its own.
+    added = bool(attributes.subresource)
+    asked_about = [(container, kind) for container, _, kind in containers(spec) if (kind == DEBUGGING) == added]
+    # The reference's order, in which the usual ones lead.
+    asked_about.sort(key=lambda one: one[1] != "container")
+    images = [{"image": container.get("image") or ""} for container, _ in asked_about]
     annotations = {key: value for key, value in (pod["metadata"].get("annotations") or {}).items() if _TOLD in key}
     asked: JSONObject = {"containers": images}
     if annotations:

@@ -10,6 +10,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
+from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
@@ -84,29 +85,33 @@ def _fill_in(pod: JSONObject, limit_range: JSONObject) -> None:
     if not limits and not requests:
         return
     notes: list[str] = []
-    for field, what in (("containers", "container"), ("initContainers", "init container")):
-        for container in pod["spec"].get(field) or ():
-            for part, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
-                resources = container.setdefault("resources", {})
-                said = resources.get(part) or {}
-                added = {name: value for name, value in defaults.items() if name not in said}
-                if added:
-                    resources[part] = {**said, **added}
-                    notes.append(f"{', '.join(sorted(added))} {word} for {what} {container.get('name', '')}")
+    for container, kind in _containers(pod["spec"]):
+        for part, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
+            resources = container.setdefault("resources", {})
+            said = resources.get(part) or {}
+            added = {name: value for name, value in defaults.items() if name not in said}
+            if added:
+                resources[part] = {**said, **added}
+                notes.append(f"{', '.join(sorted(added))} {word} for {kind} {container.get('name', '')}")
     if notes:
         annotations = pod["metadata"].get("annotations") or {}
         pod["metadata"]["annotations"] = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
+
+
+def _containers(spec: JSONObject) -> list[tuple[JSONObject, str]]:
+    """All that can ask for resources, and what kind they are; the usual ones first, as in the reference."""
+    found = [(container, kind) for container, _, kind in declared(spec)]
+    return sorted(found, key=lambda one: one[1] != "container")
 
 
 def pod_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
     """What a limit range forbids of a pod."""
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         if limit.get("type") == "Container":
-            for field in ("containers", "initContainers"):
-                for container in spec.get(field) or ():
-                    resources = container.get("resources") or {}
-                    used = amounts(resources.get("requests")), amounts(resources.get("limits"))
-                    yield from _broken(limit, "Container", *used)
+            for container, _ in _containers(spec):
+                resources = container.get("resources") or {}
+                used = amounts(resources.get("requests")), amounts(resources.get("limits"))
+                yield from _broken(limit, "Container", *used)
         elif limit.get("type") == "Pod":
             yield from _broken(limit, "Pod", pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
 

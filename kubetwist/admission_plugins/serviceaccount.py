@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from attrs import frozen
@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
 from ..api.names import generate_name
-from ..api.podspecs import containers
+from ..api.podspecs import DEBUGGING, containers, declared
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..registry.podreferences import MIRROR_ANNOTATION, secret_names
@@ -91,7 +91,7 @@ class ServiceAccount:
         account = _account(spec, attributes)
         if enforces_secrets(account):
             if ephemeral:
-                _check_containers(spec, account, attributes, ("ephemeral container",))
+                _check_containers(spec, account, attributes, DEBUGGING)
             else:
                 _check_secrets(spec, account, attributes)
 
@@ -128,13 +128,12 @@ def _mount_token(spec: JSONObject) -> None:
     held = next((one["name"] for one in volumes if (one.get("name") or "").startswith(_VOLUME)), None)
     name = held or generate_name(_VOLUME)
     mounted = False
-    for kind in ("initContainers", "containers"):
-        for container in spec.get(kind) or ():
-            mounts = container.get("volumeMounts") or []
-            if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
-                continue
-            container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
-            mounted = True
+    for container, _, _ in declared(spec):
+        mounts = container.get("volumeMounts") or []
+        if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+            continue
+        container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
+        mounted = True
     if mounted and held is None:
         spec["volumes"] = [*volumes, {"name": name, "projected": token_volume()}]
 
@@ -196,7 +195,7 @@ def _check_secrets(spec: JSONObject, account: JSONObject, attributes: AdmissionA
                 "does not reference that secret"
             )
             raise attributes.forbidden(why)
-    _check_containers(spec, account, attributes, ("init container", "container", "ephemeral container"))
+    _check_containers(spec, account, attributes)
     pulled = {one.get("name") for one in account.get("imagePullSecrets") or ()}
     for index, reference in enumerate(spec.get("imagePullSecrets") or ()):
         if reference.get("name") not in pulled:
@@ -208,13 +207,17 @@ def _check_secrets(spec: JSONObject, account: JSONObject, attributes: AdmissionA
 
 
 def _check_containers(
-    spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes, kinds: Collection[str]
+    spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes, only: str | None = None
 ) -> None:
-    """The same for the variables of containers."""
+    """
+    The same for the variables of containers.
+
+    @param only: The kind of containers that are looked at; L{None} for all there are.
+    """
     name = account["metadata"]["name"]
     allowed = {one.get("name") for one in account.get("secrets") or ()}
     for container, _, kind in containers(spec):
-        if kind not in kinds:
+        if only not in (None, kind):
             continue
         for variable, secret in _secret_variables(container):
             if secret not in allowed:

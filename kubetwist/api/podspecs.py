@@ -19,6 +19,8 @@ CONTAINER_LISTS: Final = (
     ("containers", "container"),
     ("ephemeralContainers", "ephemeral container"),
 )
+#: What kind those are that are added to a pod for debugging: they ask for no resources.
+DEBUGGING: Final = "ephemeral container"
 
 #: By group and resource, where the template of the pods is that an object makes; a pod is its own.
 TEMPLATES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
@@ -72,3 +74,8 @@ def containers(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObjec
         if listed:
             for index, container in enumerate(listed):
                 yield container, f"{path}.{name}[{index}]", kind
+
+
+def declared(spec: JSONObject, path: str = "spec") -> Iterator[tuple[JSONObject, str, str]]:
+    """As L{containers}, but for those that are added for debugging: every container that a pod is created with."""
+    return (found for found in containers(spec, path) if found[2] != DEBUGGING)

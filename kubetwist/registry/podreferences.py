@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ..api.podspecs import containers
 from ..api.resource import JSONObject
 
 #: On pods that a kubelet has made for those that it runs from files.
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
-_CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 #: Sources of volumes that name a secret, and the field with a reference to it.
 _WITH_SECRET: Final = (
     ("cephfs", "secretRef"),
@@ -53,12 +53,6 @@ _OBJECT_PROJECTIONS: Final = (
     ("clusterTrustBundle", "clustertrustbundles"),
     ("podCertificate", "podcertificates"),
 )
-
-
-def containers_of(spec: JSONObject) -> Iterator[JSONObject]:
-    """All containers of a pod, of every kind."""
-    for name in _CONTAINER_LISTS:
-        yield from spec.get(name) or ()
 
 
 def secret_names(pod: JSONObject) -> Iterator[str]:
@@ -165,7 +159,7 @@ def volume_secrets(volume: JSONObject) -> Iterator[tuple[str, str]]:
 
 
 def _from_containers(spec: JSONObject, whole: str, key: str) -> Iterator[str]:
-    for container in containers_of(spec):
+    for container, _, _ in containers(spec):
         for source in container.get("envFrom") or ():
             yield from _name(source.get(whole))
         for variable in container.get("env") or ():

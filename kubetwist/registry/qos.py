@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 
@@ -20,11 +21,7 @@ def qos_class(spec: JSONObject) -> str:
     if whole and (whole.get("limits") or whole.get("requests")):
         containers = [whole]
     else:
-        containers = [
-            container.get("resources") or {}
-            for name in ("containers", "initContainers")
-            for container in spec.get(name) or ()
-        ]
+        containers = [container.get("resources") or {} for container, _, _ in declared(spec)]
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     guaranteed = True

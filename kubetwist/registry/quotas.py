@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from .podresources import Amounts, amounts, pod_amounts
@@ -165,12 +166,11 @@ def unsaid(pod: JSONObject, names: Iterable[str]) -> str:
     if not needed or whole.get("requests") or whole.get("limits"):
         return ""
     missing: dict[str, set[str]] = {}
-    for field in ("containers", "initContainers"):
-        for container in spec.get(field) or ():
-            resources = container.get("resources") or {}
-            said = _compute(amounts(resources.get("requests")), amounts(resources.get("limits")))
-            for name in needed.difference(said):
-                missing.setdefault(name, set()).add(container.get("name", ""))
+    for container, _, _ in declared(spec):
+        resources = container.get("resources") or {}
+        said = _compute(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        for name in needed.difference(said):
+            missing.setdefault(name, set()).add(container.get("name", ""))
     if not missing:
         return ""
     listed = (f"{name} for: {','.join(sorted(containers))}" for name, containers in sorted(missing.items()))

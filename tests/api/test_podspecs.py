@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.podspecs import TEMPLATES, containers, pod_template
+import kubetwist
+from kubetwist.api.podspecs import CONTAINER_LISTS, TEMPLATES, containers, declared, pod_template
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.schema.definitions import Definitions
+from kubetwist.server.flagtable import DEFAULT_KUBERNETES_VERSION
 
 
 class PodSpecTests(SynchronousTestCase):
@@ -34,6 +38,38 @@ class PodSpecTests(SynchronousTestCase):
         )
         self.assertEqual([path for _, path, _ in containers(spec, "x")][1], "x.containers[0]")
         self.assertEqual(list(containers({"initContainers": None})), [])
+
+    def test_declared(self) -> None:
+        """What a pod is created with is everything but what is added for debugging."""
+        spec = {
+            "containers": [{"name": "a"}],
+            "initContainers": [{"name": "b"}],
+            "ephemeralContainers": [{"name": "c"}],
+        }
+        self.assertEqual([path for _, path, _ in declared(spec)], ["spec.initContainers[0]", "spec.containers[0]"])
+
+    def test_all_lists(self) -> None:
+        """CVE-2023-2727 and its kin: no release has a list of containers that is not looked at."""
+        for version in ("1.25", "1.30", DEFAULT_KUBERNETES_VERSION):
+            schemas = {name: orjson.loads(text) for name, text in Definitions.load(version)._encoded.items()}
+            (spec,) = (schema for name, schema in schemas.items() if name.endswith(".core.v1.PodSpec"))
+            lists = {
+                field
+                for field, schema in spec["properties"].items()
+                if re.search(r"Container$", str((schema.get("items") or {}).get("$ref", "")))
+            }
+            self.assertEqual(lists, {field for field, _ in CONTAINER_LISTS}, version)
+
+    def test_nobody_lists_by_hand(self) -> None:
+        """The plugins of admission, and what they ask about pods, know of no list of containers themselves."""
+        package = Path(kubetwist.__file__).parent
+        known = {field for field, _ in CONTAINER_LISTS} - {"containers"}
+        paths = [*(package / "admission_plugins").rglob("*.py"), *(package / "admission").rglob("*.py")]
+        paths += [package / "registry" / name for name in ("podreferences.py", "quotas.py", "qos.py", "nodegraph.py")]
+        self.assertGreater(len(paths), 50)
+        for path in paths:
+            texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+            self.assertEqual(known & texts, set(), path)
 
     def test_templates(self) -> None:
         """Every kind that makes pods is known, and where its template is."""

@@ -8,7 +8,7 @@ from typing import Final
 from attrs import Factory, define
 
 from ...api.errors import Cause, aggregate
-from ...api.podspecs import PodTemplate
+from ...api.podspecs import CONTAINER_LISTS, DEBUGGING, PodTemplate
 from ...api.resource import JSONObject
 from .configuration import Configuration
 from .finding import Finding
@@ -157,15 +157,12 @@ class Judge:
 def is_significant(pod: JSONObject, old: JSONObject) -> bool:
     """Whether an update changes what runs: images, or containers."""
     new_spec, old_spec = pod.get("spec") or {}, old.get("spec") or {}
-    for kind in ("containers", "initContainers"):
-        new, before = new_spec.get(kind) or (), old_spec.get(kind) or ()
-        if len(new) != len(before):
-            return True
-        if any(one.get("image") != other.get("image") for one, other in zip(new, before, strict=True)):
-            return True
-    images = {one.get("name"): one.get("image") for one in old_spec.get("ephemeralContainers") or ()}
-    for container in new_spec.get("ephemeralContainers") or ():
-        name = container.get("name")
-        if name not in images or images[name] != container.get("image"):
+    for field, kind in CONTAINER_LISTS:
+        new, before = new_spec.get(field) or (), old_spec.get(field) or ()
+        if kind == DEBUGGING:
+            images = {one.get("name"): one.get("image") for one in before}
+            if any(one.get("name") not in images or images[one.get("name")] != one.get("image") for one in new):
+                return True
+        elif [one.get("image") for one in new] != [one.get("image") for one in before]:
             return True
     return False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...api.podspecs import containers
 from ...api.resource import JSONObject
 from ..validation.podwarnings import APP_ARMOR, app_armor_profile
-from ._podspec import containers_of
 
 
 def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
@@ -58,7 +58,7 @@ def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
     if (spec.get("os") or {}).get("name") == "windows":
         return
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
-    for container in containers_of(spec):
+    for container, _, _ in containers(spec):
         text = annotations.get(APP_ARMOR + (container.get("name") or ""))
         context = container.get("securityContext") or {}
         if text is None or context.get("appArmorProfile") is not None:

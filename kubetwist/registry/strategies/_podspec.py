@@ -6,20 +6,12 @@ See kubernetes, C{pkg/apis/core/v1/defaults.go}; a few fields are filled in ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
+from ...api.podspecs import DEBUGGING, containers, declared
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
-
-#: Lists of containers, in the order in which the reference walks them.
-CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
-
-
-def containers_of(spec: JSONObject) -> Iterator[JSONObject]:
-    """All containers of all sorts; whoever looks at containers looks at these."""
-    for name in CONTAINER_LISTS:
-        yield from spec.get(name) or ()
 
 
 def default_pod_template(template: JSONObject) -> None:
@@ -47,13 +39,12 @@ def default_pod_spec(spec: JSONObject) -> None:
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     host_network = spec.get("hostNetwork")
-    for name in CONTAINER_LISTS:
-        for container in spec.get(name) or ():
-            _default_container(container)
-            if host_network and name != "ephemeralContainers":
-                for port in container.get("ports") or ():
-                    if not port.get("hostPort") and port.get("containerPort"):
-                        port["hostPort"] = port["containerPort"]
+    for container, _, kind in containers(spec):
+        _default_container(container)
+        if host_network and kind != DEBUGGING:
+            for port in container.get("ports") or ():
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
     for volume in spec.get("volumes") or ():
         default_volume(volume)
 
@@ -66,14 +57,13 @@ def default_pod(obj: JSONObject) -> None:
     default_pod_spec(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
-    for name in ("containers", "initContainers"):
-        for container in spec.get(name) or ():
-            resources = container["resources"]
-            limits = resources.get("limits")
-            if limits:
-                requests = resources.setdefault("requests", {})
-                for resource, quantity in limits.items():
-                    requests.setdefault(resource, quantity)
+    for container, _, _ in declared(spec):
+        resources = container["resources"]
+        limits = resources.get("limits")
+        if limits:
+            requests = resources.setdefault("requests", {})
+            for resource, quantity in limits.items():
+                requests.setdefault(resource, quantity)
     resources = spec.get("resources")
     if resources and resources.get("limits"):
         _default_pod_requests(spec, resources)

@@ -8,6 +8,7 @@ from typing import Final
 from ...api.addresses import ip_problems
 from ...api.errors import duplicate, forbidden, invalid, required
 from ...api.names import is_dns1123_subdomain_problems, label_value_problems, qualified_name_problems
+from ...api.podspecs import containers as containers_of
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 from .affinity import validate_affinity, validate_topology_spread
@@ -251,10 +252,8 @@ def validate_tolerations(tolerations: list[JSONObject], path: str, causes: Cause
 
 
 def with_paths(spec: JSONObject, path: str) -> Iterator[tuple[JSONObject, str]]:
-    """All containers with their paths, in the order in which the reference visits them."""
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            yield container, f"{path}.{kind}[{index}]"
+    """All containers with their paths."""
+    return ((container, where) for container, where, _ in containers_of(spec, path))
 
 
 def _host_process(spec: JSONObject, path: str, causes: Causes) -> None:
