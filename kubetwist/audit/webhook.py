@@ -114,7 +114,7 @@ class WebhookOutput:
 
     def _call(self, body: bytes) -> Callable[[], Awaitable[None]]:
         async def call() -> None:
-            check_answer(await self._client.post(body, timeout=TIMEOUT))
+            check_answer(await self._client.post(body, timeout=TIMEOUT), quote=False)
 
         return call
 

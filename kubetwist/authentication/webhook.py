@@ -175,7 +175,7 @@ class WebhookTokens:
 
     async def _review(self, body: bytes) -> JSONObject:
         answer = await self._client.post(body, timeout=TIMEOUT)
-        check_answer(answer)
+        check_answer(answer, quote=False)
         return review_status(answer, "TokenReview", self._api_version)
 
     def _found(self, status: JSONObject, wanted: Sequence[str]) -> _Found:

@@ -153,7 +153,7 @@ class WebhookAuthorizer:
 
     async def _review(self, body: bytes) -> JSONObject:
         answer = await self._client.post(body, timeout=self._rules.timeout)
-        check_answer(answer)
+        check_answer(answer, quote=False)
         return review_status(answer, "SubjectAccessReview", self._api_version)
 
 

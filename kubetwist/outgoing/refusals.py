@@ -36,18 +36,35 @@ _GENERIC: Final[dict[int, tuple[str, str | None]]] = {
         "the server was unable to return a response in the time allotted, but may still be processing the request",
     ),
 }
+_REASONS: Final = frozenset((*(reason for reason, _ in _GENERIC.values()), "InternalError"))
+_NOTHING: Final = "unknown"
 _NOTHING_ACCEPTABLE: Final = "the server was unable to respond with a content type that the client supports"
 
 
-def check_answer(answer: Answer) -> None:
+def check_answer(answer: Answer, *, quote: bool = True) -> None:
     """
     Let successes pass.
 
+    @param quote: Whether the error may have what the other side says: not where it gets into the log, or to clients who
+        have nothing to do with the call (CVE-2020-8561).
     @raise APIStatusError: Anything else: the C{Status} in the answer, or what client-go makes of one without.
     """
     if 200 <= answer.code <= 206:
         return
-    raise _told(answer) or _generic(answer)
+    error = _told(answer) or _generic(answer)
+    raise error if quote else _unquoted(error)
+
+
+def _unquoted(error: APIStatusError) -> APIStatusError:
+    """The same error, but for the words of the other side; that it wants to be asked again later is kept."""
+    reason, message = _reason_and_message(error.code, _NOTHING)
+    if message == _NOTHING:
+        message = f"the other side answered {error.code}"
+    if error.reason in _REASONS:
+        reason = error.reason
+    seconds = error.retry_after or (error.details or {}).get("retryAfterSeconds")
+    details = {"retryAfterSeconds": seconds} if isinstance(seconds, int) else None
+    return APIStatusError(error.code, reason, message, details, error.retry_after)
 
 
 def _told(answer: Answer) -> APIStatusError | None:
@@ -73,7 +90,7 @@ def _told(answer: Answer) -> APIStatusError | None:
 
 def _generic(answer: Answer) -> APIStatusError:
     media_type = answer.headers.get("content-type", "text/").strip().lower()
-    said = "unknown"
+    said = _NOTHING
     if media_type.startswith("text/"):
         said = answer.body[:_TOLD].decode("utf-8", "replace").strip()
     reason, message = _reason_and_message(answer.code, said)
@@ -100,7 +117,7 @@ def generic_refusal(code: int, said: str, resource: GroupResource, name: str) ->
 def _reason_and_message(code: int, said: str) -> tuple[str, str]:
     reason, message = _GENERIC.get(code, ("", _NOT_MORE.format(code)))
     if message is None:
-        message = _NOTHING_ACCEPTABLE if code == 406 and said in ("", "unknown") else said
+        message = _NOTHING_ACCEPTABLE if code == 406 and said in ("", _NOTHING) else said
     if not reason and code >= 500:
         reason = "InternalError"
         message = f"an error on the server ({quoted(said)}) has prevented the request from succeeding"

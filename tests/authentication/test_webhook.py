@@ -26,6 +26,17 @@ from tests.authentication.test_authentication import Request
 
 JANE = {"authenticated": True, "user": {"username": "jane", "uid": "7", "groups": ["a"], "extra": {"k": ["v"]}}}
 
+#: Answers that are no reviews, whose words are nobody's business.
+UNTOLD = (
+    Answer(403, {}, b"open sesame"),
+    Answer(418, {"content-type": "text/plain"}, b"open sesame"),
+    Answer(400, {}, b'{"kind":"Status","apiVersion":"v1","message":"open sesame","reason":"sesame"}'),
+    Answer(200, {"content-type": "sesame"}, b""),
+    Answer(200, {}, b"open sesame"),
+    Answer(200, {}, b'{"kind":"sesame","apiVersion":"sesame"}'),
+    Answer(200, {}, b'{"status":"sesame"}'),
+)
+
 
 class Webhook:
     """What is called; answers are scripted."""
@@ -169,6 +180,14 @@ class WebhookTokensTests(SynchronousTestCase):
         self.assertEqual(self.failure(tokens), 'Post "https://x/": dial tcp: no')
         self.assertEqual(len(tokens._known), 0)
         self.assertEqual(lines, ['Failed to make webhook authenticator request: Post "https://x/": dial tcp: no'])
+
+    def test_cve_2020_8561(self) -> None:
+        """CVE-2020-8561: what a webhook answers that is no review does not get into the log."""
+        lines = self.quiet()
+        for answer in UNTOLD:
+            self.assertNotIn("sesame", self.failure(self.make(lambda spec, answer=answer: answer)))
+        self.assertEqual(len(lines), len(UNTOLD))
+        self.assertNotIn("sesame", "".join(lines))
 
     def test_too_slow(self) -> None:
         """A webhook is not waited for any longer than 30 s, whatever it does."""

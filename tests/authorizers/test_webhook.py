@@ -21,7 +21,7 @@ from kubetwist.interfaces import IAuthorizer, IRuleResolver
 from kubetwist.outgoing.client import Answer
 from kubetwist.outgoing.errors import CallError
 from kubetwist.outgoing.retrying import Backoff
-from tests.authentication.test_webhook import Webhook
+from tests.authentication.test_webhook import UNTOLD, Webhook
 
 JANE = UserInfo("jane", "7", ("a", "b"), {"k": ("v",)})
 
@@ -211,7 +211,17 @@ class WebhookAuthorizerTests(SynchronousTestCase):
         """An HTTP error is an error, not an opinion."""
         self.quiet()
         authorizer = self.make(lambda spec: Answer(403, {}, b"go away"), deny_on_error=True)
-        self.assertEqual(self.ask(authorizer), Verdict(Decision.DENY, "", "go away"))
+        self.assertEqual(self.ask(authorizer), Verdict(Decision.DENY, "", "the other side answered 403"))
+
+    def test_cve_2020_8561(self) -> None:
+        """CVE-2020-8561: what a webhook answers that is no review gets neither into the log nor to a client."""
+        lines = self.quiet()
+        for answer in UNTOLD:
+            verdict = self.ask(self.make(lambda spec, answer=answer: answer))
+            self.assertTrue(verdict.error, answer)
+            self.assertNotIn("sesame", verdict.error)
+        self.assertEqual(len(lines), len(UNTOLD))
+        self.assertNotIn("sesame", "".join(lines))
 
     def test_retried(self) -> None:
         """A webhook that is in trouble is asked again after a while."""

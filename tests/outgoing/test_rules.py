@@ -104,6 +104,25 @@ class RefusalTests(SynchronousTestCase):
             error = self.refusal(code, body, **headers)
             self.assertEqual((error.code, error.reason, error.message), (code, reason, message))
 
+    def test_cve_2020_8561_unquoted(self) -> None:
+        """What goes into the log has no words of the other side, and is worth another try all the same."""
+        status = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"sesame","reason":"%b","code":429}'
+        for code, headers, body, text in (
+            (403, {}, b"sesame", "the other side answered 403"),
+            (404, {}, b"sesame", "the server could not find the requested resource"),
+            (500, {}, b"sesame", 'an error on the server ("unknown") has prevented the request from succeeding'),
+            (418, {"retry-after": "7"}, b"sesame", "the server responded with the status code 418 but did not return"),
+            (400, {}, status % b"TooManyRequests", "the server has received too many requests and has asked us to"),
+            (400, {}, status % b"sesame", "the server has received too many requests and has asked us to"),
+        ):
+            answer = Answer(code, headers, body)
+            quoted = self.assertRaises(APIStatusError, check_answer, answer)
+            error = self.assertRaises(APIStatusError, check_answer, answer, quote=False)
+            self.assertTrue(str(error).startswith(text), error)
+            self.assertNotIn("sesame", f"{error.message} {error.reason} {error.details}")
+            self.assertEqual((error.code, error.retry_after), (quoted.code, quoted.retry_after))
+            self.assertTrue(should_retry(error) or not should_retry(quoted))
+
     def test_retry_after(self) -> None:
         """When the other side wants to be asked again is kept."""
         self.assertEqual(self.refusal(429, b"", retry_after="7").retry_after, 7)
