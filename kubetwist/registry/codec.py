@@ -166,6 +166,8 @@ class Codec:
         if converted and not kind and not api_version:
             pass  # A map is taken for what it should be.
         elif kind != self.gvk.kind or api_version != self.gvk.api_version:
+            if not converted:
+                self._read_as(kind, api_version, value)
             raise ValueError(self._mismatch(kind, api_version))
         try:
             obj = self.type.decode(value, problems)
@@ -173,6 +175,20 @@ class Codec:
             raise ValueError(error.converted if converted else str(error)) from None
         complete_metadata(obj, value)
         return obj
+
+    def _read_as(self, kind: str, api_version: str, value: Any) -> None:
+        """
+        Read a value as the kind that it says it is, which the reference does before it minds that it is another one.
+
+        @raise ValueError: It is not even that.
+        """
+        said = GroupVersion.parse(api_version)
+        gvk = GroupVersionKind(said.group, said.version, kind)
+        if self._definitions.knows(gvk):
+            try:
+                self._definitions.type_for(gvk).decode(value, [])
+            except DecodeError as error:
+                raise ValueError(str(error)) from None
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
         """The object in the stored version."""

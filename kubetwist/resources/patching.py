@@ -16,10 +16,13 @@ from ..api.resource import JSONObject
 from ..api.times import now
 from ..registry.codec import patch_failure
 from ..schema.gotext import go_text
+from ..schema.nodes import Node
+from ..schema.objecttype import ObjectType
 from ..schema.strategicmerge import StrategicMergeError, strategic_merge
 from .bodies import YAML_IN_REACTOR
 from .endpoint import Endpoint
 from .negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from .patchtexts import merged_text, stepwise_text
 
 if TYPE_CHECKING:
     from ..server.site import KubeRequest
@@ -58,9 +61,14 @@ class Patch(ABC):
     def patched(self, current: JSONObject) -> Any:
         """The patched value, not yet an object of the kind again; C{current} may be changed."""
 
+    @abstractmethod
     def quoted(self, value: Any) -> str:
         """What an error about the result quotes."""
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+    def _root(self) -> Node | None:
+        """The type of the object as Go knows it; L{None} for custom resources."""
+        known = self.endpoint.codec.type
+        return known.root if isinstance(known, ObjectType) else None
 
     def changed(self, stored: JSONObject | None) -> JSONObject:
         """
@@ -88,10 +96,9 @@ class Patch(ABC):
         if self.by_map:
             problems.sort()
         elif len(problems) > 1:
-            # The reference reads the result from JSON with sorted keys, and complains in that order.
+            # The reference reads the result from its text, and complains in the order of that.
             problems = []
-            by_key = orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
-            self.endpoint.codec.redecode(by_key, problems)
+            self.endpoint.codec.redecode(orjson.loads(self.quoted(value)), problems)
         problems = [*self.duplicates, *problems]
         if problems and self.field_validation == "Strict":
             raise patch_failure(self.quoted(value), f"strict decoding error: {', '.join(problems)}")
@@ -115,6 +122,10 @@ class JSONPatch(Patch):
         """Apply the operations one by one."""
         return apply_json_patch(current, self.operations)
 
+    def quoted(self, value: Any) -> str:
+        """The result, its keys as the operations leave them."""
+        return stepwise_text(value, self.operations, self._root())
+
 
 class MergePatch(Patch):
     """RFC 7386."""
@@ -129,6 +140,10 @@ class MergePatch(Patch):
     def patched(self, current: JSONObject) -> JSONObject:
         """Merge."""
         return merge_patch(current, self.patch)
+
+    def quoted(self, value: Any) -> str:
+        """The result, its keys as the merge leaves them."""
+        return merged_text(value, self.patch, self._root())
 
 
 class StrategicMergePatch(Patch):
@@ -181,6 +196,10 @@ class Apply(Patch):
     def patched(self, current: JSONObject) -> Any:
         """Not used: see L{changed}."""
         raise AssertionError("an apply is not made of its own document alone")
+
+    def quoted(self, value: Any) -> str:
+        """Not used either: an apply whose result is no object quotes nothing."""
+        raise AssertionError("an apply quotes nothing")
 
     def changed(self, stored: JSONObject | None) -> JSONObject:
         """Merge; who owns what is noted in the result."""

@@ -45,7 +45,11 @@ def _numbered(fields: str) -> FieldNumbers:
 @cache
 def _lines() -> dict[str, str]:
     """What stands behind the name of each type, by C{group.Type} or C{group.version.Type}."""
-    text = Path(__file__).with_suffix(".txt").read_text(encoding="ascii")
+    return lines_by_type(Path(__file__).with_suffix(".txt").read_text(encoding="ascii"))
+
+
+def lines_by_type(text: str) -> dict[str, str]:
+    """What stands behind the name of each type in a table of the form that the module tells of."""
     lines = {}
     group = ""
     for line in text.replace("\n ", " ").splitlines():
