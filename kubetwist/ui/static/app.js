@@ -66,8 +66,8 @@ function signInView(certified, failed) {
     certified
       ? h("p", null, h("button", { class: "button", type: "button", onclick: () => { sessionStorage.setItem("certificate", "1"); enter(certified); } }, `Go on as ${certified.username}`),
         h("span", { class: "quiet" }, " by the certificate of this browser"))
-      : h("p", { class: "quiet" }, "A service account's token, one of --token-auth-file, or of OpenID Connect: ",
-        h("code", null, "kubectl create token NAME"), ". A client certificate in this browser will do as well.")));
+      : h("p", { class: "quiet" }, "A token that the server knows: of a service account (", h("code", null, "kubectl create token NAME"), "), of ",
+        h("code", null, "--token-auth-file"), ", or of OpenID Connect. A client certificate in this browser will do as well.")));
   field.focus();
 }
 
@@ -164,8 +164,10 @@ function mark() {
   const { parts } = route();
   const list = ["list", "object", "new"].includes(parts[0]) ? `#/list/${part(parts[1] || "")}/${part(parts[2] || "")}` : here.split("?")[0];
   for (const link of shell.kinds.querySelectorAll("a")) {
-    if (link.getAttribute("href") === list) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.getAttribute("href") === list) {
+      if (!link.hasAttribute("aria-current")) link.scrollIntoView({ block: "nearest" });
+      link.setAttribute("aria-current", "page");
+    } else link.removeAttribute("aria-current");
   }
 }
 
@@ -219,7 +221,7 @@ function listView(resource) {
       resource.verbs.includes("create") ? h("a", { class: "button", href: listAddress(resource).replace("#/list", "#/new") }, "Create") : null),
     table.element);
   element.classList.add("fills");
-  setTimeout(() => table.scroller.focus({ preventScroll: true }));
+  setTimeout(() => table.table.focus({ preventScroll: true }));
   return { element, title: resource.resource, close: () => table.close(), filter };
 }
 
@@ -240,8 +242,8 @@ function overview() {
       return h("a", { class: "card", href: listAddress(one) }, count, h("small", null, one.resource));
     })),
     h("h2", null, "Keys"),
-    h("p", { class: "quiet" }, h("kbd", null, "/"), " filter  ", h("kbd", null, "g"), " find a kind  ", h("kbd", null, "↑"), " ", h("kbd", null, "↓"), " choose a row  ",
-      h("kbd", null, "Enter"), " open it  ", h("kbd", null, "Esc"), " back to the list"));
+    h("p", { class: "quiet keys" }, [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "choose a row"], ["Enter", "open it"], ["Esc", "back to the list"]]
+      .map(([keys, what]) => h("span", null, keys.split(" ").map((one) => [h("kbd", null, one), " "]), what))));
   return { element, title: "" };
 }
 

@@ -46,7 +46,7 @@ export function problem(error) {
   const status = error.status || {};
   const causes = (status.details && status.details.causes) || [];
   return h("div", { class: "problem", role: "alert" },
-    h("strong", null, status.reason || (error.code ? `HTTP ${error.code}` : "No answer")), " ",
+    h("strong", null, status.reason || (error.code ? `HTTP ${error.code}` : error.code === 0 ? "No answer" : "")), " ",
     h("span", null, error.message),
     causes.length && status.reason !== "Forbidden"
       ? h("ul", null, causes.map((cause) => h("li", null, h("code", null, cause.field || ""), " ", cause.message || ""))) : null,

@@ -16,7 +16,7 @@ export function objectView(resource, namespace, name, tab) {
   const tabs = TABS.filter(([id]) => id !== "edit" || may.includes("patch"));
   const element = h("div", { class: "main fills" },
     h("div", { class: "bar" },
-      h("h1", null, name), h("span", { class: "kind" }, resource.kind, namespace ? ` in ${namespace}` : ""), h("span", { class: "grow" }),
+      h("h1", null, name), h("span", { class: "kind" }, h("a", { href: listAddress(resource) }, resource.kind), namespace ? ` in ${namespace}` : ""), h("span", { class: "grow" }),
       may.includes("delete") ? h("button", { class: "button danger", type: "button", id: "delete", onclick: () => askToDelete(about) }, "Delete") : null),
     h("nav", { class: "tabs", "aria-label": "Views" }, tabs.map(([id, title]) =>
       h("a", { href: objectAddress(resource, namespace, name, id), "aria-current": id === tab ? "page" : null }, title))),

@@ -51,7 +51,7 @@ const PLOTS = [
 ];
 
 const scaled = (values, factor) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value * factor]));
-const told = (value) => (value === null ? "–" : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value === 0 ? 0 : 2));
+const told = (value) => (value === null ? "–" : value >= 100 ? value.toFixed(0) : Number.isInteger(value) ? String(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
 
 export function plotsView() {
   const stop = new AbortController();

@@ -4,6 +4,7 @@ import { age, h, problem, replace } from "./dom.js";
 import { pathOf, questionOf, json, watch } from "./api.js";
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+const CHOSEN = "chosen-row";
 const HEIGHT = 30;
 const SPARE = 12;
 const PAGE = 1000;
@@ -25,6 +26,7 @@ export class Rows {
     this.state = "loading";
     this.error = null;
     this.reordered = true;
+    this.touched = true;
     this.abort = new AbortController();
   }
 
@@ -106,6 +108,7 @@ export class Rows {
     const before = this.rows.get(key);
     const created = Date.parse(meta.creationTimestamp) || 0;
     if (!before) this.reordered = true;
+    this.touched = true;
     // The age is counted on where it is that of the object, which another column may be called as well.
     const aged = this.columns.findIndex((column) => column.name === "Age");
     const ages = aged >= 0 && created && Math.abs(spelled(row.cells[aged]) - (Date.now() - created) / 1000) < 90 ? aged : -1;
@@ -116,6 +119,9 @@ export class Rows {
     return key;
   }
 }
+
+const DURATION = /^(?:\d+[smhdy])+$/;
+const COLLATOR = new Intl.Collator(undefined, { numeric: true });
 
 const keyOf = (meta) => `${meta.namespace || ""}/${meta.name}`;
 
@@ -148,11 +154,10 @@ export class TableView {
     this.top = h("tr", { "aria-hidden": "true" }, h("td"));
     this.bottom = h("tr", { "aria-hidden": "true" }, h("td"));
     this.body = h("tbody", null, this.top, this.bottom);
-    this.table = h("table", { class: "grid", role: "grid" }, this.group, h("thead", null, this.head), this.body);
-    this.scroller = h("div", {
-      class: "scroller", tabindex: "0", "aria-label": `${resource.resource}: arrows choose, Enter opens`,
-      onscroll: () => this.later(), onkeydown: (event) => this.key(event),
-    }, this.table);
+    this.table = h("table", {
+      class: "grid", role: "grid", tabindex: "0", "aria-label": `${resource.resource}: arrows choose, Enter opens`, onkeydown: (event) => this.key(event),
+    }, this.group, h("thead", null, this.head), this.body);
+    this.scroller = h("div", { class: "scroller", onscroll: () => this.later() }, this.table);
     this.note = h("div", { class: "note" });
     this.count = h("span", { class: "count", "aria-live": "polite" });
     this.element = h("div", { class: "tableview" }, this.note, this.scroller);
@@ -189,12 +194,16 @@ export class TableView {
     const order = (a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
     if (this.sorted) {
       const { index, down } = this.sorted;
-      const value = (row) => (index < 0 ? row.namespace : index === row.ages ? -row.created : row.cells[index]);
       const turn = down ? -1 : 1;
+      const value = (row) => {
+        const found = index < 0 ? row.namespace : index === row.ages ? -row.created : row.cells[index] ?? "";
+        return typeof found === "string" && DURATION.test(found) ? spelled(found) : found;
+      };
+      const worth = new Map(rows.map((row) => [row, value(row)]));
       rows.sort((a, b) => {
-        const one = value(a), other = value(b);
+        const one = worth.get(a), other = worth.get(b);
         if (typeof one === "number" && typeof other === "number") return (one - other) * turn || order(a, b);
-        return String(one).localeCompare(String(other), undefined, { numeric: true }) * turn || order(a, b);
+        return COLLATOR.compare(String(one), String(other)) * turn || order(a, b);
       });
     } else rows.sort(order);
     this.visible = rows;
@@ -219,12 +228,14 @@ export class TableView {
       return column;
     }));
     this.table.style.minWidth = `calc(${widths.reduce((sum, one) => sum + one, 0)} * var(--ch))`;
+    const focused = [...this.head.children].findIndex((cell) => cell.contains(document.activeElement));
     replace(this.head, shown.map((column) => {
       const sorted = this.sorted && this.sorted.index === column.index;
       return h("th", { scope: "col", title: column.description || null, "aria-sort": sorted ? (this.sorted.down ? "descending" : "ascending") : null },
-        h("button", { type: "button", tabindex: "-1", onclick: () => this.sort(column.index) },
+        h("button", { type: "button", onclick: () => this.sort(column.index) },
           column.name, h("span", { class: "arrow" }, sorted ? (this.sorted.down ? "▼" : "▲") : "")));
     }));
+    if (focused >= 0) this.head.children[focused]?.firstChild.focus({ preventScroll: true });
     this.top.firstChild.colSpan = this.bottom.firstChild.colSpan = shown.length || 1;
     this.pool.forEach((line) => line.element.remove());
     this.pool = [];
@@ -239,9 +250,11 @@ export class TableView {
 
   draw() {
     const source = this.rows;
-    if (source.reordered || this.sorted || this.filter) { this.arrange(); source.reordered = false; }
-    else this.visible = this.visible.map((row) => source.rows.get(row.key) || row);
-    if (source.columns.length) this.headings();
+    // Only what has changed is worth going through all rows for: this is done for each frame while one scrolls.
+    if (source.reordered || (source.touched && (this.sorted || this.filter))) this.arrange();
+    else if (source.touched) this.visible = this.visible.map((row) => source.rows.get(row.key) || row);
+    if (source.columns.length && (source.touched || source.reordered || !this.signature)) this.headings();
+    source.reordered = source.touched = false;
     const total = this.visible.length;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / HEIGHT) - SPARE);
     const last = Math.min(total, first + Math.ceil(this.scroller.clientHeight / HEIGHT) + 2 * SPARE);
@@ -256,6 +269,9 @@ export class TableView {
     const now = Date.now(), beat = performance.now();
     for (let index = first; index < last; index++) this.show(this.pool[index - first], this.visible[index], index, now, beat);
     this.table.setAttribute("aria-rowcount", String(total + 1));
+    // Rows that are not in sight are no elements, and nothing can be said of them.
+    if (this.visible.slice(first, last).some((row) => row.key === this.selected)) this.table.setAttribute("aria-activedescendant", CHOSEN);
+    else this.table.removeAttribute("aria-activedescendant");
     const all = source.rows.size;
     this.count.textContent = source.state === "loading" ? `${all || ""}…` : total === all ? `${all}` : `${total} of ${all}`;
     this.element.dataset.state = source.state;
@@ -267,7 +283,7 @@ export class TableView {
   line() {
     const cells = this.columns.map(() => h("td"));
     const line = { element: null, cells, texts: cells.map(() => null), key: "" };
-    line.link = h("a");
+    line.link = h("a", { tabindex: "-1" });
     line.element = h("tr", { onclick: (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -291,13 +307,17 @@ export class TableView {
     });
     if (line.key !== row.key) { line.key = row.key; line.link.href = this.open(row, true); }
     const element = line.element;
-    const classes = `${row.key === this.selected ? "selected" : ""} ${row.leaving ? "leaving" : ""} ${row.flashed && beat - row.flashed < 1500 ? "fresh" : ""}`;
+    const chosen = row.key === this.selected;
+    const classes = `${chosen ? "selected" : ""} ${row.leaving ? "leaving" : ""} ${row.flashed && beat - row.flashed < 1500 ? "fresh" : ""}`;
     if (element.className !== classes) element.className = classes;
     element.setAttribute("aria-rowindex", String(index + 2));
-    element.setAttribute("aria-selected", String(row.key === this.selected));
+    element.setAttribute("aria-selected", String(chosen));
+    if (chosen) element.id = CHOSEN; else element.removeAttribute("id");
   }
 
   key(event) {
+    // The headings are buttons, with keys of their own.
+    if (event.target !== this.table) return;
     const at = this.visible.findIndex((row) => row.key === this.selected);
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / HEIGHT) - 2);
     const to = { ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.visible.length - 1 }[event.key];
