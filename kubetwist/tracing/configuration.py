@@ -1,0 +1,85 @@
+"""
+The file of C{--tracing-config-file}: where spans go, and how many requests are traced.
+
+@see: kubernetes/apiserver, C{pkg/server/options/tracing.go}; kubernetes/component-base, C{tracing/api/v1/config.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import frozen
+
+from ..api.configurations import OPTIONAL_INT32, OPTIONAL_STRING, BadConfiguration, Struct, decode_configuration
+from ..api.errors import Cause, aggregate, invalid
+from ..api.gourl import URLError, parse_url
+
+#: The rate at which everything is traced.
+MILLION: Final = 1_000_000
+
+_CONFIGURATION: Final = Struct(
+    "TracingConfiguration", {"endpoint": OPTIONAL_STRING, "samplingRatePerMillion": OPTIONAL_INT32}
+)
+_VERSIONS: Final = {f"apiserver.config.k8s.io/{version}": _CONFIGURATION for version in ("v1", "v1beta1", "v1alpha1")}
+#: Where the reference registers the kind.
+_SCHEME: Final = "k8s.io/apiserver/pkg/server/options/tracing.go:49"
+
+
+@frozen
+class TracingConfiguration:
+    """
+    What the file says.
+
+    @ivar endpoint: The collector, as gRPC names targets; C{""} for the one of the environment, or C{localhost:4317}.
+    @ivar rate: How many of a million requests are traced of which nobody who may has decided that they are.
+    """
+
+    endpoint: str = ""
+    rate: int = 0
+
+
+def load_tracing(content: bytes) -> TracingConfiguration:
+    """
+    Make sense of the file.
+
+    @raise BadConfiguration: It can not be used, in the reference's words.
+    """
+    try:
+        if not content:
+            raise BadConfiguration("Object 'Kind' is missing in ''")
+        decoded = decode_configuration(content, _CONFIGURATION.name, _VERSIONS, _SCHEME)
+    except BadConfiguration as error:
+        raise BadConfiguration(
+            f"failed to read tracing config: unable to decode tracing configuration data: {error}"
+        ) from None
+    endpoint, rate = decoded["endpoint"], decoded["samplingRatePerMillion"]
+    causes = list(_problems(endpoint, rate))
+    if causes:
+        raise BadConfiguration(f"failed to validate tracing configuration{aggregate(causes)}")
+    return TracingConfiguration(endpoint or "", rate or 0)
+
+
+def _problems(endpoint: str | None, rate: int | None) -> Iterator[Cause]:
+    if rate is not None:
+        if rate < 0:
+            yield invalid("samplingRatePerMillion", rate, "sampling rate must be positive")
+        if rate > MILLION:
+            why = "sampling rate per million must be less than or equal to one million"
+            yield invalid("samplingRatePerMillion", rate, why)
+    if endpoint is None:
+        return
+    if "//" not in endpoint:
+        endpoint = f"dns://{endpoint}"
+    try:
+        scheme = parse_url(endpoint).scheme
+    except URLError as error:
+        yield invalid("endpoint", endpoint, str(error))
+        return
+    if scheme not in ("dns", "unix", "unix-abstract"):
+        yield invalid(
+            "endpoint",
+            endpoint,
+            f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  See"
+            " https://github.com/grpc/grpc/blob/master/doc/naming.md",
+        )

@@ -1,0 +1,109 @@
+"""
+What servers tell each other of a trace in header fields: read strictly, written plainly.
+
+Who is malformed, or longer than anybody means, is as if it were not there.
+
+@see: W3C, C{Trace Context} and C{Baggage}.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from attrs import frozen
+
+TRACEPARENT: Final = b"traceparent"
+TRACESTATE: Final = b"tracestate"
+BAGGAGE: Final = b"baggage"
+
+SAMPLED: Final = 1
+
+#: Bytes and entries of what is read at all.
+_LONGEST_STATE: Final = 32 * 513
+_LONGEST_BAGGAGE: Final = 8192
+_MOST_STATES: Final = 32
+_MOST_BAGGAGE: Final = 64
+#: Bytes of a state that is passed on; entries longer than the second number are left out first.
+_STATE_PASSED_ON: Final = 512
+_LONG_ENTRY: Final = 128
+
+_PARENT: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_KEY: Final = rb"[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}"
+_ENTRY: Final = re.compile(rb"(" + _KEY + rb")=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]")
+_TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_OCTETS: Final = rb"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*"
+_PAIR: Final = _TOKEN + rb"[ \t]*=[ \t]*" + _OCTETS
+_MEMBER: Final = re.compile(_PAIR + rb"(?:[ \t]*;[ \t]*(?:" + _PAIR + rb"|" + _TOKEN + rb"))*")
+
+
+@frozen
+class Remote:
+    """
+    The span of a caller.
+
+    @ivar state: What others have noted about the trace, to be passed on as it is.
+    """
+
+    trace_id: int
+    span_id: int
+    sampled: bool
+    state: bytes = b""
+
+
+def remote_of(fields: Mapping[bytes, Sequence[bytes]]) -> Remote | None:
+    """
+    Whose call a request is.
+
+    @param fields: The header, by names in lower case.
+    @return: L{None} where it does not say so, or in no way that can be trusted to be meant.
+    """
+    values = fields.get(TRACEPARENT)
+    if values is None or len(values) != 1:
+        return None
+    match = _PARENT.fullmatch(values[0].strip(b" \t"))
+    if match is None:
+        return None
+    version, trace, span, flags, more = match.groups()
+    trace_id, span_id = int(trace, 16), int(span, 16)
+    # Later versions may say more; this one may not.
+    if version == b"ff" or (more is not None and version == b"00") or not trace_id or not span_id:
+        return None
+    return Remote(trace_id, span_id, bool(int(flags, 16) & SAMPLED), _state(fields.get(TRACESTATE, ())))
+
+
+def _state(values: Sequence[bytes]) -> bytes:
+    """What is passed on of a C{tracestate}."""
+    if not values or sum(map(len, values)) > _LONGEST_STATE:
+        return b""
+    entries = [entry for one in values for part in one.split(b",") if (entry := part.strip(b" \t"))]
+    if len(entries) > _MOST_STATES:
+        return b""
+    keys = set()
+    for entry in entries:
+        match = _ENTRY.fullmatch(entry)
+        if match is None or match[1] in keys:
+            return b""
+        keys.add(match[1])
+    if sum(map(len, entries)) + len(entries) > _STATE_PASSED_ON:
+        entries = [entry for entry in entries if len(entry) <= _LONG_ENTRY]
+        while sum(map(len, entries)) + len(entries) > _STATE_PASSED_ON:
+            entries.pop()
+    return b",".join(entries)
+
+
+def baggage_of(fields: Mapping[bytes, Sequence[bytes]]) -> bytes:
+    """What the caller wants everybody to know who works on the request; C{b""} for nothing."""
+    values = fields.get(BAGGAGE)
+    if values is None or sum(map(len, values)) + len(values) > _LONGEST_BAGGAGE:
+        return b""
+    members = [part.strip(b" \t") for one in values for part in one.split(b",")]
+    if len(members) > _MOST_BAGGAGE or not all(map(_MEMBER.fullmatch, members)):
+        return b""
+    return b",".join(members)
+
+
+def traceparent(trace_id: int, span_id: int, sampled: bool) -> bytes:
+    """The field that names a span to somebody who is called."""
+    return b"00-%032x-%016x-%02x" % (trace_id, span_id, SAMPLED if sampled else 0)

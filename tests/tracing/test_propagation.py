@@ -1,0 +1,125 @@
+"""Tests for L{kubetwist.tracing.propagation}."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis.strategies import binary, dictionaries, lists, sampled_from
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE, Remote, baggage_of, remote_of, traceparent
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SPAN = "00f067aa0ba902b7"
+PARENT = f"00-{TRACE}-{SPAN}-01"
+
+
+def parsed(parent: str, *states: str) -> Remote | None:
+    """What is understood of these."""
+    return remote_of({TRACEPARENT: [parent.encode()], TRACESTATE: [one.encode() for one in states]})
+
+
+def state_of(*states: str) -> str:
+    """What is passed on of a C{tracestate}."""
+    remote = parsed(PARENT, *states)
+    assert remote is not None
+    return remote.state.decode()
+
+
+class ParentTests(SynchronousTestCase):
+    """Tests for C{traceparent}."""
+
+    def test_sampled(self) -> None:
+        """It has the numbers of trace and span, and whether they are recorded."""
+        self.assertEqual(parsed(PARENT), Remote(int(TRACE, 16), int(SPAN, 16), True))
+        self.assertEqual(parsed(f"00-{TRACE}-{SPAN}-00"), Remote(int(TRACE, 16), int(SPAN, 16), False))
+
+    def test_other_flags(self) -> None:
+        """What other flags mean is nobody's business."""
+        for flags, sampled in (("02", False), ("03", True), ("ff", True)):
+            remote = parsed(f"00-{TRACE}-{SPAN}-{flags}")
+            assert remote is not None
+            self.assertEqual(remote.sampled, sampled)
+
+    def test_later_version(self) -> None:
+        """A later version begins like this one."""
+        self.assertIsNotNone(parsed(f"cc-{TRACE}-{SPAN}-01"))
+        self.assertIsNotNone(parsed(f"cc-{TRACE}-{SPAN}-01-what-the-future-has"))
+        self.assertIsNone(parsed(f"cc-{TRACE}-{SPAN}-01.what"))
+
+    def test_malformed(self) -> None:
+        """What is malformed is as if it were not there."""
+        for parent in (
+            "",
+            f"ff-{TRACE}-{SPAN}-01",
+            f"00-{TRACE}-{SPAN}-01-more",
+            f"00-{TRACE.upper()}-{SPAN}-01",
+            f"00-{'0' * 32}-{SPAN}-01",
+            f"00-{TRACE}-{'0' * 16}-01",
+            f"00-{TRACE[1:]}-{SPAN}-01",
+            f"00-{TRACE}-{SPAN}-1",
+            f"00-{TRACE}-{SPAN}",
+            f"00_{TRACE}_{SPAN}_01",
+            f"{PARENT}\n",
+        ):
+            self.assertIsNone(parsed(parent), parent)
+
+    def test_twice(self) -> None:
+        """Nobody knows which of two is meant."""
+        self.assertIsNone(remote_of({TRACEPARENT: [PARENT.encode(), PARENT.encode()]}))
+
+    def test_none(self) -> None:
+        """Most requests have none."""
+        self.assertIsNone(remote_of({}))
+
+    def test_written(self) -> None:
+        """What is written is understood."""
+        for sampled in (True, False):
+            remote = remote_of({TRACEPARENT: [traceparent(1, 2, sampled)]})
+            self.assertEqual(remote, Remote(1, 2, sampled))
+
+    @given(dictionaries(sampled_from([TRACEPARENT, TRACESTATE, BAGGAGE]), lists(binary(), min_size=1)))
+    def test_anything(self, fields: dict[bytes, list[bytes]]) -> None:
+        """Nothing that is sent is more than not understood."""
+        remote = remote_of(fields)
+        self.assertTrue(remote is None or len(remote.state) <= 512)
+        self.assertLessEqual(len(baggage_of(fields)), 8192)
+
+
+class StateTests(SynchronousTestCase):
+    """Tests for C{tracestate}."""
+
+    def test_passed_on(self) -> None:
+        """Its entries are passed on, in their order, whatever field they came in."""
+        self.assertEqual(state_of("a=1, b@c=2", "d=x y"), "a=1,b@c=2,d=x y")
+
+    def test_malformed(self) -> None:
+        """One bad entry spoils it all, but not the parent."""
+        for state in ("a", "A=1", "a=", "a=1,a=2", "a=b=c", "a=\x01", "a=1,=2", "é=1"):
+            self.assertEqual(state_of(state), "", state)
+
+    def test_too_many(self) -> None:
+        """There are 32 entries at most."""
+        entries = [f"k{number}=v" for number in range(33)]
+        self.assertEqual(state_of(",".join(entries)), "")
+        self.assertEqual(state_of(",".join(entries[:32])), ",".join(entries[:32]))
+
+    def test_long(self) -> None:
+        """Of a long one, what is long itself is left out, and what comes last."""
+        entries = ["a=1", f"b={'x' * 200}", *(f"c{number}={'y' * 100}" for number in range(5))]
+        self.assertEqual(state_of(",".join(entries)), ",".join(["a=1", *entries[2:6]]))
+
+
+class BaggageTests(SynchronousTestCase):
+    """Tests for L{baggage_of}."""
+
+    def test_passed_on(self) -> None:
+        """Members are passed on as they are."""
+        fields = {BAGGAGE: [b"user=a%20b;p=1;q , n=", b"m=2"]}
+        self.assertEqual(baggage_of(fields), b"user=a%20b;p=1;q,n=,m=2")
+
+    def test_malformed(self) -> None:
+        """What is malformed, or too much, is left out."""
+        for one in (b"", b"a", b"a=b c", b"a b=c", b"a=1,", b'a="', b"a=" + b"x" * 8192, b"a=1," * 64 + b"a=1"):
+            self.assertEqual(baggage_of({BAGGAGE: [one]}), b"", one[:20])
+        self.assertEqual(baggage_of({}), b"")

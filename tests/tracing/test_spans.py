@@ -1,0 +1,187 @@
+"""Tests for L{kubetwist.tracing.spans}."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.errors import APIStatusError
+from kubetwist.tracing.propagation import Remote
+from kubetwist.tracing.spans import MOST_EVENTS, MOST_SPANS, Span, Tracer, Unrecorded, current, here, within
+
+CALLER = Remote(0xABC, 0xDEF, True, b"a=1")
+
+
+class SpanCase(SynchronousTestCase):
+    """Keeps the spans that are over."""
+
+    def setUp(self) -> None:
+        """Nothing is over yet."""
+        self.spans: list[Span] = []
+
+    def begun(self, remote: Remote | None = None, *, trusted: bool = False, rate: int = 1_000_000) -> Span:
+        """A request that is traced."""
+        place = Tracer(rate, self.spans.append).begin(remote, trusted, b"", "an-id", 1.0)
+        assert isinstance(place, Span)
+        place.name = "request"
+        return place
+
+
+class TracerTests(SpanCase):
+    """Tests for L{Tracer}."""
+
+    def place(self, remote: Remote | None, *, trusted: bool, rate: int = 0) -> Span | Unrecorded:
+        """Where a request is."""
+        return Tracer(rate, self.spans.append).begin(remote, trusted, b"", "", 1.0)
+
+    def test_rate(self) -> None:
+        """As many are recorded as the rate says, whoever decides: the number of the trace does."""
+        tracer = Tracer(250_000, self.spans.append)
+        for quarter in range(4):
+            number = (quarter << 62) + 5
+            self.assertEqual(tracer.samples(number), quarter == 0)
+            self.assertEqual(tracer.samples(number + (1 << 100)), quarter == 0)
+
+    def test_extremes(self) -> None:
+        """Everything, and nothing, is meant as it is said."""
+        for number in (1, (1 << 64) - 1, (1 << 128) - 1):
+            self.assertTrue(Tracer(1_000_000, self.spans.append).samples(number))
+            self.assertFalse(Tracer(0, self.spans.append).samples(number))
+
+    def test_caller_decides(self) -> None:
+        """Whoever is trusted decides, against the rate."""
+        place = self.place(CALLER, trusted=True)
+        assert isinstance(place, Span)
+        self.assertEqual((place.trace.id, place.parent_id, place.remote_parent), (0xABC, 0xDEF, True))
+        self.assertEqual(place.trace.state, b"a=1")
+        self.assertIsNone(place.link)
+        unsampled = Remote(0xABC, 0xDEF, False, b"a=1")
+        self.assertNotIsInstance(self.place(unsampled, trusted=True, rate=1_000_000), Span)
+
+    def test_untrusted(self) -> None:
+        """For all others a trace begins, which is linked to theirs, and keeps nothing of it."""
+        self.assertNotIsInstance(self.place(CALLER, trusted=False), Span)
+        place = self.place(CALLER, trusted=False, rate=1_000_000)
+        assert isinstance(place, Span)
+        self.assertNotEqual(place.trace.id, 0xABC)
+        self.assertEqual((place.parent_id, place.remote_parent, place.link), (0, False, CALLER))
+        self.assertEqual(place.trace.state, b"")
+
+    def test_unrecorded_is_passed_on(self) -> None:
+        """Those who are called are told of the trace that is not recorded, always by the same name."""
+        place = self.place(Remote(0xABC, 0xDEF, False, b"a=1"), trusted=True)
+        fields = dict(place.headers())
+        self.assertEqual(fields, dict(place.headers()))
+        version, trace, span, flags = fields[b"traceparent"].split(b"-")
+        self.assertEqual((version, int(trace, 16), flags), (b"00", 0xABC, b"00"))
+        self.assertNotIn(int(span, 16), (0, 0xDEF))
+        self.assertEqual(fields[b"tracestate"], b"a=1")
+
+
+class SpanTests(SpanCase):
+    """Tests for L{Span}."""
+
+    def test_within(self) -> None:
+        """What is begun within a C{with} belongs to it."""
+        request = self.begun()
+        with request:
+            with here().child("inner", {"key": "value"}) as inner:
+                inner.event("happened", {"count": 1})
+                self.assertIs(here(), inner)
+            self.assertIs(here(), request)
+        self.assertIsNone(current.get())
+        inner, outer = self.spans
+        self.assertEqual((inner.name, inner.parent_id, inner.attributes), ("inner", outer.span_id, {"key": "value"}))
+        self.assertEqual([(name, more) for _, name, more in inner.events], [("happened", {"count": 1})])
+        self.assertTrue(outer.began <= inner.began <= inner.events[0][0] <= inner.ended <= outer.ended)
+
+    def test_headers(self) -> None:
+        """Those who are called learn which span it was."""
+        request = self.begun(CALLER, trusted=True)
+        child = request.child("call")
+        assert isinstance(child, Span)
+        expected = [(b"traceparent", b"00-%032x-%016x-01" % (0xABC, child.span_id)), (b"tracestate", b"a=1")]
+        self.assertEqual(child.headers(), expected)
+
+    def test_failure(self) -> None:
+        """An error is told by its type, and never by its text."""
+
+        def fail() -> None:
+            with self.begun():
+                raise ValueError("secret")
+
+        self.assertRaises(ValueError, fail)
+        (span,) = self.spans
+        self.assertTrue(span.failed)
+        self.assertEqual(span.attributes, {"error.type": "ValueError"})
+
+    def test_refusal(self) -> None:
+        """What a client is refused is no failure."""
+
+        def refuse() -> None:
+            with self.begun():
+                raise APIStatusError.bad_request("secret")
+
+        self.assertRaises(APIStatusError, refuse)
+        (span,) = self.spans
+        self.assertFalse(span.failed)
+        self.assertEqual(span.attributes, {"error.type": "BadRequest"})
+
+    def test_awaitable(self) -> None:
+        """Who has to wait has ended when it is there, and those that it calls then belong to it."""
+        waited: Deferred[int] = Deferred()
+        seen = []
+
+        async def work(number: int, *, more: int) -> int:
+            seen.append(here())
+            found = await waited
+            seen.append(here())
+            return number + more + found
+
+        request = self.begun()
+        child = request.child("work")
+        with request:
+            running = Deferred.fromCoroutine(within(child, work, 1, more=2))
+            self.assertIs(here(), request)
+            self.assertEqual(self.spans, [])
+            waited.callback(3)
+            self.assertEqual(self.successResultOf(running), 6)
+        self.assertEqual(seen, [child, child])
+        self.assertEqual(self.spans, [child, request])
+
+    def test_at_once(self) -> None:
+        """Who does not wait is over at once, also if it fails."""
+        request = self.begun()
+        self.assertEqual(within(request.child("good"), lambda: 5), 5)
+        self.assertRaises(KeyError, within, request.child("bad"), {}.__getitem__, 1)
+        self.assertEqual([(one.name, one.failed) for one in self.spans], [("good", False), ("bad", True)])
+        self.assertIsNone(current.get())
+
+    def test_once(self) -> None:
+        """The first end counts."""
+        request = self.begun()
+        request.end(2.0)
+        request.end(3.0)
+        self.assertEqual([span.ended for span in self.spans], [2.0])
+
+    def test_limits(self) -> None:
+        """A request without an end does not fill the memory; those whom it calls are still told."""
+        request = self.begun()
+        for _ in range(MOST_SPANS + 5):
+            with request.child("one"):
+                pass
+        self.assertEqual(len(self.spans), MOST_SPANS)
+        late = request.child("late")
+        self.assertEqual(late.headers()[0][1], request.headers()[0][1])
+        for _ in range(MOST_EVENTS + 5):
+            request.event("again")
+        self.assertEqual(len(request.events), MOST_EVENTS)
+
+    def test_nowhere(self) -> None:
+        """Where nothing is traced, all that can be done with spans does nothing."""
+        with here().child("one", {"key": 1}) as span:
+            span.event("happened")
+            span.put("key", 2)
+            span.fail("why")
+            self.assertFalse(span.recording)
+        self.assertIsNone(current.get())
