@@ -17,6 +17,7 @@ from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.selectors import label_selector_from_object
 from ..interfaces import INamedCreator
 from . import deletion
+from .bootstrap import SERVER
 from .scope import RequestScope
 from .updates import UpdateRules
 
@@ -121,7 +122,9 @@ class PodEviction:
         def spent(budget: JSONObject | None) -> JSONObject:
             assert budget is not None, "evictions make no budgets"
             if ready or not spares(budget):
+                before = orjson.loads(orjson.dumps(budget))
                 spend(budget, pod_name)
+                budgets.own(before, budget, "status", SERVER)
             return budget
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())

@@ -280,6 +280,20 @@ def expired_list(options: ListOptions, start_after: str, prefix: str) -> APIStat
     return failure
 
 
+async def await_first_state(store: Store, options: ListOptions) -> None:
+    """
+    Wait until the state that a watch is to begin with, not older than asked, is there.
+
+    @raise APIStatusError: It did not come (504).
+    """
+    if options.send_initial_events and options.resource_version:
+        try:
+            revision = parse_revision(options.resource_version)
+        except ValueError:
+            return  # The watch itself says so.
+        await _fresh(store, revision)
+
+
 def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
     """
     Start a watch.

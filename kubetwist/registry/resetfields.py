@@ -27,16 +27,9 @@ BUT_SPEC_AND_METADATA: Final = _without("spec", "metadata")
 
 _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
     ("", "pods", "status"): _without("spec", "metadata.deletionTimestamp", "metadata.ownerReferences"),
-    ("", "pods", "ephemeralcontainers"): Filter(only=of_paths([("f:spec", "f:ephemeralContainers")])),
-    ("", "pods", "resize"): Filter(
-        only=of_paths(
-            [
-                ("f:spec", containers, "*", field)
-                for containers in ("f:containers", "f:initContainers")
-                for field in ("f:resources", "f:resizePolicy")
-            ]
-        )
-    ),
+    # What these put back is owned nevertheless: the reference gives them no such list.
+    ("", "pods", "ephemeralcontainers"): EVERYTHING,
+    ("", "pods", "resize"): EVERYTHING,
     ("", "namespaces", "finalize"): BUT_STATUS,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): BUT_SPEC_AND_METADATA,
     ("apiregistration.k8s.io", "apiservices", "status"): BUT_SPEC_AND_METADATA,

@@ -62,6 +62,7 @@ class Store(Updates):
 
     async def watch(self, scope: RequestScope, options: ListOptions, sink: Any) -> Any:
         """See L{IWatcher.watch}."""
+        await reading.await_first_state(self, options)
         return reading.begin_watch(self, scope, options, sink)
 
     # --- deleting

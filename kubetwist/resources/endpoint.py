@@ -93,14 +93,21 @@ class Endpoint:
         scope.from_storage = request.from_storage
         return scope
 
-    def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str) -> dict[str, Any]:
+    def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:
         """
         Note in C{obj}, which is ready for the store, who owns what of it.
 
         @param live: What it replaces; L{None} when it is created.
+        @param sent: What it was decoded from: who sends an empty list owns it, though it is as good as none.
         """
-        if self.fields is not None:
-            self.fields.update(live, obj, manager, now())
+        if self.fields is None:
+            return obj
+        emptied = [name for name, value in obj.items() if value is None and sent and sent.get(name) == []]
+        for name in emptied:
+            obj[name] = []
+        self.fields.update(live, obj, manager, now())
+        for name in emptied:
+            obj[name] = None
         return obj
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Patch(ABC):
     """
     A patch for one endpoint; applied again when somebody else wrote in between.
 
+    @ivar left: What the last application left, before it was decoded.
     @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
     @cvar by_map: The reference makes an object of the result from a map, where it else has JSON: that shows in the
         words and the order of its complaints.
@@ -47,6 +48,7 @@ class Patch(ABC):
         self.field_validation = options.field_validation or "Warn"
         self.problems: list[str] = []
         self.duplicates: list[str] = []
+        self.left: Any = None
         self.parse(data)
 
     @abstractmethod
@@ -87,7 +89,7 @@ class Patch(ABC):
 
         @raise APIStatusError: It can not be applied, or leaves no object of the kind.
         """
-        value = self.patched(current)
+        self.left = value = self.patched(current)
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.redecode(value, problems, converted=self.by_map)

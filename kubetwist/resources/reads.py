@@ -146,11 +146,11 @@ class Reads:
             timeout=timeout,
         )
         try:
-            handle = await endpoint.storage.watch(endpoint.scope(request, namespace), options, stream)
+            handle = await self._storage.watch(endpoint.scope(request, namespace), options, stream)
         except APIStatusError as error:
-            if error.code != 410:
+            if error.code not in (410, 504):
                 raise
-            # Clients expect this one inside of the stream: an ERROR event.
+            # Clients expect these inside of the stream: an ERROR event.
             stream.open()
             stream.end(error)
             return

@@ -59,7 +59,7 @@ class Writes:
         scope = endpoint.scope(request, namespace)
         for field in SET_BY_SERVER:
             obj["metadata"].pop(field, None)
-        obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
+        obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options), document.value)
         result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, shown.one(result), shown.content_type)
 
@@ -105,7 +105,7 @@ class Writes:
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)
-            return endpoint.own(stored, obj, manager)
+            return endpoint.own(stored, obj, manager, document.value)
 
         result, created = await endpoint.storage.update(
             scope, name, change, options, may_create=lambda: self.check_create(request)
@@ -147,7 +147,7 @@ class Writes:
             if problem is not None:
                 raise APIStatusError.bad_request(problem)
             obj = endpoint.default(obj)
-            return obj if patch.owns else endpoint.own(stored, obj, manager)
+            return obj if patch.owns else endpoint.own(stored, obj, manager, patch.left)
 
         result, created = await endpoint.storage.update(
             scope,

@@ -168,25 +168,6 @@ def leaves(fields: FieldSet) -> FieldSet:
     return {step: leaves(part) if part else LEAF for step, part in fields.items() if step != SELF}
 
 
-def including(fields: FieldSet, prefixes: FieldSet) -> FieldSet:
-    """
-    What is in C{fields} on the way to, at, or below one of C{prefixes}.
-
-    @param prefixes: A set whose leaves are the prefixes; the step C{"*"} stands for any.
-    """
-    if not prefixes:
-        return fields
-    result = {}
-    anything = prefixes.get("*")
-    for step, part in fields.items():
-        inner = prefixes.get(step) if anything is None else anything
-        if inner is not None and step != SELF:
-            found = node(including(below(part), inner), is_member(part))
-            if found is not None:
-                result[step] = found
-    return result
-
-
 def ordered(fields: FieldSet) -> FieldSet:
     """The same set with its steps in the order in which the reference writes them."""
     if len(fields) < 2:

@@ -96,7 +96,7 @@ SubjectAccessReviewStatus denied=o
 ContainerResourceMetricSource name:v1.ResourceName
 ContainerResourceMetricStatus name:v1.ResourceName
 HPAScalingPolicy type:~HPAScalingPolicyType
-HPAScalingRules selectPolicy=p:~ScalingPolicySelect
+HPAScalingRules policies=p selectPolicy=p:~ScalingPolicySelect
 HorizontalPodAutoscalerCondition status:v1.ConditionStatus type:~HorizontalPodAutoscalerConditionType
 HorizontalPodAutoscalerStatus conditions=o currentMetrics=a currentReplicas=a lastScaleTime=p
 MetricSpec type:~MetricSourceType

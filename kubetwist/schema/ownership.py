@@ -16,7 +16,6 @@ from .fieldset import (
     LEAF,
     FieldSet,
     difference,
-    including,
     intersection,
     of_paths,
     paths,
@@ -69,17 +68,13 @@ class Filter(NamedTuple):
     Which fields an endpoint lets its clients own.
 
     @ivar without: Neither these nor what is below them.
-    @ivar only: Only these, what is below them, and what is on the way to them; empty for all.
     """
 
     without: FieldSet = LEAF
-    only: FieldSet = LEAF
 
     def __call__(self, fields: FieldSet) -> FieldSet:
         """What is left of a set."""
-        if self.without:
-            fields = recursive_difference(fields, self.without)
-        return including(fields, self.only) if self.only else fields
+        return recursive_difference(fields, self.without) if self.without else fields
 
 
 class Conflicts(Exception):

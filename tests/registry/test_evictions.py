@@ -74,6 +74,16 @@ class EvictionTests(StoreTestCase):
         self.assertEqual(error.message, "Cannot evict pod as it would violate the pod's disruption budget.")
         self.assertIsNotNone(self.stored(self.pods, "q"))
 
+    def test_owner(self) -> None:
+        """It is the server that writes this."""
+        self.budget("b", 1)
+        owned: list[Any] = []
+        self.patch(self.budgets, "own", lambda live, new, *who: owned.append((live, new, *who)))
+        self.successResultOf(self.evict())
+        ((live, new, *who),) = owned
+        self.assertEqual(who, ["status", "kube-apiserver"])
+        self.assertEqual((live["status"]["disruptionsAllowed"], new["status"]["disruptionsAllowed"]), (1, 0))
+
     def test_two_at_once(self) -> None:
         """Two evictions never share one disruption, however they overtake each other."""
         self.budget("b", 1)

@@ -214,6 +214,16 @@ class WorkloadTests(SynchronousTestCase):
         for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
             self.assertEqual(problems("apps", kind, spec=self.SPEC), [], kind)
 
+    def test_closed_gate(self) -> None:
+        """What is behind a closed gate is dropped when it is stored, not before: who sends it owns it."""
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
+        strategy = strategy_for("apps", "StatefulSet")
+        obj: dict[str, Any] = copy({"metadata": {}, "spec": {**self.SPEC, "updateStrategy": rolling}})
+        strategy.default(obj)
+        self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"maxUnavailable": 1, "partition": 0})
+        strategy.prepare_for_update(obj, copy(obj))
+        self.assertEqual(obj["spec"]["updateStrategy"]["rollingUpdate"], {"partition": 0})
+
     def test_bare(self) -> None:
         """A deployment without a spec lacks a selector, labels that it could match, and containers."""
         self.assertEqual(
@@ -464,6 +474,9 @@ class ConfigTests(SynchronousTestCase):
         found = problems("", "Secret", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "hush"})
         self.assertEqual(len(found), 1)
         self.assertNotIn("hush", found[0])
+        self.assertTrue(found[0].endswith("invalid character 'h' looking for beginning of value"), found[0])
+        found = problems("", "Secret", type="kubernetes.io/dockerconfigjson", stringData={".dockerconfigjson": "[1]"})
+        self.assertTrue(found[0].endswith("cannot unmarshal array into Go value of type map[string]interface {}"))
 
     def test_quota(self) -> None:
         """A quota counts whole pods."""
@@ -607,6 +620,12 @@ class AutoscalerTests(SynchronousTestCase):
 class EndpointTests(SynchronousTestCase):
     """Endpoints and EndpointSlices."""
 
+    def test_no_address(self) -> None:
+        """What is no address at all is told twice of Endpoints, once of a service."""
+        found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "x"}], "ports": [{"port": 80}]}])
+        self.assertEqual(len(found), 2)
+        self.assertEqual(found[1], 'subsets[0].addresses[0].ip: Invalid value: "x": must be a valid IP address')
+
     def test_cve_2021_25737(self) -> None:
         """CVE-2021-25737: both kinds keep clear of the node's own addresses, so neither leads a client there."""
         for address, text in (
@@ -614,7 +633,7 @@ class EndpointTests(SynchronousTestCase):
             ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
             ("169.254.169.254", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
             ("fe80::1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-            ("0.0.0.0", "may not be unspecified (0.0.0.0 or ::)"),
+            ("0.0.0.0", "may not be unspecified (0.0.0.0)"),
             ("224.0.0.1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
         ):
             kind = "IPv6" if ":" in address else "IPv4"

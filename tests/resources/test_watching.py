@@ -101,12 +101,24 @@ class WatchTests(WatchTestCase):
         self.assertEqual(found[-1]["object"]["kind"], "ConfigMap")
 
     def test_initial_events_and_the_future(self) -> None:
-        """The initial events come, too, when the revision asked for is not there yet."""
+        """The initial events wait for the revision asked for; if it does not come, the watch ends with an error."""
         ahead = self.revision() + 5
         query = (
             f"sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion={ahead}"
         )
-        self.assertEqual(summary(self.watch(query))[:2], [("ADDED", "a"), ("ADDED", "b")])
+        later = self.server.client()
+        for client in (self.client, later):
+            self.assertEqual(
+                client.begin(f"{MAPS}?watch=1&{query}0" if client is later else f"{MAPS}?watch=1&{query}"), b""
+            )
+        for number in range(5):
+            self.relabel("a", x=str(number))
+        _, _, body = self.client.taken().partition(b"\r\n\r\n")
+        self.assertEqual(summary(events(body) + self.more())[:2], [("ADDED", "a"), ("ADDED", "b")])
+        self.server.clock.advance(4)
+        _, _, body = later.taken().partition(b"\r\n\r\n")
+        (found,) = events(body)
+        self.assertEqual((found["type"], found["object"]["code"]), ("ERROR", 504))
 
     def test_namespace(self) -> None:
         """A watch shows its own namespace, or all."""

@@ -24,7 +24,9 @@ class WriteTestCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Build it."""
-        self.server = Server("configmaps", "pods", "namespaces", "leases", "selfsubjectreviews", "deployments")
+        self.server = Server(
+            "configmaps", "pods", "namespaces", "leases", "selfsubjectreviews", "deployments", "endpointslices"
+        )
         self.client = self.server.client()
 
     def names(self) -> list[str]:
@@ -57,6 +59,25 @@ class CreateTests(WriteTestCase):
         self.assertIn("cannot be handled as a ConfigMap", message)
         obj = {**config_map("b"), "apiVersion": "v2"}
         self.assertEqual(self.client.ask("POST", MAPS, obj)[0], 400)
+
+    def test_empty_list(self) -> None:
+        """An empty list is shown as none, and owned nevertheless by who sends it, however."""
+        path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+        parts = {"addressType": "IPv4", "endpoints": []}
+        code, made = self.client.ask("POST", path, {"metadata": {"name": "r"}, **parts})
+        self.assertEqual((code, made["endpoints"]), (201, None))
+        (entry,) = made["metadata"]["managedFields"]
+        self.assertIn("f:endpoints", entry["fieldsV1"])
+        made = self.client.ask("POST", path, {"metadata": {"name": "s"}, "addressType": "IPv4"})[1]
+        self.assertNotIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
+        patch = [{"op": "add", "path": "/endpoints", "value": []}]
+        answer = self.client.answer("PATCH", f"{path}/s", patch, Content_Type="application/json-patch+json")
+        made = orjson.loads(answer.body)
+        self.assertEqual((answer.code, made["endpoints"]), (200, None))
+        self.assertIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
+        code, made = self.client.ask("PUT", f"{path}/s", {"metadata": {"name": "s"}, **parts})
+        self.assertEqual((code, made["endpoints"]), (200, None))
+        self.assertIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
 
     def test_version_of_before(self) -> None:
         """A version that is not served any more, but known, is told from one that never was."""

@@ -14,7 +14,6 @@ from kubetwist.schema.fieldset import (
     decode,
     difference,
     has,
-    including,
     intersection,
     leaves,
     of_paths,
@@ -89,21 +88,6 @@ class AlgebraTests(SynchronousTestCase):
         fields = of_paths([("f:a", "f:b"), ("f:a",), ("f:c",)])
         self.assertIs(difference(fields, of_paths([("f:a", "f:x"), ("f:z",)])), fields)
         self.assertIs(recursive_difference(fields, of_paths([("f:a", "f:x"), ("f:z",)])), fields)
-
-    def test_including(self) -> None:
-        """Of a set remains what is on the way to a prefix, at it and below it; a star stands for any step."""
-        fields = of_paths(
-            [
-                ("f:spec",),
-                ("f:spec", "f:list", 'k:{"name":"a"}', "f:image"),
-                ("f:spec", "f:list", 'k:{"name":"a"}', "f:resources", "f:limits"),
-                ("f:status", "f:phase"),
-            ]
-        )
-        kept = including(fields, of_paths([("f:spec", "f:list", "*", "f:resources")]))
-        self.assertEqual(
-            members(kept), {("f:spec",), ("f:spec", "f:list", 'k:{"name":"a"}', "f:resources", "f:limits")}
-        )
 
 
 class EncodingTests(SynchronousTestCase):

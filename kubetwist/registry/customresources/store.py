@@ -12,7 +12,7 @@ from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions
 from ...api.resource import GroupVersionKind, JSONObject
 from ...storage.record import Draft, Record
 from ...storage.watchcache import Listing
-from ..reading import begin_watch
+from ..reading import await_first_state, begin_watch
 from ..scope import RequestScope
 from ..store import Store
 from ..updates import UpdateRules
@@ -115,6 +115,7 @@ class CustomStore(Store):
         """See L{kubetwist.interfaces.IWatcher.watch}."""
         if self.codec.conversion is None:
             return await super().watch(scope, options, sink)
+        await await_first_state(self, options)
         preparing = PreparingSink(sink, self.prepared, self.prepare)
         return await preparing.begun(begin_watch(self, scope, options, preparing))
 

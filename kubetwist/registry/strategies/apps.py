@@ -211,11 +211,8 @@ class StatefulSetStrategy(WorkloadStrategy):
             strategy["type"] = "RollingUpdate"
             rolling = strategy.setdefault("rollingUpdate", {})
         rolling = strategy.get("rollingUpdate")
-        if strategy["type"] == "RollingUpdate" and rolling is not None:
-            if rolling.get("partition") is None:
-                rolling["partition"] = 0
-            # Behind the gate MaxUnavailableStatefulSet, which is closed.
-            rolling.pop("maxUnavailable", None)
+        if strategy["type"] == "RollingUpdate" and rolling is not None and rolling.get("partition") is None:
+            rolling["partition"] = 0
         policy = spec.get("persistentVolumeClaimRetentionPolicy")
         if policy is None:
             spec["persistentVolumeClaimRetentionPolicy"] = policy = _empty()
@@ -235,6 +232,16 @@ class StatefulSetStrategy(WorkloadStrategy):
             status = claim.setdefault("status", {})
             if not status.get("phase"):
                 status["phase"] = "Pending"
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind a gate that is closed; those who sent it own it nevertheless."""
+        super().prepare_for_create(obj)
+        _drop_max_unavailable(obj)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """See L{prepare_for_create}."""
+        super().prepare_for_update(obj, old)
+        _drop_max_unavailable(obj)
 
     def reset_status(self, obj: JSONObject) -> None:
         """No replicas yet."""
@@ -265,6 +272,13 @@ class StatefulSetStrategy(WorkloadStrategy):
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
         return workloads.validate_stateful_set_status(obj)
+
+
+def _drop_max_unavailable(obj: JSONObject) -> None:
+    """The gate is C{MaxUnavailableStatefulSet}."""
+    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
+    if rolling is not None:
+        rolling.pop("maxUnavailable", None)
 
 
 class ControllerRevisionStrategy(Strategy):

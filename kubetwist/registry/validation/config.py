@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode, b64encode
 from typing import Final
 
+from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import config_map_key_problems, qualified_name_problems
 from ...api.resource import JSONObject
@@ -105,12 +105,14 @@ def _json(data: JSONObject, key: str, causes: Causes) -> None:
     if key not in data:
         causes.append(required(path))
         return
+    text = ""
     try:
-        readable = isinstance(json.loads(b64decode(data[key] or "")), dict)
-    except (ValueError, RecursionError):
-        readable = False
-    if not readable:
-        text = "must be a JSON object"
+        found = decode_json(b64decode(data[key] or "")).value
+        if found is not None and not isinstance(found, dict):
+            text = f"json: cannot unmarshal {json_type(found)} into Go value of type map[string]interface {{}}"
+    except BodyError as error:
+        text = str(error)
+    if text:
         causes.append(Cause("FieldValueInvalid", f'Invalid value: "<secret contents redacted>": {text}', path))
 
 

@@ -330,10 +330,10 @@ def non_special_ip(value: str, path: str, causes: Causes) -> None:
     """An address of an endpoint: not this host's own, nor one for many."""
     found = parse_ip(value)
     if found is None:
-        old_ip(value, path, causes)
+        causes.append(invalid(path, value, "must be a valid IP address"))
         return
     if found.is_unspecified:
-        causes.append(invalid(path, value, "may not be unspecified (0.0.0.0 or ::)"))
+        causes.append(invalid(path, value, f"may not be unspecified ({value})"))
     if found.is_loopback:
         causes.append(invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
     if found.is_link_local:

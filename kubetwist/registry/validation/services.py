@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ...api.addresses import parse_ip
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
@@ -20,6 +21,7 @@ from .fields import (
     is_ipv6,
     labels,
     non_special_ip,
+    old_ip,
     one_of,
     port_number,
     port_number_or_name,
@@ -65,7 +67,10 @@ def validate_service(obj: JSONObject) -> list[Cause]:
     _affinity(spec, causes)
     _cluster_ips(spec, causes)
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        non_special_ip(address, f"spec.externalIPs[{index}]", causes)
+        if parse_ip(address) is None:
+            old_ip(address, f"spec.externalIPs[{index}]", causes)
+        else:
+            non_special_ip(address, f"spec.externalIPs[{index}]", causes)
     if kind not in _TYPES:
         causes.append(unsupported("spec.type", kind, _TYPES) if kind else required("spec.type"))
     if kind == "ClusterIP":
