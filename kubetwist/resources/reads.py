@@ -146,7 +146,7 @@ class Reads:
             timeout=timeout,
         )
         try:
-            handle = await self._storage.watch(endpoint.scope(request, namespace), options, stream)
+            handle = await endpoint.storage.watch(endpoint.scope(request, namespace), options, stream)
         except APIStatusError as error:
             if error.code not in (410, 504):
                 raise
