@@ -14,6 +14,8 @@ import yaml
 
 from kubetwist.testing import SubprocessServer
 
+from .browser import Page, start_browser
+
 KUBECTL = os.environ.get("KUBETWIST_TEST_KUBECTL") or shutil.which("kubectl")
 
 
@@ -122,3 +124,27 @@ def start_server() -> Iterator[Callable[..., SubprocessServer]]:
     yield start
     for server in servers:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def page_server() -> Iterator[SubprocessServer]:
+    """One for all tests of the web page, with the access control that it has by default."""
+    with SubprocessServer("--in-memory") as server:
+        yield server
+        assert "Traceback" not in server.output(), server.output()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One for all of them; they are skipped where there is none."""
+    browser = start_browser()
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def page(browser: Any, page_server: SubprocessServer) -> Page:
+    """The page, signed in as an administrator."""
+    page = Page(browser, page_server.url)
+    page.sign_in(page_server.token)
+    return page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -14,7 +13,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
-from .browser import Page, start_browser
+from .browser import Page
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 APPLY = "application/apply-patch+yaml"
@@ -23,27 +22,9 @@ HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>ja
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[SubprocessServer]:
-    """One with the access control that it has by default."""
-    with SubprocessServer("--in-memory") as server:
-        yield server
-        assert "Traceback" not in server.output(), server.output()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One for all tests."""
-    browser = start_browser()
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture
-def page(browser: Any, server: SubprocessServer) -> Page:
-    """The page, signed in as an administrator."""
-    page = Page(browser, server.url)
-    page.sign_in(server.token)
-    return page
+def server(page_server: SubprocessServer) -> SubprocessServer:
+    """The one whose page it is."""
+    return page_server
 
 
 def make(server: SubprocessServer, path: str, obj: Any) -> Any:

@@ -56,7 +56,7 @@ async function begin() {
   replace(top, back);
   let documents;
   try { documents = (await api.json("/openapi/v3")).paths; } catch (error) {
-    replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, h("a", { href: "/ui/" }, "Sign in"), " first; then come back here.") : problem(error));
+    replace(said, [401, 403].includes(error.code) && !api.hasSession() ? h("div", { class: "problem", role: "alert" }, h("a", { href: "/ui/" }, "Sign in"), " first; then come back here.") : problem(error));
     return;
   }
   const names = Object.keys(documents).sort((a, b) => (a.split("/")[0] === b.split("/")[0] ? 0 : a.startsWith("api/") ? -1 : b.startsWith("api/") ? 1 : 0) || (a < b ? -1 : 1));
