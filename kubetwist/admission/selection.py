@@ -11,6 +11,7 @@ from ..interfaces import IAdmissionPluginFactory
 from .attributes import AdmissionContext
 from .chain import AdmissionChain
 from .configuration import BadAdmission
+from .traced import TracedChain
 
 #: The order that plugins are asked in, whatever order they are named in. Others come before L{OTHERS_BEFORE}, by name.
 #: See kubernetes, C{pkg/kubeapiserver/options/plugins.go}.
@@ -141,7 +142,8 @@ def build_chain(
         factory = factories[name]
         if name not in disabled and (factory.default or name in enabled):
             plugins.append(_made(factory, server, configurations.get(name)))
-    return AdmissionChain(plugins, getattr(server, "reactor", None))
+    make = TracedChain if getattr(server, "traced", False) else AdmissionChain
+    return make(plugins, getattr(server, "reactor", None))
 
 
 def check_names(enabled: set[str], disabled: set[str], factories: Mapping[str, Any]) -> None:

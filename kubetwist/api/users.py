@@ -17,6 +17,8 @@ AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 #: May do everything, whatever the rules are.
 MASTERS: Final = "system:masters"
+#: May look at how the server is.
+MONITORING: Final = "system:monitoring"
 #: The group of all kubelets.
 NODES: Final = "system:nodes"
 _NODE: Final = "system:node:"

@@ -116,6 +116,7 @@ class ComputedVersionResource(CustomVersionResource):
             list_items_have_kind=True,
             list_kind=definition.list_kind,
             printer=version.printer,
+            traced=self._server.traced,
         )
         reads = Reads(endpoint, self._server.reactor, self._server.flusher)
         return {"get": reads.get, "list": reads.list}

@@ -12,7 +12,7 @@ _TAKEN: Final = frozenset(
     (
         *("data-dir", "in-memory", "kubernetes-version", "bind-address", "external-hostname", "tls-min-version"),
         *("tls-cert-file", "tls-private-key-file", "request-timeout", "shutdown-delay-duration", "logging-format", "v"),
-        *("vmodule", "profiling"),
+        *("vmodule", "profiling", "tracing-config-file"),
         *("min-request-timeout", "storage-backend", "watch-cache", "watch-cache-sizes", "default-watch-cache-size"),
         *("delete-collection-workers", "webhook-url-denied-cidrs", "max-connections-per-address"),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.application.service import IService
 
 from ..admission.chain import AdmissionChain
+from ..admission.traced import TracedChain
 from ..outgoing.errors import BadSettings
 from ..registry.stores import Stores
 from ..resources.customresources import CustomResources, CustomVersionResource
@@ -58,6 +59,7 @@ class ExtensionAPIs:
             delete_workers=options["delete-collection-workers"],
             cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
             default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
+            traced=config.traced,
         )
         self.stores.definitions = definitions
         config.installed = installed = InstalledGroups()
@@ -158,7 +160,7 @@ class ExtensionServer(APIServer):
         config.apis, config.stores = apis, apis.stores
         apis.stores.authorizer = config.authorizer
         apis.stores.outgoing = config.outgoing
-        apis.stores.use(AdmissionChain(self._plugins, config.reactor))
+        apis.stores.use((TracedChain if config.traced else AdmissionChain)(self._plugins, config.reactor))
         compactor = Compactor(config.backend, config.reactor, self._options["etcd-compaction-interval"])
         server.add_before_listening("compaction", compactor.start)
         server.add_at_end("compaction", compactor.stop)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..metrics.requests import RequestMetrics
     from ..server.site import Handler
     from .consistency import Consistency
+    from .tracing import RequestTracing
 
 
 def with_filters(
@@ -43,6 +44,7 @@ def with_filters(
     metrics: RequestMetrics | None = None,
     limit: Callable[[Handler], Handler] | None = None,
     consistency: Consistency | None = None,
+    tracing: RequestTracing | None = None,
 ) -> Handler:
     """
     Put the filters in front of C{handler}.
@@ -53,19 +55,27 @@ def with_filters(
     @param limit: Puts in front of a handler what has requests wait while there are too many.
     @param consistency: Has requests wait until this server is as far as others are; L{None} where there are no others.
     @param metrics: Counts them; it is told by the site when they are over.
+    @param tracing: Has them leave spans; likewise.
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
+
+    def behind(name: str, handler: Handler) -> Handler:
+        return handler if tracing is None else tracing.behind(name, handler)
+
     handler = with_measuring(handler)
     if metrics is not None:
         handler = metrics.after_authorization(handler)
-    handler = with_authorization(handler, authorizer)
+    handler = with_authorization(behind("authorization", handler), authorizer)
     if consistency is not None:
-        handler = consistency.in_front(handler)
+        handler = consistency.in_front(behind("consistency", handler))
     if limit is not None:
-        handler = limit(handler)
-    handler = with_impersonation(handler, authorizer, constrained_impersonation)
+        handler = limit(behind("priorityandfairness", handler))
+    impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
+    handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation)
     if auditor is not None:
-        handler = with_audit(handler, auditor)
+        handler = with_audit(behind("audit", handler), auditor)
+    if tracing is not None:
+        handler = tracing.after_authentication(handler)
     if metrics is not None:
         handler = metrics.after_authentication(handler)
     handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
@@ -76,4 +86,6 @@ def with_filters(
     handler = with_request_info(handler)
     handler = with_panic_recovery(handler)
     handler = with_audit_id(handler)
+    if tracing is not None:
+        handler = tracing.in_front(handler)
     return handler

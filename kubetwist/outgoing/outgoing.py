@@ -19,6 +19,7 @@ class Outgoing:
 
     @ivar services: Finds services by their names.
     @ivar denied: Networks that no URL in an object of the API may lead to.
+    @ivar traced: Those who are called learn which trace it is for.
     @ivar diversions: Where checked addresses are really found, by host and port: for tests.
     """
 
@@ -30,6 +31,7 @@ class Outgoing:
         self.services = Services(find_service)
         self.denied = denied
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
+        self.traced = False
 
     def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:
         """
@@ -42,9 +44,12 @@ class Outgoing:
         from .client import LIMIT, WebhookClient
 
         limit = LIMIT if limit is None else limit
-        client = WebhookClient(
-            self._reactor, settings, limit=limit, diversions=self.diversions, connected=self._connected
-        )
+        make = WebhookClient
+        if self.traced:
+            from .traced import TracedClient
+
+            make = TracedClient
+        client = make(self._reactor, settings, limit=limit, diversions=self.diversions, connected=self._connected)
         self._clients.add(client)
         return client
 

@@ -26,6 +26,7 @@ from ..storage.errors import (
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
+from ..tracing.spans import Span, Unrecorded, here
 from .conversion import convert
 from .holds import NOTHING, Hold
 from .scope import RequestScope
@@ -197,7 +198,7 @@ class StoredObjects:
         # What is created has a uid of its own.
         write = Write(self._prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
-        with Spending(ETCD):
+        with self._span(here(), key, write), Spending(ETCD):
             try:
                 if charges:
                     revision = await self._charged(
@@ -216,6 +217,22 @@ class StoredObjects:
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision
+
+    def _span(self, place: Span | Unrecorded, key: str, write: Write) -> Span | Unrecorded:
+        """What a write leaves in a trace, by the names of the reference, whichever the storage is."""
+        if not isinstance(place, Span):
+            return place
+        name = "Delete" if write.value is None else "GuaranteedUpdate" if write.expected else "Create"
+        return place.child(
+            f"{name} etcd3",
+            {
+                "audit-id": place.trace.audit_id,
+                "key": f"/{self.group_resource.resource}/{key}",
+                "type": self.gvk.kind,
+                "group": self.group_resource.group,
+                "resource": self.group_resource.resource,
+            },
+        )
 
     async def to_rewrite(self, key: str) -> bool:
         """

@@ -91,6 +91,7 @@ class Stores:
 
     @ivar grants: What roles and bindings say.
     @ivar allow_privileged: Whether containers may be privileged.
+    @ivar traced: Requests leave spans.
     @ivar authorizer: Asked where a write needs more than what its request was allowed for; L{None} allows no more.
     """
 
@@ -106,6 +107,7 @@ class Stores:
         delete_workers: int = 1,
         cache_sizes: Mapping[str, int] | None = None,
         default_cache_size: int = 100,
+        traced: bool = False,
     ) -> None:
         """
         @param prefix: Of all keys in the backend.
@@ -122,6 +124,7 @@ class Stores:
         self.grants = Grants(self)
         self.authorizer: IAuthorizer | None = None
         self.allow_privileged = True
+        self.traced = traced
         self.reactor = reactor
         self._prefix = prefix
         self._event_ttl = event_ttl

@@ -7,6 +7,7 @@ A group-version with a service is answered by the server behind it, and all othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -20,6 +21,8 @@ from ..controllers.aggregation import GROUP, Aggregation, Registered, Remote, Se
 from ..metrics.registry import Reading, Registry
 from ..outgoing.errors import BadSettings, Unreachable
 from ..registry.kinds import Priority
+from ..tracing.propagation import BAGGAGE, TRACEPARENT, TRACESTATE
+from ..tracing.spans import CLIENT, Value, current
 from .discovery import Group
 from .discovery_http import Leaf
 from .installed import IInstalled, InstalledResource
@@ -186,15 +189,27 @@ class RemoteLeaf(Leaf):
 
         info = request.info
         describes = not info.is_resource_request and info.path.strip("/").count("/") == 2
-        await proxy_request(
+        passed_on = partial(
+            proxy_request,
             request,
             client,
             target_of(request.uri),
-            identity=identity,
             host=host,
             fail=fail,
             head_timeout=DISCOVERY_TIMEOUT if describes else None,
         )
+        place = current.get()
+        if place is None:
+            await passed_on(identity=identity)
+            return
+        # What the client says of a trace is about another one now, or was not believed.
+        for name in (TRACEPARENT, TRACESTATE, BAGGAGE):
+            request.fields.pop(name, None)
+        method = request.method.decode("latin-1")
+        about: dict[str, Value] = {"http.request.method": method, "server.address": host.decode("latin-1")}
+        with place.child(f"HTTP {method}", about, CLIENT) as span:
+            await passed_on(identity=[*identity, *span.headers()])
+            span.put("http.response.status_code", request.code)
 
 
 class _Checks:

@@ -32,6 +32,7 @@ from .negotiation import CUSTOM_PATCH_TYPES
 from .openapi_custom import CustomSchemas
 from .reads import Reads
 from .routing import HandlerResource
+from .traced import traced_handler
 from .watching import Flusher
 from .writes import Writes
 
@@ -80,7 +81,8 @@ class CustomVersionResource:
         if not self._handlers:
             for name in self.subresources():
                 for known, handler in self.handlers(name).items():
-                    self._handlers[name, known] = handler
+                    traced = self._server.traced
+                    self._handlers[name, known] = traced_handler(handler, known) if traced else handler
         return self._handlers.get((subresource, verb))
 
     def verbs(self) -> tuple[str, ...]:
@@ -135,6 +137,7 @@ class CustomVersionResource:
             patch_types=CUSTOM_PATCH_TYPES,
             fields=fields,
             min_request_timeout=self._server.min_request_timeout,
+            traced=self._server.traced,
         )
 
     def lines(self) -> list[InstalledResource]:
@@ -262,6 +265,7 @@ class CustomResources:
         self.flusher = flusher
         self.min_request_timeout = min_request_timeout
         self.in_thread = in_thread or in_threads_of(reactor)
+        self.traced = stores.traced
         self._layer = layer
         self._everything = everything
         self._stores = stores

@@ -57,6 +57,7 @@ class Endpoint:
     @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.
     @ivar tables: Whether answers can be Tables.
+    @ivar traced: Reading and encoding leave spans.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
     """
 
@@ -75,6 +76,7 @@ class Endpoint:
     fields: FieldManager | None = None
     authorizer: IAuthorizer | None = None
     min_request_timeout: float = 1800.0
+    traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
 

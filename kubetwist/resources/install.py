@@ -43,6 +43,7 @@ from .installed import InstalledGroups, InstalledResource
 from .layer import Layer
 from .reads import Reads
 from .routing import RoutedResource
+from .traced import traced_handler
 from .watching import Flusher
 from .writes import Writes
 
@@ -189,6 +190,7 @@ class Installer:
             fields=fields,
             authorizer=getattr(self._context, "authorizer", None),
             min_request_timeout=self._min_request_timeout,
+            traced=self._stores.traced,
         )
 
     def _route(self, app: Klein, base: str, endpoint: Endpoint) -> None:
@@ -233,13 +235,14 @@ class Handlers:
     def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
         self._reads = Reads(endpoint, reactor, flusher)
         self._writes = Writes(endpoint, self._reads)
+        self._traced = endpoint.traced
 
     def of(self, verb: Verb) -> Callable[..., Any]:
         """The handler of a verb."""
         for part in (self._reads, self._writes):
-            handler = getattr(part, verb.handler, None)
+            handler: Callable[..., Any] | None = getattr(part, verb.handler, None)
             if handler is not None:
-                return handler  # type: ignore[no-any-return]
+                return traced_handler(handler, verb.handler) if self._traced else handler
         raise AssertionError(f"no handler for {verb.names}")
 
 

@@ -10,6 +10,7 @@ from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
 from ..api.listoptions import get_options, list_options
 from ..api.options import GetOptions, ListOptions
+from ..api.resource import GroupResource
 from ..api.selectors import parse_field_selector
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
@@ -20,6 +21,7 @@ from .bodies import YAML_IN_REACTOR
 from .encoding import Body, YAMLEncoder, pretty, to_yaml
 from .endpoint import Endpoint
 from .respond import respond_body
+from .traced import TracedReading
 from .views import View, view
 from .watching import Flusher, WatchStream
 
@@ -45,6 +47,9 @@ class Reads:
 
     def __init__(self, endpoint: Endpoint, reactor: IReactorTime, flusher: Flusher) -> None:
         self.endpoint = endpoint
+        self._storage = endpoint.storage
+        if endpoint.traced:
+            self._storage = TracedReading(endpoint.storage, GroupResource(endpoint.info.group, endpoint.info.resource))
         self._reactor = reactor
         self._flusher = flusher
 
@@ -54,7 +59,7 @@ class Reads:
         check_name(name)
         shown = view(endpoint, request, collection=False)
         options = get_options(request.query) if request.query else _NEWEST
-        result = endpoint.storage.get(endpoint.scope(request, namespace), name, options)
+        result = self._storage.get(endpoint.scope(request, namespace), name, options)
         if hasattr(result, "__await__"):
             return self._get_later(request, shown, result)
         if isinstance(shown.encoder, YAMLEncoder):
@@ -73,7 +78,7 @@ class Reads:
         shown = view(endpoint, request, collection=True)
         options = self.options(request)
         scope = endpoint.scope(request, namespace)
-        result = endpoint.storage.list(scope, options)
+        result = self._storage.list(scope, options)
         if hasattr(result, "__await__"):
             return self._list_later(request, scope, shown, result)
         return self.respond_list(request, shown, result, continue_token(result, scope, endpoint.info.namespaced))
@@ -146,7 +151,7 @@ class Reads:
             timeout=timeout,
         )
         try:
-            handle = await endpoint.storage.watch(endpoint.scope(request, namespace), options, stream)
+            handle = await self._storage.watch(endpoint.scope(request, namespace), options, stream)
         except APIStatusError as error:
             if error.code not in (410, 504):
                 raise

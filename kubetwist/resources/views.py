@@ -9,6 +9,7 @@ from ..api.latency import SERIALIZATION, Spending
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, not_a_list, pretty
 from .negotiation import negotiate_list, negotiate_object, negotiate_untabled, negotiate_watch, wants_pretty
 from .tables import TableEncoder, check_include
+from .traced import TracedEncoder
 
 if TYPE_CHECKING:
     from ..server.site import KubeRequest
@@ -76,6 +77,8 @@ def _make(endpoint: Endpoint, media: str, transform: str, version: str, include:
         encoder = PartialEncoder(endpoint, version)
     else:
         encoder = JSONEncoder(endpoint)
+    if endpoint.traced:
+        encoder = TracedEncoder(encoder, media)
     return YAMLEncoder(encoder) if media == "yaml" else encoder
 
 

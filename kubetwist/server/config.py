@@ -52,6 +52,7 @@ class ServerConfig:
     @ivar installed: What is served, as documents tell of it: L{kubetwist.resources.installed.IInstalled}.
     @ivar sessions: Who is signed in to the page: L{kubetwist.authentication.sessions.SessionAuthenticator}; L{None}
         where there is no page.
+    @ivar traced: Requests leave spans, L{kubetwist.server.tracing}; set before the servers are built.
     @ivar flow: Which requests go first: L{kubetwist.flowcontrol.levels.FlowControl}; L{None} when they are only
         counted.
     @ivar turns: Where heavy work is done a little at a time.
@@ -81,6 +82,7 @@ class ServerConfig:
     installed: Any = None
     flow: Any = None
     sessions: Any = None
+    traced: bool = False
     address: str = ""
     token_issuer: Any = None
     controllers: Sequence[Any] = ()

@@ -433,6 +433,15 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "",
             "Authorities that kubelets' serving certificates must come from; without it any certificate will do. Read"
             " again when it changes.",
+    "Traces": [
+        (
+            "tracing-config-file",
+            STRING,
+            "",
+            "A file with an apiserver.config.k8s.io/v1 TracingConfiguration: how many requests are traced, and which"
+            " OpenTelemetry collector is sent their spans. Needs kubetwist[tracing].",
+        ),
+    ],
         ),
         (
             "kubelet-client-certificate",

@@ -51,6 +51,7 @@ from .readings import tell_of, tell_of_connections
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .versionresource import VersionResource
+from .tracing import make_tracing
 from .zpages import claim_zpages
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
@@ -141,9 +142,12 @@ class APIServer:
         show_encryption(config, server)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
+        tracing = make_tracing(config)
         served = Served(config)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
+        if tracing is not None:
+            tracing.start(config, server)
         )
         limit, left = self.make_limit(config)
         handler = with_filters(
@@ -166,6 +170,7 @@ class APIServer:
             handler = with_pages(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
         await backend.open()
         self._opened = True
+            tracing=None if tracing is None else tracing.requests,
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
@@ -181,7 +186,7 @@ class APIServer:
             left(request)
             metrics.ended(request)
 
-        self._site.ended = ended
+        self._site.ended = ended if tracing is None else tracing.requests.and_then(ended)
         self._site.late = metrics.late
         tell_of_connections(config.metrics, self._site)
         self._site.streams = config.streams

@@ -8,8 +8,9 @@ the same, which those are told who are called, and they decide alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
+from functools import partial
 from random import getrandbits
 from time import perf_counter, time_ns
 from types import TracebackType
@@ -156,6 +157,10 @@ class Span:
         current.set(self)
         return self
 
+    def leave(self) -> None:
+        """What comes does not belong to it, for now."""
+        current.set(self._before)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
@@ -210,6 +215,9 @@ class Unrecorded:
 
     def __enter__(self) -> Unrecorded:
         return self
+
+    def leave(self) -> None:
+        """Nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -275,7 +283,6 @@ def within(span: Span | Unrecorded, function: Callable[..., Any], *arguments: An
 
     @return: What it returns; an awaitable of that where it returns one.
     """
-    before = current.get()
     span.__enter__()
     try:
         result = function(*arguments, **named)
@@ -283,12 +290,51 @@ def within(span: Span | Unrecorded, function: Callable[..., Any], *arguments: An
         span.__exit__(type(error), error, None)
         raise
     if hasattr(result, "__await__"):
-        current.set(before)
+        span.leave()
         return _awaited(span, result)
     span.__exit__(None, None, None)
     return result
 
 
 async def _awaited(span: Span | Unrecorded, result: Any) -> Any:
-    with span:
-        return await result
+    return await _Within(span, result)
+
+
+class _Within:
+    """
+    What is awaited within a span.
+
+    Its parts may run in different contexts: each finds the place that the one before has left, and leaves that of the
+    context as it was.
+    """
+
+    __slots__ = ("_result", "_span")
+
+    def __init__(self, span: Span | Unrecorded, result: Any) -> None:
+        self._span = span
+        self._result = result
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        async def all_of_it() -> Any:
+            with self._span:
+                return await self._result
+
+        coroutine, inside = all_of_it(), current.get()
+        go_on: Callable[[], Any] = partial(coroutine.send, None)
+        while True:
+            outside = current.get()
+            current.set(inside)
+            try:
+                waits = go_on()
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                inside = current.get()
+                current.set(outside)
+            try:
+                go_on = partial(coroutine.send, (yield waits))
+            except GeneratorExit:
+                coroutine.close()
+                raise
+            except BaseException as error:
+                go_on = partial(coroutine.throw, error)

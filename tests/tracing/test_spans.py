@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred
+from contextvars import copy_context
+
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
@@ -148,6 +150,56 @@ class SpanTests(SpanCase):
             self.assertEqual(self.successResultOf(running), 6)
         self.assertEqual(seen, [child, child])
         self.assertEqual(self.spans, [child, request])
+
+    def test_other_context(self) -> None:
+        """Whoever goes on with it in another context finds what it has left, and the contexts are as they were."""
+        first: Deferred[None] = Deferred()
+        seen = []
+
+        async def work() -> None:
+            with here().child("inner") as inner:
+                seen.append(inner)
+                await first
+                seen.append(here())
+            seen.append(here())
+
+        request = self.begun()
+        outer = request.child("outer")
+        coroutine = within(outer, work)
+        copy_context().run(coroutine.send, None)
+        first.callback(None)
+        other = copy_context()
+        self.assertRaises(StopIteration, other.run, coroutine.send, None)
+        inner, later, after = seen
+        self.assertIs(inner, later)
+        self.assertIs(after, outer)
+        self.assertIsNone(other[current])
+        self.assertEqual(self.spans, [inner, outer])
+
+    def test_cancelled(self) -> None:
+        """What is given up ends, as a failure."""
+        waited: Deferred[None] = Deferred()
+
+        async def work() -> None:
+            await waited
+
+        running = Deferred.fromCoroutine(within(self.begun(), work))
+        running.cancel()
+        self.failureResultOf(running, CancelledError)
+        (span,) = self.spans
+        self.assertEqual((span.failed, span.attributes["error.type"]), (True, "CancelledError"))
+
+    def test_closed(self) -> None:
+        """So does what nobody waits for any more."""
+        coroutine = within(self.begun(), self.waiting)
+        coroutine.send(None)
+        coroutine.close()
+        (span,) = self.spans
+        self.assertEqual(span.attributes["error.type"], "GeneratorExit")
+
+    async def waiting(self) -> None:
+        """Wait without an end."""
+        await Deferred()
 
     def test_at_once(self) -> None:
         """Who does not wait is over at once, also if it fails."""

@@ -18,6 +18,7 @@ from ...api.latency import MUTATING_WEBHOOK, VALIDATING_WEBHOOK, Spending
 from ...outgoing.errors import BadSettings, CallError
 from ...outgoing.refusals import check_answer
 from ...registry.versions import Form
+from ...tracing.spans import here
 from .review import VERSIONS, BadReview, Response, decode_response, denial, encode_review
 
 if TYPE_CHECKING:
@@ -110,10 +111,12 @@ async def _ask(
     except BadSettings as error:
         raise CallFailed(webhook, f"could not get REST client: {error}") from None
     try:
-        with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
-            answer = await client.post(body, timeout=_seconds(webhook, attributes))
-        check_answer(answer)
-        response = decode_response(answer.body, version, uid, mutating)
+        with here().child(*_told(webhook, attributes, uid, mutating)) as span:
+            with Spending(MUTATING_WEBHOOK) if mutating else Spending(VALIDATING_WEBHOOK, together=True):
+                answer = await client.post(body, timeout=_seconds(webhook, attributes))
+            check_answer(answer)
+            span.event("Request completed")
+            response = decode_response(answer.body, version, uid, mutating)
     except CallError as error:
         raise CallFailed(webhook, f"failed to call webhook: {error}") from None
     except ValueError as error:
@@ -129,6 +132,21 @@ async def _ask(
     if not response.allowed:
         raise denial(webhook.name, response.status)
     return response
+
+
+def _told(webhook: Webhook, attributes: AdmissionAttributes, uid: str, mutating: bool) -> tuple[str, dict[str, str]]:
+    """What the span of a call is called, and what it says of it."""
+    return (
+        "Call mutating webhook" if mutating else "Call validating webhook",
+        {
+            "configuration": webhook.configuration,
+            "webhook": webhook.name,
+            "resource": f"{attributes.group}/{attributes.version}, Resource={attributes.resource}",
+            "subresource": attributes.subresource,
+            "operation": attributes.operation,
+            "UID": uid,
+        },
+    )
 
 
 def _seconds(webhook: Webhook, attributes: AdmissionAttributes) -> float:

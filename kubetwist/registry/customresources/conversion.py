@@ -31,6 +31,7 @@ from ...outgoing.clientconfig import settings_of
 from ...outgoing.errors import BadSettings, CallError, Unreachable
 from ...outgoing.refusals import check_answer
 from ...schema.gotext import go_type
+from ...tracing.spans import Value, here
 from .definition import converting_plugin
 
 if TYPE_CHECKING:
@@ -268,8 +269,11 @@ class WebhookConversion:
             if self._client is None:
                 settings = settings_of(self._config, self._outgoing)
                 self._client = self._outgoing.client(settings, limit=ANSWER_LIMIT)
-            answer = await self._client.post(orjson.dumps(review), timeout=TIMEOUT)
-            check_answer(answer)
+            about: dict[str, Value] = {"desired-api-version": api_version, "object-count": len(objects), "UID": uid}
+            with here().child("Call conversion webhook", about) as span:
+                answer = await self._client.post(orjson.dumps(review), timeout=TIMEOUT)
+                check_answer(answer)
+                span.event("Request completed")
         except (CallError, Unreachable, BadSettings) as error:
             raise ConversionFailed(str(error)) from None
         except APIStatusError as error:

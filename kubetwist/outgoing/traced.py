@@ -1,0 +1,40 @@
+"""A client that tells those whom it calls which trace the call belongs to, where requests are traced."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ..logs.redaction import safe_uri
+from ..tracing.spans import CLIENT, Value, current
+from .client import Answer, WebhookClient
+
+
+class TracedClient(WebhookClient):
+    """The same; each call that is made for a request has a span, and names it in its header."""
+
+    async def _call(
+        self, method: str, url: str, fields: dict[bytes, list[bytes]], body: bytes, timeout: float, **how: Any
+    ) -> Answer:
+        place = current.get()
+        if place is None:
+            return await super()._call(method, url, fields, body, timeout, **how)
+        with place.child(f"HTTP {method}", called(method, url) if place.recording else None, CLIENT) as span:
+            fields = fields | {name: [value] for name, value in span.headers()}
+            answer = await super()._call(method, url, fields, body, timeout, **how)
+            span.put("http.response.status_code", answer.code)
+            if answer.code >= 400:
+                span.fail(str(answer.code))
+            return answer
+
+
+def called(method: str, url: str) -> dict[str, Value]:
+    """What the span of a call says of it; who it is made as is nobody's business."""
+    parts = urlsplit(url)
+    shown = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return {
+        "http.request.method": method,
+        "url.full": safe_uri(shown.encode()),
+        "server.address": parts.hostname or "",
+        "server.port": parts.port or (443 if parts.scheme == "https" else 80),
+    }

@@ -1,0 +1,134 @@
+"""Spans of what answers requests: only where requests are traced is it in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..filters.tracing import client_of
+from ..logs.redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
+from ..metrics.requests import verb_of
+from ..tracing.spans import Span, Value, current, within
+
+if TYPE_CHECKING:
+    from ..api.resource import GroupResource
+    from ..server.site import KubeRequest
+
+#: What spans are called, by the handlers that they are of; a watch has none, as it has no end to speak of.
+_NAMES: Final = {
+    "create": "Create",
+    "create_named": "Create",
+    "get": "Get",
+    "list": "List",
+    "update": "Update",
+    "patch": "Patch",
+    "delete": "Delete",
+    "delete_collection": "Delete",
+    "deletecollection": "Delete",
+}
+
+
+def traced_handler(handler: Callable[..., Any], verb: str) -> Callable[..., Any]:
+    """
+    A handler with a span of its own.
+
+    @param verb: What the handler is called.
+    """
+    name = _NAMES.get(verb)
+    if name is None:
+        return handler
+
+    def handle(request: KubeRequest, *arguments: Any, **named: Any) -> Any:
+        place = current.get()
+        if not isinstance(place, Span) or request.info.verb == "watch":
+            return handler(request, *arguments, **named)
+        return within(place.child(name, attributes_of(request)), handler, request, *arguments, **named)
+
+    return handle
+
+
+def attributes_of(request: KubeRequest) -> dict[str, Value]:
+    """What the reference tells of a request at its handler."""
+    info = request.info
+    return {
+        "accept": cut((request.header(b"accept") or b"").decode("utf-8", "replace"), LONGEST_AGENT),
+        "audit-id": cut(request.audit_id, LONGEST_ID),
+        "client": client_of(request) or "unknown",
+        "api-group": info.group,
+        "api-version": info.version,
+        "name": info.name,
+        "subresource": info.subresource,
+        "namespace": info.namespace,
+        "protocol": request.clientproto.decode("latin-1"),
+        "resource": info.resource,
+        "scope": "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster",
+        "url": safe_uri(request.path),
+        "user-agent": cut(request.user_agent, LONGEST_AGENT),
+        "verb": verb_of(request),
+    }
+
+
+class TracedReading:
+    """What a resource is read from, with spans; nothing else of it is to be had here."""
+
+    def __init__(self, storage: Any, resource: GroupResource) -> None:
+        self._storage = storage
+        self._type = str(resource)
+        self._directory = f"/{resource.resource}/"
+
+    def get(self, scope: Any, name: str, options: Any) -> Any:
+        """See L{kubetwist.interfaces.IGetter.get}."""
+        place = current.get()
+        if not isinstance(place, Span):
+            return self._storage.get(scope, name, options)
+        key = f"{self._directory}{scope.namespace}/{name}" if scope.namespace else self._directory + name
+        attributes: dict[str, Value] = {
+            "audit-id": place.trace.audit_id,
+            "key": key,
+            "resource-version": options.resource_version[:LONGEST_ID],
+        }
+        return within(place.child("cacher.Get", attributes), self._storage.get, scope, name, options)
+
+    def list(self, scope: Any, options: Any) -> Any:
+        """See L{kubetwist.interfaces.ILister.list}."""
+        return self._within("cacher.GetList", self._storage.list, scope, options)
+
+    def watch(self, scope: Any, options: Any, sink: Any) -> Any:
+        """See L{kubetwist.interfaces.IWatcher.watch}."""
+        return self._within("cacher.Watch", self._storage.watch, scope, options, sink)
+
+    def _within(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
+        place = current.get()
+        if not isinstance(place, Span):
+            return call(*arguments)
+        attributes: dict[str, Value] = {"audit-id": place.trace.audit_id, "type": self._type}
+        return within(place.child(name, attributes), call, *arguments)
+
+
+class TracedEncoder:
+    """An encoder, with spans; events of watches have none."""
+
+    def __init__(self, encoder: Any, media: str) -> None:
+        self._encoder = encoder
+        self._attributes: dict[str, Value] = {
+            "mediaType": f"application/{media}",
+            "encoder": type(encoder).__name__,
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    def one(self, result: Any) -> Any:
+        """A single object."""
+        return self._within(self._encoder.one, result)
+
+    def listing(self, listing: Any, token: str) -> Any:
+        """A list."""
+        return self._within(self._encoder.listing, listing, token)
+
+    def _within(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        place = current.get()
+        if not isinstance(place, Span):
+            return call(*arguments)
+        with place.child("SerializeObject", {"audit-id": place.trace.audit_id, **self._attributes}):
+            return call(*arguments)

@@ -1,0 +1,94 @@
+"""--tracing-config-file: which requests are traced, and where to."""
+
+from __future__ import annotations
+
+import os
+import socket
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.threads import deferToThreadPool
+
+from ..api.configurations import BadConfiguration
+from ..api.goquote import quoted
+from ..controllers.serveridentity import server_name
+from ..filters.tracing import RequestTracing
+from ..tracing.configuration import TracingConfiguration, load_tracing
+from ..tracing.spans import Span, Tracer
+from .errors import StartError
+
+if TYPE_CHECKING:
+    from ..tracing.exporting import Exporting
+    from .config import ServerConfig
+    from .generic import GenericServer
+
+#: Seconds that a collector is given, when the server stops, to take what is left.
+PATIENCE: Final = 2.0
+
+
+class Tracing:
+    """
+    The traces of one server.
+
+    @ivar requests: What has requests leave spans.
+    """
+
+    def __init__(self, configuration: TracingConfiguration) -> None:
+        self._configuration = configuration
+        self._exporting: Exporting | None = None
+        self.requests = RequestTracing(Tracer(configuration.rate, self._deliver), perf_counter)
+
+    def _deliver(self, span: Span) -> None:
+        if self._exporting is not None:
+            self._exporting.deliver(span)
+
+    def start(self, config: ServerConfig, server: GenericServer) -> None:
+        """
+        Send what is traced, from now on, until the last request is answered.
+
+        @raise StartError: What is needed for that is not installed.
+        """
+        try:
+            from ..tracing.exporting import exporting_to
+        except ImportError as error:
+            raise StartError(
+                f"--tracing-config-file needs {error.name}, which is not installed: pip install 'kubetwist[tracing]'"
+            ) from error
+        exporting = self._exporting = exporting_to(self._configuration.endpoint, server_name(socket.gethostname()))
+        reactor = config.reactor
+
+        def stop() -> Any:
+            self._exporting = None
+            return deferToThreadPool(reactor, reactor.getThreadPool(), exporting.close, PATIENCE)
+
+        server.add_at_end("traces", stop)
+
+
+def make_tracing(config: ServerConfig) -> Tracing | None:
+    """
+    What traces requests; L{None} where nobody wants that.
+
+    @raise StartError: The file can not be used.
+    """
+    options = config.options
+    path = options["tracing-config-file"]
+    if not path:
+        return None
+    if not options.get("feature-gates", {}).get("APIServerTracing", True):
+        raise StartError("APIServerTracing feature is not enabled, but tracing config file was provided")
+    if not os.path.exists(path):
+        raise StartError(f"tracing-config-file {path} does not exist")
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        why = (error.strerror or "can not be read").lower()
+        raise StartError(
+            f"failed to read tracing config: unable to read tracing configuration from {quoted(path)}: {why}"
+        ) from error
+    try:
+        configuration = load_tracing(content)
+    except BadConfiguration as error:
+        raise StartError(str(error)) from error
+    config.traced = config.outgoing.traced = True
+    return Tracing(configuration)

@@ -1,0 +1,344 @@
+"""Tests for L{kubetwist.filters.tracing}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.authorization import Decision, Verdict
+from kubetwist.api.resource import UserInfo
+from kubetwist.filters.stack import with_filters
+from kubetwist.filters.tracing import RequestTracing
+from kubetwist.server.site import KubeRequest, KubeSite, traverse
+from kubetwist.tracing.spans import SERVER, Span, Tracer, current, here
+
+from ..server.harness import Allow, Answer, Client, Everyone, Leaf, echo, make_site
+
+PODS = "/api/v1/namespaces/ns/pods"
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+UNSAMPLED = f"00-{TRACE}-00f067aa0ba902b7-00"
+
+
+class Later:
+    """An authenticator, or authorizer, that is answered when the test says so."""
+
+    name = "Later"
+
+    def __init__(self) -> None:
+        self.asked: Deferred[Any] = Deferred()
+        self.place: Any = None
+
+    def authenticate(self, request: Any) -> Any:
+        """Wait."""
+        self.place = current.get()
+        return self.asked
+
+    authorize = authenticate
+
+
+class TracingCase(SynchronousTestCase):
+    """All filters in front of one leaf, traced."""
+
+    def setUp(self) -> None:
+        """Nothing is over yet."""
+        self.spans: list[Span] = []
+        self.seconds = 100.0
+
+    def client(
+        self,
+        handle: Callable[[KubeRequest], Any] = echo,
+        *,
+        rate: int = 1_000_000,
+        groups: tuple[str, ...] = ("system:authenticated",),
+        authenticator: Any = None,
+        authorizer: Any = None,
+        limit: Any = None,
+    ) -> Client:
+        """A connection to a server that traces."""
+        return Client(self.site(handle, rate, groups, authenticator, authorizer, limit))
+
+    def site(
+        self, handle: Any, rate: int, groups: tuple[str, ...], authenticator: Any, authorizer: Any, limit: Any
+    ) -> KubeSite:
+        """A server that traces; each look at the time takes a second."""
+        clock = Clock()
+        tracing = RequestTracing(Tracer(rate, self.spans.append), self.now)
+        handler = with_filters(
+            traverse(Leaf(handle)),
+            reactor=clock,
+            authenticator=authenticator or Everyone(UserInfo("ann", groups=groups)),
+            authorizer=authorizer or Allow(),
+            limit=limit,
+            tracing=tracing,
+        )
+        site = make_site(handler, clock)
+        site.ended = tracing.and_then(lambda request: None)
+        return site
+
+    def now(self) -> float:
+        """Later each time."""
+        self.seconds += 1
+        return self.seconds
+
+    @property
+    def root(self) -> Span:
+        """The span of the one request."""
+        (span,) = [span for span in self.spans if span.kind == SERVER]
+        return span
+
+    @property
+    def names(self) -> list[str]:
+        """All of the spans, in the order in which they were over."""
+        return [span.name for span in self.spans]
+
+
+class RequestSpanTests(TracingCase):
+    """What the span of a request says."""
+
+    def test_attributes(self) -> None:
+        """It says what the reference's does, and is called after the path without the names in it."""
+        client = self.client()
+        client.request(
+            "GET",
+            f"{PODS}/web-0?pretty=1&access_token=abc",
+            Host="api.example.org:6443",
+            User_Agent="kubectl/v1.36",
+            Audit_ID="an-id",
+            X_Forwarded_For="192.0.2.7, 192.0.2.8",
+        )
+        span = self.root
+        self.assertEqual(span.name, "GET /api/v1/namespaces/{:namespace}/pods/{:name}")
+        peer = {name: span.attributes.pop(name) for name in ("network.peer.address", "network.peer.port")}
+        self.assertEqual(peer, {"network.peer.address": "192.168.1.1", "network.peer.port": 54321})
+        self.assertEqual(
+            span.attributes,
+            {
+                "audit-id": "an-id",
+                "client.address": "192.0.2.7",
+                "http.request.method": "GET",
+                "http.response.body.size": len(f"GET {PODS}/web-0 "),
+                "http.response.status_code": 200,
+                "http.target": f"{PODS}/web-0?pretty=1&access_token=REDACTED",
+                "network.protocol.version": "1.1",
+                "server.address": "api.example.org",
+                "server.port": 6443,
+                "url.path": f"{PODS}/web-0",
+                "url.scheme": "https",
+                "user_agent.original": "kubectl/v1.36",
+            },
+        )
+        self.assertFalse(span.failed)
+
+    def test_names(self) -> None:
+        """Names are of the path that is served, or of the method alone."""
+        client = self.client()
+        for method, path, name in (
+            ("GET", "/healthz", "GET"),
+            ("FETCH", "/healthz", "FETCH"),
+            ("GET", "/api/v1/nodes", "GET /api/v1/nodes"),
+            ("PUT", "/apis/apps/v1/namespaces/a/deployments/b/scale", "PUT /apis/apps/v1/namespaces/{:namespace}/"),
+        ):
+            del self.spans[:]
+            client.request(method, path)
+            self.assertTrue(self.root.name.startswith(name), self.root.name)
+        self.assertEqual(self.root.name, "PUT /apis/apps/v1/namespaces/{:namespace}/deployments/{:name}/scale")
+
+    def test_foreign_method(self) -> None:
+        """A method that nobody knows is told as it is beside one that everybody does."""
+        self.client().request("FETCH", "/healthz")
+        attributes = self.root.attributes
+        self.assertEqual(attributes["http.request.method"], "GET")
+        self.assertEqual(attributes["http.request.method_original"], "FETCH")
+
+    def test_sizes(self) -> None:
+        """What clients send does not make spans large, and bodies do not stand in them."""
+        long = "x" * 8000
+        self.client().request("POST", f"/api/v1/{long}", b"secret", User_Agent=long, Audit_ID=long, Host=long)
+        span = self.root
+        self.assertLess(len(span.name), 1000)
+        for name, value in span.attributes.items():
+            self.assertLess(len(str(value)), 1100, name)
+            self.assertNotIn("secret", str(value))
+        self.assertEqual(span.attributes["http.request.body.size"], 6)
+
+    def test_server_error(self) -> None:
+        """An error of the server is a failure, one of the client is not."""
+        for code, failed in ((404, False), (500, True)):
+            del self.spans[:]
+            self.client(partial(KubeRequest.respond_text, code=code, text="no")).request("GET", PODS)
+            self.assertEqual(self.root.attributes["http.response.status_code"], code)
+            self.assertEqual(self.root.failed, failed)
+
+    def test_client_gone(self) -> None:
+        """A client that goes is told of as such."""
+        client = self.client(lambda request: None)
+        client.send(f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.assertEqual([name for name in self.names if name.startswith("GET")], [])
+        client.channel.connectionLost(RuntimeError("gone"))
+        self.assertTrue(self.root.failed)
+        self.assertEqual(self.root.attributes["error.type"], "aborted")
+        self.assertNotIn("http.response.status_code", self.root.attributes)
+
+
+class FilterSpanTests(TracingCase):
+    """What the spans of filters say."""
+
+    def test_order(self) -> None:
+        """Each filter has a span for its own time, one after the other, within that of the request."""
+        self.client(limit=lambda handler: handler).request("GET", PODS)
+        *filters, root = self.spans
+        names = ["authentication", "constrainedimpersonation", "priorityandfairness", "authorization"]
+        self.assertEqual([span.name for span in filters], names)
+        self.assertEqual({span.parent_id for span in filters}, {root.span_id})
+        self.assertEqual(filters[0].began, root.began)
+        for one, other in pairwise(filters):
+            self.assertEqual(one.ended, other.began)
+        self.assertLess(filters[-1].ended, root.ended)
+
+    def test_refused(self) -> None:
+        """A request that is refused was last where that was done."""
+
+        class Silent(Allow):
+            def authorize(self, attributes: Any) -> Any:
+                return Verdict(Decision.NO_OPINION)
+
+        authorizer = Silent()
+        self.assertEqual(self.client(authorizer=authorizer).request("GET", PODS).code, 403)
+        self.assertEqual(self.names[:3], ["authentication", "constrainedimpersonation", "authorization"])
+        self.assertEqual(self.root.attributes["http.response.status_code"], 403)
+
+    def test_unauthenticated(self) -> None:
+        """Nobody knows who decides about the trace of somebody unknown: there is none."""
+
+        class Nobody:
+            def authenticate(self, request: Any) -> None:
+                return None
+
+        answer = self.client(authenticator=Nobody()).request("GET", PODS, traceparent=PARENT)
+        self.assertEqual((answer.code, self.spans), (401, []))
+
+    def test_later(self) -> None:
+        """What was waited for stands in the span of the filter that has waited."""
+        authenticator, authorizer = Later(), Later()
+        client = self.client(authenticator=authenticator, authorizer=authorizer)
+        client.send(f"GET {PODS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.assertIsNone(authenticator.place)
+        self.assertEqual(self.spans, [])
+        authenticator.asked.callback(UserInfo("ann"))
+        self.assertEqual(self.names, ["authentication", "constrainedimpersonation"])
+        authorizer.asked.callback(Verdict(Decision.ALLOW))
+        self.assertEqual(self.names[2], "authorization")
+        self.assertIs(authorizer.place, self.root)
+        self.assertIsNone(current.get())
+
+
+class DecisionTests(TracingCase):
+    """Whose trace it is."""
+
+    def headers_within(self, *, rate: int, groups: tuple[str, ...], **headers: str) -> dict[bytes, bytes]:
+        """What those are told who are called for a request."""
+        told: list[tuple[bytes, bytes]] = []
+
+        def handle(request: KubeRequest) -> None:
+            told.extend(here().headers())
+            echo(request)
+
+        answer: Answer = self.client(handle, rate=rate, groups=groups).request("GET", PODS, **headers)
+        self.assertEqual(answer.code, 200)
+        self.assertIsNone(current.get())
+        return dict(told)
+
+    def test_trusted(self) -> None:
+        """Administrators, and those who monitor, go on with their traces here, whatever the rate is."""
+        for group in ("system:masters", "system:monitoring"):
+            del self.spans[:]
+            told = self.headers_within(
+                rate=0, groups=("a", group), traceparent=PARENT, tracestate="v=1", baggage="user=ann"
+            )
+            root = self.root
+            self.assertEqual((root.trace.id, root.parent_id), (int(TRACE, 16), 0x00F067AA0BA902B7))
+            self.assertTrue(root.remote_parent)
+            self.assertIsNone(root.link)
+            expected = f"00-{TRACE}-{root.span_id:016x}-01".encode()
+            self.assertEqual(told, {b"traceparent": expected, b"tracestate": b"v=1", b"baggage": b"user=ann"})
+
+    def test_trusted_says_no(self) -> None:
+        """They may also decide that nothing is recorded, and then nobody who is called does."""
+        told = self.headers_within(rate=1_000_000, groups=("system:masters",), traceparent=UNSAMPLED)
+        self.assertEqual(self.spans, [])
+        self.assertTrue(told[b"traceparent"].startswith(f"00-{TRACE}-".encode()))
+        self.assertTrue(told[b"traceparent"].endswith(b"-00"))
+
+    def test_untrusted(self) -> None:
+        """Everybody else's trace is linked to, and decides nothing."""
+        groups = ("system:authenticated",)
+        told = self.headers_within(rate=0, groups=groups, traceparent=PARENT, tracestate="v=1")
+        self.assertEqual(self.spans, [])
+        self.assertNotIn(TRACE.encode(), told[b"traceparent"])
+        self.assertTrue(told[b"traceparent"].endswith(b"-00"))
+        self.assertNotIn(b"tracestate", told)
+        self.headers_within(rate=1_000_000, groups=groups, traceparent=UNSAMPLED)
+        root = self.root
+        self.assertNotEqual(root.trace.id, int(TRACE, 16))
+        self.assertEqual(root.parent_id, 0)
+        assert root.link is not None
+        self.assertEqual(root.link.trace_id, int(TRACE, 16))
+
+    def test_impersonated(self) -> None:
+        """Who really sends a request decides, not as whom."""
+        client = self.client(rate=0, groups=("a",))
+        client.request("GET", PODS, traceparent=PARENT, Impersonate_User="b", Impersonate_Group="system:masters")
+        self.assertEqual(self.spans, [])
+
+    def test_malformed(self) -> None:
+        """A malformed field is none: the rate decides."""
+        self.headers_within(rate=1_000_000, groups=("system:masters",), traceparent=PARENT.upper())
+        self.assertEqual((self.root.parent_id, self.root.link), (0, None))
+
+    def test_others_seats(self) -> None:
+        """A request that begins when another one ends belongs to its own trace, and the other one's rest to that."""
+        waiting: list[Callable[[], None]] = []
+
+        def limit(handler: Any) -> Any:
+            def limited(request: KubeRequest) -> None:
+                waiting.append(lambda: handler(request))
+
+            return limited
+
+        seen: dict[bytes, Any] = {}
+
+        def handle(request: KubeRequest) -> None:
+            seen[request.path] = here()
+            if request.path == b"/one":
+                waiting[1]()
+            seen[request.path + b"/after"] = here()
+            echo(request)
+
+        site = self.site(handle, 1_000_000, ("a",), None, None, limit)
+        for path in ("one", "two"):
+            Client(site).send(f"GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        waiting[0]()
+        self.assertIs(seen[b"/one"], seen[b"/one/after"])
+        self.assertIsNot(seen[b"/two"], seen[b"/one"])
+        self.assertIsNone(current.get())
+
+    def test_pipelined(self) -> None:
+        """What finds out whose a request is does not belong to the one before on the same connection."""
+        places = []
+
+        class Looks(Everyone):
+            def authenticate(self, request: Any) -> Any:
+                places.append(current.get())
+                return succeed(self.user)
+
+        client = self.client(authenticator=Looks())
+        client.send(b"GET /one HTTP/1.1\r\nHost: x\r\n\r\nGET /two HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertEqual(len(client.answers()), 2)
+        self.assertEqual(places, [None, None])

@@ -1,0 +1,252 @@
+"""Tests for L{kubetwist.resources.traced}, L{kubetwist.admission.traced} and the spans of writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+
+from kubetwist.admission.traced import TracedChain
+from kubetwist.api.errors import APIStatusError
+from kubetwist.interfaces import IMutatingAdmission, IValidatingAdmission
+from kubetwist.tracing.spans import INTERNAL, Span, Tracer, current
+
+from .server import JSONClient, Server
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@implementer(IMutatingAdmission, IValidatingAdmission)
+class Plugin:
+    """
+    Admits everything, at once or later, unless it is told to refuse.
+
+    @ivar waits: What the next one has to wait for; L{None} to answer at once.
+    @ivar places: Where those were who asked.
+    """
+
+    name = "Plugin"
+    resources = ("configmaps",)
+
+    def __init__(self) -> None:
+        self.waits: Deferred[None] | None = None
+        self.refuses = False
+        self.places: list[Any] = []
+
+    def handles(self, operation: str) -> bool:
+        """Everything."""
+        return True
+
+    def admit(self, attributes: Any) -> Any:
+        """Yes."""
+        self.places.append(current.get())
+
+    async def validate(self, attributes: Any) -> None:
+        """Yes, later; or no."""
+        self.places.append(current.get())
+        if self.waits is not None:
+            await self.waits
+        self.places.append(current.get())
+        if self.refuses:
+            raise APIStatusError.bad_request("no secret in this")
+
+
+class TracedCase(SynchronousTestCase):
+    """A server of config maps, whose requests are within one span."""
+
+    def setUp(self) -> None:
+        """Start it, traced."""
+        self.server = Server("configmaps", "namespaces", traced=True)
+        self.plugin = Plugin()
+        self.server.stores.use(TracedChain([self.plugin], self.server.clock))
+        self.client = self.server.client()
+        self.spans: list[Span] = []
+
+    def traced(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """Send a request as if the filters had begun a trace."""
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        assert isinstance(request, Span)
+        self.request = request
+        del self.spans[:]
+        current.set(request)
+        try:
+            return self.client.ask(method, path, body, **headers)
+        finally:
+            self.assertIs(current.get(), request)
+            current.set(None)
+
+    def tree(self, span: Span | None = None) -> list[Any]:
+        """The names of spans, those within each behind it."""
+        parent = self.request if span is None else span
+        return [(one.name, *self.tree(one)) for one in self.spans if one.parent_id == parent.span_id]
+
+    def one(self, name: str) -> Span:
+        """The span of a name."""
+        (span,) = [one for one in self.spans if one.name == name]
+        self.assertEqual(span.kind, INTERNAL)
+        return span
+
+
+class ReadingTests(TracedCase):
+    """GET of objects and collections."""
+
+    def test_get(self) -> None:
+        """A GET has its handler's span, within it that of the cache and that of the encoder."""
+        self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"password": "secret"}})
+        code, _ = self.traced("GET", f"{CONFIG_MAPS}/a", Accept="application/json", User_Agent="me/1")
+        self.assertEqual(code, 200)
+        self.assertEqual(self.tree(), [("Get", ("cacher.Get",), ("SerializeObject",))])
+        attributes = self.one("Get").attributes
+        audit_id = attributes.pop("audit-id")
+        self.assertEqual(len(str(audit_id)), 36)
+        self.assertEqual(
+            attributes,
+            {
+                "accept": "application/json",
+                "api-group": "",
+                "api-version": "v1",
+                "client": "192.168.1.1",
+                "name": "a",
+                "namespace": "default",
+                "protocol": "HTTP/1.1",
+                "resource": "configmaps",
+                "scope": "resource",
+                "subresource": "",
+                "url": f"{CONFIG_MAPS}/a",
+                "user-agent": "me/1",
+                "verb": "GET",
+            },
+        )
+        self.assertEqual(
+            self.one("cacher.Get").attributes,
+            {"audit-id": "an-id", "key": "/configmaps/default/a", "resource-version": ""},
+        )
+        self.assertEqual(
+            self.one("SerializeObject").attributes,
+            {"audit-id": "an-id", "mediaType": "application/json", "encoder": "JSONEncoder"},
+        )
+
+    def test_list(self) -> None:
+        """So has a list."""
+        code, _ = self.traced("GET", f"{CONFIG_MAPS}?limit=3")
+        self.assertEqual(code, 200)
+        self.assertEqual(self.tree(), [("List", ("cacher.GetList",), ("SerializeObject",))])
+        self.assertEqual(self.one("cacher.GetList").attributes, {"audit-id": "an-id", "type": "configmaps"})
+        self.assertEqual(self.one("List").attributes["scope"], "namespace")
+
+    def test_yaml(self) -> None:
+        """Another media type and another view are encoded within a span, too."""
+        code = self.client.answer("GET", CONFIG_MAPS, Accept="application/yaml").code
+        self.assertEqual(code, 200)
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        assert isinstance(request, Span)
+        self.request = request
+        current.set(request)
+        answer = self.client.answer("GET", CONFIG_MAPS, Accept="application/yaml;as=Table;v=v1;g=meta.k8s.io")
+        current.set(None)
+        self.assertIn(b"kind: Table", answer.body)
+        self.assertEqual(self.one("SerializeObject").attributes["encoder"], "TableEncoder")
+
+    def test_not_found(self) -> None:
+        """Who asks for what is not there was not failed by the server."""
+        code, _ = self.traced("GET", f"{CONFIG_MAPS}/none")
+        self.assertEqual(code, 404)
+        for name in ("Get", "cacher.Get"):
+            span = self.one(name)
+            self.assertEqual((span.failed, span.attributes["error.type"]), (False, "NotFound"))
+
+    def test_watch(self) -> None:
+        """The start of a watch has a span; its events have none."""
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        assert isinstance(request, Span)
+        self.request = request
+        current.set(request)
+        self.client.begin(f"{CONFIG_MAPS}?watch=1")
+        current.set(None)
+        self.server.client().ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
+        self.server.clock.advance(1)
+        self.assertIn(b'"name":"a"', self.client.taken())
+        self.assertEqual(self.tree(), [("cacher.Watch",)])
+
+    def test_untraced(self) -> None:
+        """A request that is not recorded leaves nothing."""
+        current.set(Tracer(0, self.spans.append).begin(None, False, b"", "", 1.0))
+        self.addCleanup(current.set, None)
+        self.assertEqual(self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})[0], 201)
+        self.assertEqual(self.client.ask("GET", f"{CONFIG_MAPS}/a")[0], 200)
+        self.assertEqual(self.client.ask("GET", CONFIG_MAPS)[0], 200)
+        self.assertEqual(self.spans, [])
+
+
+class WritingTests(TracedCase):
+    """Writes, with admission and storage."""
+
+    def test_create(self) -> None:
+        """A write has the spans of the plugins that it concerns, of the store, and of the encoder."""
+        code, _ = self.traced("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
+        self.assertEqual(code, 201)
+        self.assertEqual(self.tree(), [("Create", ("Plugin",), ("Plugin",), ("Create etcd3",), ("SerializeObject",))])
+        mutating, validating = (span for span in self.spans if span.name == "Plugin")
+        self.assertEqual(mutating.attributes, {"phase": "mutation", "operation": "CREATE"})
+        self.assertEqual(validating.attributes, {"phase": "validation", "operation": "CREATE"})
+        self.assertEqual(self.plugin.places, [mutating, validating, validating])
+        self.assertEqual(
+            self.one("Create etcd3").attributes,
+            {
+                "audit-id": "an-id",
+                "key": "/configmaps/default/a",
+                "type": "ConfigMap",
+                "group": "",
+                "resource": "configmaps",
+            },
+        )
+
+    def test_others(self) -> None:
+        """Each verb has its name, and so has each kind of write."""
+        path = f"{CONFIG_MAPS}/a"
+        self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
+        for method, handler, storage, body, headers in (
+            ("PUT", "Update", "GuaranteedUpdate etcd3", {"metadata": {"name": "a"}, "data": {"a": "b"}}, {}),
+            ("PATCH", "Patch", "GuaranteedUpdate etcd3", {"data": {"a": "c"}}, "application/merge-patch+json"),
+            ("DELETE", "Delete", "Delete etcd3", None, {}),
+        ):
+            more = {"Content_Type": headers} if isinstance(headers, str) else {}
+            code, answer = self.traced(method, path, body, **more)
+            self.assertEqual(code, 200, answer)
+            ((name, *within),) = self.tree()
+            self.assertEqual(name, handler)
+            self.assertIn((storage,), within)
+
+    def test_later(self) -> None:
+        """A plugin that waits has a span for as long, and nothing that is done meanwhile belongs to it."""
+        self.plugin.waits = Deferred()
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        assert isinstance(request, Span)
+        self.request = request
+        current.set(request)
+        self.client.send(
+            f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 25\r\n\r\n"
+            '{"metadata":{"name":"a"}}'.encode()
+        )
+        self.assertIs(current.get(), request)
+        current.set(None)
+        self.assertEqual([span.name for span in self.spans], ["Plugin"])
+        other = JSONClient(self.server.site)
+        self.assertEqual(other.ask("GET", CONFIG_MAPS)[0], 200)
+        self.assertEqual([span.name for span in self.spans], ["Plugin"])
+        self.plugin.waits.callback(None)
+        self.assertEqual([answer.code for answer in self.client.answers()], [201])
+        self.assertEqual(self.tree(), [("Create", ("Plugin",), ("Plugin",), ("Create etcd3",), ("SerializeObject",))])
+        self.assertIsNone(current.get())
+
+    def test_refused(self) -> None:
+        """A plugin's refusal is told by its reason, and not in its words."""
+        self.plugin.refuses = True
+        code, _ = self.traced("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})
+        self.assertEqual(code, 400)
+        for span in self.spans:
+            self.assertNotIn("secret", str(span.attributes))
+        refused = [span for span in self.spans if span.name == "Plugin"][-1]
+        self.assertEqual((refused.failed, refused.attributes["error.type"]), (False, "BadRequest"))
