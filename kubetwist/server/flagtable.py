@@ -426,13 +426,6 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ),
         ("vmodule", MODULES, (), "How much single modules log, as pattern=N,...; httplog tells of requests."),
     ],
-    "Kubelets and proxies": [
-        (
-            "kubelet-certificate-authority",
-            STRING,
-            "",
-            "Authorities that kubelets' serving certificates must come from; without it any certificate will do. Read"
-            " again when it changes.",
     "Traces": [
         (
             "tracing-config-file",
@@ -442,6 +435,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             " OpenTelemetry collector is sent their spans. Needs kubetwist[tracing].",
         ),
     ],
+    "Kubelets and proxies": [
+        (
+            "kubelet-certificate-authority",
+            STRING,
+            "",
+            "Authorities that kubelets' serving certificates must come from; without it any certificate will do. Read"
+            " again when it changes.",
         ),
         (
             "kubelet-client-certificate",

@@ -50,8 +50,8 @@ from .plugins import choose_controllers, make_auditor, make_authenticator, make_
 from .readings import tell_of, tell_of_connections
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
-from .versionresource import VersionResource
 from .tracing import make_tracing
+from .versionresource import VersionResource
 from .zpages import claim_zpages
 
 #: Seconds that clients are given to take what was written for them, when the server stops.
@@ -135,19 +135,19 @@ class APIServer:
         self._config = config
         backend = encrypted(config)
         config.credentials = credentials
+        tracing = make_tracing(config)
         await self.decide_access(config)
         assert config.authorizer is not None
         server = self._server = self.make_chain(config)
+        if tracing is not None:
+            tracing.start(config, server)
         show_front_proxy(config)
         show_encryption(config, server)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
-        tracing = make_tracing(config)
         served = Served(config)
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
-        if tracing is not None:
-            tracing.start(config, server)
         )
         limit, left = self.make_limit(config)
         handler = with_filters(
@@ -162,6 +162,7 @@ class APIServer:
             metrics=metrics,
             limit=limit,
             consistency=self.make_consistency(config),
+            tracing=None if tracing is None else tracing.requests,
         )
         if config.sessions is not None:
             from ..ui.page import with_pages
@@ -170,7 +171,6 @@ class APIServer:
             handler = with_pages(handler, config.sessions, reactor, swagger_ui=swagger_ui, auditor=auditor)
         await backend.open()
         self._opened = True
-            tracing=None if tracing is None else tracing.requests,
         await server.run_before_listening()
         self._prepared = True
         self._site = KubeSite(handler, reactor)
