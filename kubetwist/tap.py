@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import ClassVar
 
 from twisted.application.service import IService
 
 from .logs.verbosity import Verbosity
+from .metrics.shown import Shown
 from .server.commandline import FlagOptions
 from .server.flags import Flag, FlagError
 from .server.flagtable import FLAGS
@@ -18,6 +20,7 @@ class Options(FlagOptions):
     The options of an API server; all that can not stand on the command line of a subclass have their default.
 
     @ivar verbosity: How much is logged.
+    @ivar shown: What C{/metrics} shows.
     """
 
     about = (
@@ -27,11 +30,13 @@ class Options(FlagOptions):
     command = "kubeapi"
     flags: ClassVar[Sequence[Flag]] = FLAGS
     verbosity: Verbosity
+    shown: Shown
 
     def __init__(self) -> None:
         super().__init__()
         self.update({flag.name: flag.default for flag in (*FLAGS, *self.flags)})
         self.verbosity = Verbosity()
+        self.shown = Shown((1, int(self["kubernetes-version"].partition(".")[2])))
 
     def answer(self, arguments: Sequence[str]) -> None:
         """@see: L{FlagOptions.answer}."""
@@ -60,8 +65,10 @@ class Options(FlagOptions):
             self["storage-backend"] = "etcd3"
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")
-        if self["endpoint-reconciler-type"] not in ("lease", "none"):
-            raise FlagError("--endpoint-reconciler-type must be lease or none")
+        advertised = self["advertise-address"]
+        if advertised and "bind-address" not in self.given and not ip_address(advertised).is_loopback:
+            # Others are told to come there: they must find somebody.
+            self["bind-address"] = "::" if ":" in advertised else "0.0.0.0"
         if not self["etcd-prefix"].strip("/"):
             raise FlagError("--etcd-prefix must not be empty")
         self["etcd-prefix"] = "/" + self["etcd-prefix"].strip("/")
@@ -71,12 +78,14 @@ class Options(FlagOptions):
             )
         from .audit.flags import check_flags as check_audit_flags
         from .authentication.flags import check_flags
+        from .server.metricflags import make_shown
         from .server.version import check_kubernetes_version
 
         try:
             check_flags(self)
             check_audit_flags(self)
             self["kubernetes-version"] = check_kubernetes_version(self["kubernetes-version"])
+            self.shown = make_shown(self)
         except ValueError as error:
             raise FlagError(str(error)) from None
 

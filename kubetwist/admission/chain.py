@@ -18,6 +18,7 @@ from ..api.latency import ADMISSION, Spending
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
 from ..metrics.registry import Distribution, Reading
+from ..metrics.summaries import Summary
 from .attributes import OPERATIONS, AdmissionAttributes, Reinvocation
 from .limits import Hung, within
 
@@ -67,8 +68,8 @@ class _Phase:
     __slots__ = ("refused", "took")
 
     def __init__(self) -> None:
-        self.took = Distribution(_SECONDS)
-        self.refused = Distribution(_SECONDS)
+        self.took = Summary(_SECONDS)
+        self.refused = Summary(_SECONDS)
 
 
 def _guard(plugin: Any, mutates: bool, ignores: bool) -> Callable[[JSONObject], JSONObject] | None:
@@ -205,18 +206,16 @@ class AdmissionChain:
 
     def readings(self) -> Iterator[Reading]:
         """What the plugins took, for those who look at the whole server."""
-        yield Reading(
-            "apiserver_admission_step_admission_duration_seconds",
-            "histogram",
-            "How long all plugins of a phase took together.",
-            ("type", "operation", "rejected"),
-            [
-                ((_TYPES[phase], operation, rejected), seconds)
-                for (phase, operation), one in self._phases.items()
-                for rejected, seconds in (("false", one.took), ("true", one.refused))
-                if seconds.count
-            ],
-        )
+        phases = [
+            ((_TYPES[phase], operation, rejected), seconds)
+            for (phase, operation), one in self._phases.items()
+            for rejected, seconds in (("false", one.took), ("true", one.refused))
+            if seconds.count
+        ]
+        name, text = "apiserver_admission_step_admission_duration_seconds", "How long all plugins of a phase took."
+        labels = ("type", "operation", "rejected")
+        yield Reading(name, "histogram", text, labels, phases)
+        yield Reading(f"{name}_summary", "summary", f"{text} Quantiles are of the last 500.", labels, phases)
         yield Reading(
             "apiserver_admission_controller_admission_duration_seconds",
             "histogram",

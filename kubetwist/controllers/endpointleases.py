@@ -171,11 +171,15 @@ class EndpointReconciler:
             await self._backend.commit([Write(f"{self._prefix}{address}", value, None, ttl=LIFE)])
         await self._reconcile()
 
-    async def _reconcile(self) -> None:
+    async def _addresses(self) -> list[str]:
+        """Those of the servers that are there."""
         if self._watch is None and not self._stopped:
             self._watch = await self._backend.watch(self._prefix, self._backend.revision, self)
         page = await self._backend.read_page(self._prefix)
-        addresses = endpoint_addresses([item.key[len(self._prefix) :] for item in page.items])
+        return endpoint_addresses([item.key[len(self._prefix) :] for item in page.items])
+
+    async def _reconcile(self) -> None:
+        addresses = await self._addresses()
         if not addresses:
             self._log.info("no server is left: the endpoints of the service kubernetes stay as they are")
             return

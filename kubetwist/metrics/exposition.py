@@ -7,29 +7,37 @@ lines of the format are written here. What the process itself is like comes from
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from attrs import evolve
+
+from .baseline import reading_of
 from .registry import Distribution, Family, Number, Reading
+from .summaries import Summary
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 
-def render(families: Iterable[Family[Number] | Family[Distribution]], readings: Iterable[Reading]) -> bytes:
-    """Everything as text; names sorted. Can be called in any thread."""
-    blocks = {family.name: _family(family) for family in families}
-    read: dict[str, tuple[Reading, list[str]]] = {}
-    for reading in readings:
+def render(
+    families: Iterable[Family[Number] | Family[Distribution]],
+    readings: Iterable[Reading],
+    *steps: Callable[[Iterable[Reading]], Iterable[Reading]],
+) -> bytes:
+    """
+    Everything as text; names sorted. Can be called in any thread.
+
+    @param steps: What makes of the readings those that are shown, one after the other; they have each name once.
+    """
+    together: dict[str, Reading] = {}
+    for reading in (*map(reading_of, families), *readings):
+        known = together.get(reading.name)
         # Several parts of a server may tell of the same.
-        lines = read.setdefault(reading.name, (reading, []))[1]
-        for values, value in reading.values:
-            if isinstance(value, Distribution):
-                lines.extend(_distribution(reading.name, reading.labels, values, value))
-            else:
-                lines.append(f"{reading.name}{_labels(reading.labels, values)} {number(value)}")
-    for name, (reading, lines) in read.items():
-        if lines:
-            blocks[name] = _block(name, reading.kind, reading.text, lines)
+        together[reading.name] = reading if known is None else evolve(known, values=[*known.values, *reading.values])
+    shown: Iterable[Reading] = together.values()
+    for step in steps:
+        shown = step(shown)
+    blocks = {reading.name: _block(reading) for reading in shown}
     return "".join(blocks[name] for name in sorted(blocks)).encode()
 
 
@@ -49,19 +57,28 @@ def process_readings() -> Iterator[Reading]:
                 yield Reading(name, metric.type, metric.documentation, labels, values)
 
 
-def _family(family: Family[Number] | Family[Distribution]) -> str:
+def _block(reading: Reading) -> str:
+    name, labels = reading.name, reading.labels
     lines: list[str] = []
-    for values, child in family.children():
-        if isinstance(child, Number):
-            lines.append(f"{family.name}{_labels(family.labels, values)} {number(child.value)}")
+    for values, value in reading.values:
+        if reading.kind == "summary" and isinstance(value, Summary):
+            lines.extend(_summary(name, labels, values, value))
+        elif isinstance(value, Distribution):
+            lines.extend(_distribution(name, labels, values, value))
         else:
-            lines.extend(_distribution(family.name, family.labels, values, child))
-    return _block(family.name, family.kind, family.text, lines) if lines else ""
+            lines.append(f"{name}{_labels(labels, values)} {number(value)}")
+    if not lines:
+        return ""
+    text = reading.text.replace("\\", "\\\\").replace("\n", "\\n")
+    return f"# HELP {name} {text}\n# TYPE {name} {reading.kind}\n" + "\n".join(lines) + "\n"
 
 
-def _block(name: str, kind: str, text: str, lines: Sequence[str]) -> str:
-    help_text = text.replace("\\", "\\\\").replace("\n", "\\n")
-    return f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n" + "\n".join(lines) + "\n"
+def _summary(name: str, labels: Sequence[str], values: Sequence[str], child: Summary) -> Iterator[str]:
+    for quantile, value in child.quantiles():
+        yield f"{name}{_labels((*labels, 'quantile'), (*values, number(quantile)))} {number(value)}"
+    shown = _labels(labels, values)
+    yield f"{name}_sum{shown} {number(child.sum)}"
+    yield f"{name}_count{shown} {child.count}"
 
 
 def _distribution(name: str, labels: Sequence[str], values: Sequence[str], child: Distribution) -> Iterator[str]:

@@ -269,6 +269,10 @@ class RequestMetrics:
                 asked = self._validation(request) if b"fieldValidation=" in uri else ""
                 self._validated[asked].observe(took)
 
+    def begin_anew(self) -> None:
+        """Look up what is written to when it is written to next: gauges were forgotten."""
+        self._series.clear()
+
     def late(self, code: int) -> None:
         """An answer, with C{code}, is there that nobody waits for: its request was answered as it took too long."""
         self._late.of("timeout-handler", "ok" if code < 500 else "error").value += 1

@@ -233,7 +233,13 @@ def _condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
 
 
 async def kubernetes_service(
-    stores: Stores, cidrs: Sequence[str], service_ip: str, address: str, port: int, public_port: int = 443
+    stores: Stores,
+    cidrs: Sequence[str],
+    service_ip: str,
+    address: str,
+    port: int,
+    public_port: int = 443,
+    node_port: int = 0,
 ) -> None:
     """
     The service by which pods find this server, with its addresses.
@@ -242,6 +248,7 @@ async def kubernetes_service(
     @param address: Where the server can be reached; C{""} when only from this machine, as loopback is no endpoint, and
         when somebody else keeps the endpoints.
     @param port: Where the server listens.
+    @param node_port: At which port nodes are to lead to it; 0 for none.
     """
     cidr_store = stores.find("networking.k8s.io", "servicecidrs")
     if cidr_store is not None:
@@ -252,6 +259,9 @@ async def kubernetes_service(
             "status": {"conditions": [_condition("Ready", "True", "", text)]},
         }
         await ensure(cidr_store, obj)
+    public: JSONObject = {"name": "https", "protocol": "TCP", "port": public_port, "targetPort": port}
+    if node_port:
+        public["nodePort"] = node_port
     service = {
         "metadata": {
             "name": "kubernetes",
@@ -259,10 +269,10 @@ async def kubernetes_service(
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "ports": [{"name": "https", "protocol": "TCP", "port": public_port, "targetPort": port}],
+            "ports": [public],
             "clusterIP": service_ip,
             "clusterIPs": [service_ip],
-            "type": "ClusterIP",
+            "type": "NodePort" if node_port else "ClusterIP",
             "sessionAffinity": "None",
             "ipFamilies": ["IPv6" if ":" in service_ip else "IPv4"],
             "ipFamilyPolicy": "SingleStack",

@@ -426,7 +426,8 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         address, port = config.endpoint
         if not by_itself:
             address = ""
-        await bootstrap.kubernetes_service(stores, cidrs, first_ip, address, port)
+        node_port = options["kubernetes-service-node-port"]
+        await bootstrap.kubernetes_service(stores, cidrs, first_ip, address, port, node_port=node_port)
 
     async def addresses() -> None:
         store = stores.find("networking.k8s.io", "ipaddresses")
@@ -476,11 +477,19 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
 
 
 def add_endpoint_leases(config: Any, stores: Stores, aggregator: Any) -> None:
-    """Have pods find those servers behind the service that live."""
+    """Have pods find those servers behind the service that live, or as many as there should be."""
+    from ..controllers.countedendpoints import CountedEndpoints
     from ..controllers.endpointleases import EndpointReconciler
 
-    prefix = f"{config.options['etcd-prefix'].rstrip('/')}/"
-    reconciler = EndpointReconciler(stores, prefix, config.reactor, lambda: config.endpoint)
+    options = config.options
+    prefix = f"{options['etcd-prefix'].rstrip('/')}/"
+    if options["endpoint-reconciler-type"] == "master-count":
+        count = options["apiserver-count"]
+        reconciler: EndpointReconciler = CountedEndpoints(
+            stores, prefix, config.reactor, lambda: config.endpoint, count
+        )
+    else:
+        reconciler = EndpointReconciler(stores, prefix, config.reactor, lambda: config.endpoint)
     aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
     aggregator.add_when_ready("endpoints of the servers", reconciler.start)
     aggregator.add_pre_shutdown_hook("endpoints of the servers", reconciler.stop)

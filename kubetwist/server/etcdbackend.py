@@ -52,4 +52,9 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
         client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host))
     except (ValueError, BadSettings) as error:
         raise StartError(f"can not use etcd: {error}") from error
-    return EtcdStorage(client, reactor, lease_reuse=options["lease-reuse-duration-seconds"])
+    return EtcdStorage(
+        client,
+        reactor,
+        patience=options["storage-initialization-timeout"],
+        lease_reuse=options["lease-reuse-duration-seconds"],
+    )

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any, Final
 
+from . import metricflags, otherflags, servingflags
 from .auditflags import ROWS as AUDIT_ROWS
 from .flags import (
     ADDRESS,
@@ -160,7 +161,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ("default-watch-cache-size", NATURAL, 100, "The same for all others."),
     ],
     "Secure serving": [
-        ("bind-address", ADDRESS, "127.0.0.1", "The IP address to listen on."),
+        (
+            "bind-address",
+            ADDRESS,
+            "127.0.0.1",
+            "The IP address to listen on. Without it all of this machine's, where --advertise-address tells others to"
+            " come.",
+        ),
         ("secure-port", PORT, 6443, "The port to listen on; 0 takes a free one."),
         (
             "cert-dir",
@@ -485,11 +492,12 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ),
         (
             "endpoint-reconciler-type",
-            STRING,
+            one_of("lease", "master-count", "none"),
             "lease",
-            "How servers that share a storage are found behind the service kubernetes: lease, while they live, or none"
-            " to leave its endpoints alone.",
+            "How servers that share a storage are found behind the service kubernetes: lease, while they live;"
+            " master-count, as many as --apiserver-count says, dead or alive; or none, to leave its endpoints alone.",
         ),
+        ("apiserver-count", POSITIVE, 1, "How many servers there are, for --endpoint-reconciler-type=master-count."),
         ("event-ttl", DURATION, 3600.0, "How long events are kept."),
         (
             "proxy-client-cert-file",
@@ -512,9 +520,10 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
 
 
 def _flags() -> Iterator[Flag]:
-    for section, rows in _TABLE.items():
-        for name, kind, default, text in rows:
-            yield Flag(name, kind, default, text, section)
+    for table in (_TABLE, servingflags.ROWS, metricflags.ROWS, otherflags.ROWS):
+        for section, rows in table.items():
+            for name, kind, default, text in rows:
+                yield Flag(name, kind, default, text, section)
 
 
 FLAGS: Final = tuple(_flags())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.threads import deferToThreadPool
@@ -9,8 +10,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.resource import GroupVersion
+from ..metrics.baseline import Baseline
 from ..metrics.exposition import CONTENT_TYPE, process_readings, render
 from ..metrics.registry import Registry
+from ..metrics.shown import Shown
 from ..registry.deprecations import deprecation_warning
 from ..resources.layer import Layer
 from .site import KubeRequest
@@ -24,25 +27,48 @@ class MetricsResource(Resource):
 
     isLeaf = True
 
-    def __init__(self, path: str, registry: Registry, reactor: Any, *, process: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        registry: Registry,
+        reactor: Any,
+        shown: Shown,
+        *,
+        process: bool = False,
+        resets: bool = True,
+        forgotten: Callable[[], object] = lambda: None,
+    ) -> None:
         """
+        @param shown: What is shown of what there is.
         @param process: Whether to tell of the process, too.
+        @param resets: Whether a DELETE makes it begin anew.
+        @param forgotten: Called when it does.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._path = path.encode()
         self._registry = registry
         self._reactor = reactor
+        self._shown = shown
         self._process = process
+        self._resets = resets
+        self._baseline = Baseline()
+        self._forgotten = forgotten
 
     def render(self, request: KubeRequest) -> int:
         """Answer, once it is written down."""
         if request.path != self._path:
             request.respond_text(404, "404 page not found\n")
             return NOT_DONE_YET
+        if self._resets and request.method == b"DELETE":
+            self._baseline.take(self._registry)
+            self._forgotten()
+            request.respond_text(200, "metrics reset\n")
+            return NOT_DONE_YET
         families, readings = self._registry.families(), list(self._registry.readings())
 
         def text() -> bytes:
-            return render(families, [*readings, *process_readings()] if self._process else readings)
+            every = [*readings, *process_readings()] if self._process else readings
+            return render(families, every, self._baseline.since, self._shown.select)
 
         # Thousands of lines: not in the reactor's thread.
         written = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), text)
@@ -86,7 +112,16 @@ class Served:
         return any(line.name == name and deprecation_warning(line.kind, minor) for line in lines)
 
 
-def claim_metrics(layer: Layer, config: ServerConfig) -> None:
-    """Serve what is counted."""
-    layer.claim_below("/metrics/slis", lambda: MetricsResource("/metrics/slis", config.health_metrics, config.reactor))
-    layer.claim_below("/metrics", lambda: MetricsResource("/metrics", config.metrics, config.reactor, process=True))
+def claim_metrics(layer: Layer, config: ServerConfig, forgotten: Callable[[], object]) -> None:
+    """
+    Serve what is counted.
+
+    @param forgotten: Called when gauges are begun anew, which those who have looked one up must look up again.
+    """
+    reactor, shown, resets = config.reactor, config.options.shown, config.options["profiling"]
+    slis = MetricsResource("/metrics/slis", config.health_metrics, reactor, shown, resets=resets)
+    layer.claim_below("/metrics/slis", slis)
+    metrics = MetricsResource(
+        "/metrics", config.metrics, reactor, shown, process=True, resets=resets, forgotten=forgotten
+    )
+    layer.claim_below("/metrics", metrics)

@@ -31,6 +31,7 @@ from ..storage.layers import innermost, shared_storage
 from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
+from .ciphers import openssl_ciphers
 from .config import ServerConfig
 from .datadir import Credentials, DataDirectory
 from .debugging import claim_debugging
@@ -58,6 +59,9 @@ from .zpages import claim_zpages
 _FLUSH = 5.0
 #: Seconds that idle clients are given to close their side.
 _GOODBYE = 0.1
+#: How many watches end in a second at least, where they end one after the other, and how often some of them do.
+_WATCHES_ENDED = 200.0
+_STEP = 0.05
 
 
 class APIServer:
@@ -88,6 +92,9 @@ class APIServer:
         self._opened = False
         self._prepared = False
         self._started = False
+        self._begun = reactor.seconds()
+        #: Whether those who come are told to come again, as this server stops.
+        self._refusing = False
         self.url = ""
         self.stopping = False
         self.log_of_requests: Any = None
@@ -149,6 +156,7 @@ class APIServer:
         metrics = RequestMetrics(
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )
+        claim_metrics(server.layer, config, metrics.begin_anew)
         limit, left = self.make_limit(config)
         handler = with_filters(
             traverse(server.layer),
@@ -164,6 +172,11 @@ class APIServer:
             consistency=self.make_consistency(config),
             tracing=None if tracing is None else tracing.requests,
         )
+        handler = _for_browsers(handler, options)
+        if options["shutdown-send-retry-after"]:
+            from ..filters.stopping import with_retry_after
+
+            handler = with_retry_after(handler, lambda: self._refusing)
         if config.sessions is not None:
             from ..ui.page import with_pages
 
@@ -266,7 +279,6 @@ class APIServer:
         if config.token_keys:
             forget = serve_documents(server.layer, self._options, config.token_keys, lambda: config.external_address)
             config.token_key_followers.append(lambda keys: forget())
-        claim_metrics(server.layer, config)
         claim_debugging(server.layer, config)
         claim_logs(server.layer, config)
         claim_zpages(server.layer, config, lambda: [path for one in server.chain() for path in one.layer.paths()])
@@ -293,7 +305,8 @@ class APIServer:
             def checks() -> list[HealthCheck]:
                 hooks = []
                 for hook in server.post_start_hooks():
-                    hooks.append(HealthCheck(f"poststarthook/{hook.name}", hook.check))
+                    check = self._after_grace(hook.check) if path == LIVEZ else hook.check
+                    hooks.append(HealthCheck(f"poststarthook/{hook.name}", check))
                     if hook.name == AUTOREGISTRATION[1]:
                         hooks.append(HealthCheck(AUTOREGISTRATION[0], self._check_started))
                 return [*before[path], *server.health_checks(path), *hooks, *after[path]]
@@ -308,7 +321,14 @@ class APIServer:
 
         options = self._options
         assert self._config is not None
-        context = ServerContext(credentials.serving, options["tls-min-version"])
+        context = ServerContext(
+            credentials.serving,
+            options["tls-min-version"],
+            openssl_ciphers(options["tls-cipher-suites"]),
+            options["tls-sni-cert-key"],
+        )
+        if context.named is not None:
+            context.named.follow(self._config.files)
         context.ask_for(self._config.client_authorities)
         if options["tls-cert-file"]:
             self._follow_certificate(context, credentials)
@@ -393,6 +413,12 @@ class APIServer:
             except StorageError as error:
                 raise Unhealthy(str(error)) from error
 
+    def _after_grace(self, check: Callable[[], object]) -> Callable[[], object]:
+        """A check that passes until --livez-grace-period is over: what a start has not done yet, it may still do."""
+        if self._reactor.seconds() < self._begun + self._options["livez-grace-period"]:
+            return lambda: None
+        return check
+
     def _check_prepared(self) -> None:
         if not self._prepared:
             raise Unhealthy("the watch caches are not filled")
@@ -427,6 +453,10 @@ class APIServer:
         if self._config is not None:
             self._config.files.stop()
         if port is not None and site is not None:
+            if self._options["shutdown-send-retry-after"]:
+                self._refusing = True
+                await self._end_watches(site)
+                await self._finish(site)
             stopped = port.stopListening()
             if stopped is not None:
                 await stopped
@@ -452,10 +482,19 @@ class APIServer:
         if temporary is not None:
             temporary.cleanup()
 
-    async def _drain(self, site: KubeSite) -> None:
-        """Let the requests that are open be finished, and close all connections."""
+    async def _end_watches(self, site: KubeSite) -> None:
+        """Have watches end, one after the other where that is wanted."""
+        grace = self._options["shutdown-watch-termination-grace-period"]
+        if grace:
+            until = self._reactor.seconds() + grace
+            share = int(max(_WATCHES_ENDED, len(site.long_running) / grace) * _STEP)
+            while site.long_running and self._reactor.seconds() < until:
+                site.end_long_running(share)
+                await self._sleep(_STEP)
         site.end_long_running()
-        site.close_idle()
+
+    async def _finish(self, site: KubeSite) -> None:
+        """Let the requests that are open be finished."""
         finished = site.requests_finished()
         timeout = self._reactor.callLater(self._options["request-timeout"], finished.cancel)
         try:
@@ -464,6 +503,13 @@ class APIServer:
             self._log.warn("{count} requests were not finished in time", count=len(site.open_requests))
         else:
             timeout.cancel()
+
+    async def _drain(self, site: KubeSite) -> None:
+        """Let what is open be finished, and close all connections."""
+        if not self._refusing:
+            await self._end_watches(site)
+        site.close_idle()
+        await self._finish(site)
         begun = self._reactor.seconds()
         while site.channels:
             waited = self._reactor.seconds() - begun
@@ -479,6 +525,19 @@ class APIServer:
         else:
             done.callback(None)
         return done
+
+
+def _for_browsers(handler: Handler, options: Any) -> Handler:
+    """Put in front of C{handler} what browsers are told, where they are."""
+    directives, patterns = options["strict-transport-security-directives"], options["cors-allowed-origins"]
+    if directives or patterns:
+        from ..filters.browsers import with_origins, with_transport_security
+
+        if patterns:
+            handler = with_origins(handler, patterns)
+        if directives:
+            handler = with_transport_security(handler, directives)
+    return handler
 
 
 def _why(config: ServerConfig) -> Any:

@@ -164,9 +164,13 @@ class KubeSite(Site):
 
     # Stopping.
 
-    def end_long_running(self) -> None:
-        """Finish every watch."""
-        for end in list(self.long_running.values()):
+    def end_long_running(self, most: int | None = None) -> None:
+        """
+        Finish watches.
+
+        @param most: So many of them; all without it.
+        """
+        for end in list(self.long_running.values())[:most]:
             try:
                 end()
             except Exception:

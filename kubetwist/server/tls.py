@@ -8,11 +8,12 @@ from typing import Any
 from OpenSSL import SSL, crypto
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
-from twisted.internet.ssl import CertificateOptions, TLSVersion
+from twisted.internet.ssl import AcceptableCiphers, CertificateOptions, TLSVersion
 from zope.interface import implementer
 
 from .certificates import BadCertificate, Pair
 from .errors import StartError
+from .namedcertificates import NamedCertificates, NamedFiles
 
 _VERSIONS = {"VersionTLS12": TLSVersion.TLSv1_2, "VersionTLS13": TLSVersion.TLSv1_3}
 
@@ -26,18 +27,31 @@ class ServerContext:
     it, and say 401 where a handshake could only break off.
     """
 
-    def __init__(self, pair: Pair, lowest: str) -> None:
+    def __init__(self, pair: Pair, lowest: str, ciphers: str = "", named: Sequence[NamedFiles] = ()) -> None:
         """
         @param lowest: As in --tls-min-version.
-        @raise StartError: The certificate can not be used.
+        @param ciphers: Those that are spoken, as OpenSSL lists them; without any what Twisted thinks good.
+        @param named: Certificates for clients that come by certain names.
+        @raise StartError: A certificate can not be used.
         """
         self._pair = pair
         self._lowest = lowest
+        self._ciphers = ciphers
         self._authorities: Sequence[Any] = ()
+        self.named = NamedCertificates(named, self._make) if named else None
         try:
-            self._context = make_context(pair, lowest)
+            self._context = self._made(pair)
         except BadCertificate as error:
             raise StartError(f"can not use the serving certificate: {error}") from error
+
+    def _make(self, pair: Pair) -> SSL.Context:
+        return make_context(pair, self._lowest, self._authorities, self._ciphers)
+
+    def _made(self, pair: Pair) -> SSL.Context:
+        context = self._make(pair)
+        if self.named is not None:
+            context.set_tlsext_servername_callback(self.named.choose)
+        return context
 
     def replace(self, pair: Pair) -> None:
         """
@@ -46,7 +60,7 @@ class ServerContext:
         @raise BadCertificate: It can not be used.
         """
         # A context that connections were made of can not be changed any more.
-        self._context = make_context(pair, self._lowest, self._authorities)
+        self._context = self._made(pair)
         self._pair = pair
 
     def ask_for(self, authorities: Sequence[Any]) -> None:
@@ -56,21 +70,28 @@ class ServerContext:
         @param authorities: L{kubetwist.authentication.certificates.Authorities}.
         """
         self._authorities = authorities
+
+        def renew() -> None:
+            self.replace(self._pair)
+            if self.named is not None:
+                self.named.renew()
+
         for one in authorities:
-            one.followers.append(lambda: self.replace(self._pair))
-        self.replace(self._pair)
+            one.followers.append(renew)
+        renew()
 
     def getContext(self) -> Any:
         """@see: L{IOpenSSLContextFactory}."""
         return self._context
 
 
-def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = ()) -> SSL.Context:
+def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = (), ciphers: str = "") -> SSL.Context:
     """
     What shows a certificate.
 
     @param lowest: As in --tls-min-version.
     @param authorities: Whose certificates clients are asked for.
+    @param ciphers: As for L{ServerContext}.
     @raise BadCertificate: It can not be used.
     """
     try:
@@ -81,6 +102,7 @@ def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = ()) -> SS
             extraCertChain=chain,
             raiseMinimumTo=_VERSIONS[lowest],
             acceptableProtocols=[b"http/1.1"],
+            acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(ciphers) if ciphers else None,
         )
         context: SSL.Context = options.getContext()
     except (ValueError, crypto.Error, SSL.Error) as error:

@@ -1,0 +1,156 @@
+"""
+Flags of what C{/metrics} shows.
+
+@see: kubernetes/component-base, C{metrics/options.go}, C{metrics/api/v1/config.go}.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from ..api.decoding import BodyError, decode_yaml
+from ..api.errors import Cause, invalid
+from ..metrics.shown import Shown
+from .flags import DURATION, STRING, STRINGS, Kind
+
+Row = tuple[str, Kind, Any, str]
+_LABEL: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
+_NAME: Final = "[a-zA-Z_:][a-zA-Z0-9_:]*"
+_KEY: Final = re.compile(f"({_NAME}),({_LABEL})")
+#: Bytes of a manifest that are read.
+_MOST: Final = 1 << 20
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """As pflag reads C{stringToString}: one pair as it is, several as CSV."""
+    pairs = [text.strip('"')] if text.count("=") == 1 else next(csv.reader([text]), [])
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"{pair} must be formatted as key=value")
+        found[key] = value
+    return found
+
+
+PAIRS: Final = Kind(_pairs, "stringToString", add=lambda one, other: {**one, **other})
+
+#: By section.
+ROWS: Final[dict[str, list[Row]]] = {
+    "Etcd": [
+        (
+            "etcd-count-metric-poll-period",
+            DURATION,
+            60.0,
+            "Objects are counted whenever /metrics is asked for, however often that is; 0 for not at all.",
+        ),
+        (
+            "etcd-db-metric-poll-interval",
+            DURATION,
+            30.0,
+            "How often the members of etcd are asked how large their databases are, for /metrics; 0 for never.",
+        ),
+    ],
+    "Metrics": [
+        (
+            "show-hidden-metrics-for-version",
+            STRING,
+            "",
+            "The release before, as 1.35, to have /metrics show what this release hides, as it will be gone.",
+        ),
+        ("disabled-metrics", STRINGS, (), "Names of series that /metrics does not show."),
+        (
+            "allow-metric-labels",
+            PAIRS,
+            {},
+            "Values that a label of a series may have, as name,label=value,value; all others become unexpected.",
+        ),
+        (
+            "allow-metric-labels-manifest",
+            STRING,
+            "",
+            "A file with the same: YAML, with a string of values for each name,label.",
+        ),
+    ],
+}
+
+
+def make_shown(options: Mapping[str, Any]) -> Shown:
+    """
+    What the flags say.
+
+    @raise ValueError: They make no sense.
+    """
+    major, _, minor = options["kubernetes-version"].partition(".")
+    release = (int(major), int(minor))
+    wanted, disabled = options["show-hidden-metrics-for-version"], options["disabled-metrics"]
+    mapping, manifest = options["allow-metric-labels"], options["allow-metric-labels-manifest"]
+    problems = [*_problems_of_version(wanted, release), *_problems_of_names(disabled), *_problems_of_keys(mapping)]
+    read: Mapping[str, str] = {}
+    if manifest:
+        try:
+            read = _read(manifest)
+        except ValueError as error:
+            problems.append(_invalid("allowListMappingManifest", manifest, str(error)))
+    if mapping and manifest:
+        problems.append(_invalid("", mapping, "cannot specify both allowListMapping and allowListMappingManifest"))
+    if problems:
+        raise ValueError(", ".join(f"{one.field}: {one.message}" for one in problems))
+    allowed = {}
+    for key, values in (mapping or read).items():
+        name, _, label = key.partition(",")
+        allowed[name, label] = frozenset(values.split(","))
+    return Shown(release, frozenset(disabled), allowed, bool(wanted))
+
+
+def _invalid(field: str, value: Any, detail: str) -> Cause:
+    return invalid(f"metrics.{field}" if field else "metrics", value, detail)
+
+
+def _problems_of_version(wanted: str, release: tuple[int, int]) -> Iterator[Cause]:
+    valid = f"{release[0]}.{release[1] - 1}"
+    if wanted and wanted != valid:
+        detail = f"must be omitted or have the value '{valid}'; only the previous minor version is allowed"
+        yield _invalid("showHiddenMetricsForVersion", wanted, detail)
+
+
+def _problems_of_names(names: Iterable[str]) -> Iterator[Cause]:
+    for name in names:
+        if not re.fullmatch(_NAME, name):
+            detail = f'must be fully qualified metric names matching "^{_NAME}$", got "{name}"'
+            yield _invalid("disabledMetrics", list(names), detail)
+            return
+
+
+def _problems_of_keys(mapping: Mapping[str, str], field: str = "allowListMapping") -> Iterator[Cause]:
+    if not all(_KEY.fullmatch(key) for key in mapping):
+        yield _invalid(
+            field,
+            dict(mapping),
+            f'must have keys with format `metricName,labelName` where metricName matches "{_NAME}" and labelName'
+            f' matches "{_LABEL}"',
+        )
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MOST + 1)
+    except OSError as error:
+        raise ValueError(f"failed to read allow list manifest: {error.strerror}: {path}") from None
+    try:
+        if len(content) > _MOST:
+            raise ValueError(f"it has more than {_MOST} bytes")
+        found = decode_yaml(content).value
+    except (ValueError, BodyError) as error:
+        raise ValueError(f"failed to parse allow list manifest: {error}") from None
+    if found is not None and not isinstance(found, dict):
+        raise ValueError("failed to parse allow list manifest: it is no mapping")
+    read = {key: "" if value is None else str(value) for key, value in (found or {}).items()}
+    for problem in _problems_of_keys(read, ""):
+        raise ValueError(f"invalid allow list mapping in manifest: {problem.field}: {problem.message}")
+    return read

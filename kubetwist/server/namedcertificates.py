@@ -1,0 +1,160 @@
+"""
+C{--tls-sni-cert-key}: other certificates, for clients that say by which of some names they have come.
+
+@see: kubernetes/apiserver, C{pkg/server/dynamiccertificates/named_certificates.go}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+from OpenSSL import SSL
+
+from .certificates import BadCertificate, Pair
+from .errors import StartError
+
+
+@frozen
+class NamedFiles:
+    """
+    Where a certificate and its key are.
+
+    @ivar names: What it is shown for, C{"*.example.com"} for all names of one more part; without any the names in the
+        certificate itself.
+    """
+
+    certificate: str
+    key: str
+    names: tuple[str, ...] = ()
+
+
+def parse_named_files(text: str) -> tuple[NamedFiles, ...]:
+    """
+    Read one value of the flag: C{"crt,key"} or C{"crt,key:name,name"}.
+
+    @raise ValueError: It has another form.
+    """
+    files, colon, names = text.rpartition(":")
+    if not colon:
+        files, names = text, ""
+    certificate, comma, key = files.partition(",")
+    if not comma or not certificate or not key or "," in key:
+        raise ValueError("expected comma separated certificate and key file paths")
+    wanted = tuple(name.strip() for name in names.split(",") if name.strip())
+    if colon and not wanted:
+        raise ValueError("empty names list is not allowed")
+    for name in wanted:
+        if "*" in name.removeprefix("*."):
+            raise ValueError(f'"{name}" is not a name, or one with *. in front')
+    return (NamedFiles(certificate, key, wanted),)
+
+
+class NamedCertificates:
+    """
+    Which context is for which name.
+
+    Names that were given count for more than those in certificates, exact ones for more than those with a star, and of
+    the same one the first that was given.
+    """
+
+    def __init__(self, files: Sequence[NamedFiles], make: Callable[[Pair], SSL.Context]) -> None:
+        """
+        @param make: Makes a context that shows a certificate; raises L{BadCertificate}.
+        @raise StartError: A certificate can not be read or used.
+        """
+        self._files = files
+        self._make = make
+        self._pairs = [self._read(one) for one in files]
+        self._contexts: dict[str, SSL.Context] = {}
+        try:
+            self.renew()
+        except BadCertificate as error:
+            raise StartError(f"can not use --tls-sni-cert-key: {error}") from error
+
+    @staticmethod
+    def _read(files: NamedFiles) -> Pair:
+        try:
+            return Pair(Path(files.certificate).read_bytes(), Path(files.key).read_bytes())
+        except OSError as error:
+            raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+
+    def follow(self, watched: Any) -> None:
+        """
+        Show the certificates as they are in the files at the time.
+
+        @param watched: L{kubetwist.server.watchedfiles.WatchedFiles}.
+        """
+        for index, files in enumerate(self._files):
+            watched.watch([files.certificate, files.key], self._load, self._taker(index), "--tls-sni-cert-key")
+
+    def _load(self, contents: Sequence[bytes]) -> Pair:
+        pair = Pair(*contents)
+        self._make(pair)
+        return pair
+
+    def _taker(self, index: int) -> Callable[[Pair], None]:
+        def take(pair: Pair) -> None:
+            self._pairs[index] = pair
+            self.renew()
+
+        return take
+
+    def renew(self) -> None:
+        """
+        Make the contexts anew: a certificate, or what clients are asked for, has changed.
+
+        @raise BadCertificate: One can not be used; all stays as it was.
+        """
+        contexts: dict[str, SSL.Context] = {}
+        implied: dict[str, SSL.Context] = {}
+        for files, pair in zip(self._files, self._pairs, strict=True):
+            pair.parsed()
+            context = self._make(pair)
+            for name in files.names:
+                contexts.setdefault(name.lower(), context)
+            if not files.names:
+                for name in certificate_names(pair.certificate):
+                    implied.setdefault(name.lower(), context)
+        self._contexts = {**implied, **contexts}
+
+    def choose(self, connection: SSL.Connection) -> None:
+        """Have a handshake go on with the certificate for the name that its client has said; for OpenSSL to call."""
+        said = connection.get_servername()
+        if said:
+            context = self.find(said.decode("latin-1"))
+            if context is not None:
+                connection.set_context(context)
+
+    def find(self, name: str) -> SSL.Context | None:
+        """The context for a name; L{None} where it has none of its own."""
+        name = name.lower().rstrip(".")
+        return self._contexts.get(name) or self._contexts.get(f"*.{name.partition('.')[2]}")
+
+
+def certificate_names(pem: bytes) -> list[str]:
+    """The names of hosts in a certificate, and its common name if that may be one."""
+    certificate = x509.load_pem_x509_certificate(pem)
+    names = list(_alternative_names(certificate))
+    for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
+        common = str(attribute.value)
+        if common and not set(common) - _IN_NAMES and common not in names:
+            names.insert(0, common)
+    return names
+
+
+_IN_NAMES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.*")
+
+
+def _alternative_names(certificate: x509.Certificate) -> Iterator[str]:
+    try:
+        names: Iterable[Any] = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return
+    for name in names:
+        if isinstance(name, x509.DNSName):
+            yield name.value

@@ -1,0 +1,143 @@
+"""Tests for L{kubetwist.server.metricflags}, and for C{/metrics} as they have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.threads import deferToThread
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.tap import Options
+from kubetwist.testing.trial import KubeAPIMixin
+
+_KEYS = (
+    "must have keys with format `metricName,labelName` where metricName matches"
+    ' "[a-zA-Z_:][a-zA-Z0-9_:]*" and labelName matches "[a-zA-Z_][a-zA-Z0-9_]*"'
+)
+
+
+def parsed(*arguments: str) -> Options:
+    """A command line, read."""
+    options = Options()
+    options.parseOptions(list(arguments))
+    return options
+
+
+class MetricFlagTests(SynchronousTestCase):
+    """What the flags say."""
+
+    def assert_refused(self, message: str, *arguments: str) -> None:
+        """Expect a command line to be refused with a message."""
+        error = self.assertRaises(UsageError, parsed, *arguments)
+        self.assertEqual(str(error), message)
+
+    def test_hidden(self) -> None:
+        """Only the release before the one that is served can be named."""
+        self.assertFalse(parsed().shown.hidden)
+        self.assertTrue(parsed("--show-hidden-metrics-for-version=1.35").shown.hidden)
+        self.assertTrue(parsed("--kubernetes-version=1.30", "--show-hidden-metrics-for-version=1.29").shown.hidden)
+        self.assert_refused(
+            "metrics.showHiddenMetricsForVersion: Invalid value: \"1.36\": must be omitted or have the value '1.35';"
+            " only the previous minor version is allowed",
+            "--show-hidden-metrics-for-version=1.36",
+        )
+
+    def test_disabled(self) -> None:
+        """Names add up; what is none is refused."""
+        shown = parsed("--disabled-metrics=a,b", "--disabled-metrics=c").shown
+        self.assertEqual(shown.disabled, {"a", "b", "c"})
+        self.assert_refused(
+            'metrics.disabledMetrics: Invalid value: ["a","a-b"]: must be fully qualified metric names matching'
+            ' "^[a-zA-Z_:][a-zA-Z0-9_:]*$", got "a-b"',
+            "--disabled-metrics=a,a-b",
+        )
+
+    def test_labels(self) -> None:
+        """Values are allowed by series and label; several are written as CSV, or in several flags."""
+        flag = "--allow-metric-labels"
+        self.assertEqual(parsed(f"{flag}=a,b=1,2").shown.allowed, {("a", "b"): {"1", "2"}})
+        several = parsed(f'{flag}="a,b=1,2","a,c=3"', f"{flag}=d,e=").shown.allowed
+        self.assertEqual(several, {("a", "b"): {"1", "2"}, ("a", "c"): {"3"}, ("d", "e"): {""}})
+        self.assert_refused(f'metrics.allowListMapping: Invalid value: {{"a":"1"}}: {_KEYS}', f"{flag}=a=1")
+        self.assert_refused(f'invalid argument "a" for "{flag}" flag: a must be formatted as key=value', f"{flag}=a")
+
+    def test_manifest(self) -> None:
+        """The same can be in a file, and in one place only."""
+        path = Path(self.mktemp())
+        flag = f"--allow-metric-labels-manifest={path}"
+        self.assert_refused(
+            f'metrics.allowListMappingManifest: Invalid value: "{path}": failed to read allow list manifest: No such'
+            f" file or directory: {path}",
+            flag,
+        )
+        path.write_text('"a,b": "1,2"\n"c,d": ""\n')
+        self.assertEqual(parsed(flag).shown.allowed, {("a", "b"): {"1", "2"}, ("c", "d"): {""}})
+        self.assert_refused(
+            'metrics: Invalid value: {"a,b":"1"}: cannot specify both allowListMapping and allowListMappingManifest',
+            flag,
+            "--allow-metric-labels=a,b=1",
+        )
+        begin = f'metrics.allowListMappingManifest: Invalid value: "{path}": '
+        path.write_text("a: 1\n")
+        self.assert_refused(
+            f'{begin}invalid allow list mapping in manifest: metrics: Invalid value: {{"a":"1"}}: {_KEYS}', flag
+        )
+        path.write_text("- a\n")
+        self.assert_refused(f"{begin}failed to parse allow list manifest: it is no mapping", flag)
+        path.write_text("a: [\n")
+        error = self.assertRaises(UsageError, parsed, flag)
+        self.assertIn(f"{begin}failed to parse allow list manifest: yaml: ", str(error))
+
+
+class ServedMetricsTests(KubeAPIMixin, TestCase):
+    """C{/metrics} of whole servers."""
+
+    timeout = 60
+
+    async def test_flags(self) -> None:
+        """What the flags say is what is shown."""
+        server = await self.startKubeAPI(
+            "--controllers=",
+            "--disabled-metrics=apiserver_response_sizes",
+            "--allow-metric-labels=apiserver_request_total,verb=GET,LIST",
+        )
+        request: Any = server.connection.request
+        await deferToThread(request, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
+        await deferToThread(request, "GET", "/api/v1/namespaces/default/configmaps")
+        _, text = await deferToThread(request, "GET", "/metrics")
+        self.assertNotIn("apiserver_response_sizes", text)
+        self.assertIn('apiserver_request_total{verb="LIST"', text)
+        self.assertIn('apiserver_request_total{verb="unexpected"', text)
+        self.assertNotIn('apiserver_request_total{verb="POST"', text)
+        self.assertIn("# HELP apiserver_request_total [STABLE] ", text)
+        self.assertIn("\ndisabled_metrics_total 1\n", text)
+
+    async def test_reset(self) -> None:
+        """Who may delete at the path has counting begin anew; who may not is told so."""
+        server = await self.startKubeAPI("--controllers=", "--authorization-mode=RBAC")
+        request: Any = server.connection.request
+        path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+        for _ in range(2):
+            await deferToThread(request, "GET", path)
+        label = 'resource="flowschemas",subresource="",scope="cluster"'
+        _, text = await deferToThread(request, "GET", "/metrics")
+        self.assertIn(label, text)
+        self.assertEqual(await deferToThread(request, "DELETE", "/metrics"), (200, "metrics reset\n"))
+        _, text = await deferToThread(request, "GET", "/metrics")
+        self.assertNotIn(
+            f'apiserver_request_total{{verb="LIST",group="flowcontrol.apiserver.k8s.io",version="v1",{label}', text
+        )
+        await deferToThread(request, "GET", path)
+        _, text = await deferToThread(request, "GET", "/metrics")
+        (line,) = [line for line in text.splitlines() if line.startswith("apiserver_request_total{") and label in line]
+        self.assertTrue(line.endswith(" 1"), line)
+        self.assertEqual(await deferToThread(request, "DELETE", "/metrics/slis"), (200, "metrics reset\n"))
+
+    async def test_no_reset(self) -> None:
+        """Without profiling a DELETE is answered as a GET, as in the reference."""
+        server = await self.startKubeAPI("--controllers=", "--profiling=false")
+        code, text = await deferToThread(server.connection.request, "DELETE", "/metrics")
+        self.assertEqual(code, 200)
+        self.assertIn("# TYPE ", text)

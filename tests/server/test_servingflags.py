@@ -1,0 +1,205 @@
+"""Flags of how a server is served, with a whole server; and how it stops for those who come meanwhile."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import Encoding
+from OpenSSL import SSL
+
+from twisted.internet import reactor as the_reactor
+from twisted.internet.task import deferLater
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.server.certificates import Authority, BadCertificate, Pair, Subject
+from kubetwist.server.errors import StartError
+from kubetwist.server.namedcertificates import NamedCertificates, NamedFiles, certificate_names
+
+from .harness import parse_answers
+from .test_running import ServerCase
+
+reactor: Any = the_reactor
+
+
+class NamedCertificateTests(SynchronousTestCase):
+    """Which certificate is for which name."""
+
+    def setUp(self) -> None:
+        """Certificates for some names."""
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+        self.authority = Authority.make("ca")
+        self.made: list[Pair] = []
+
+    def files(self, name: str, *shown_for: str, names: tuple[str, ...] = ()) -> NamedFiles:
+        """A certificate in files."""
+        pair = self.authority.issue(Subject(name, names=names, server=True))
+        certificate, key = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        return NamedFiles(str(certificate), str(key), shown_for)
+
+    def make(self, pair: Pair) -> Any:
+        """A context; a name for it will do."""
+        self.made.append(pair)
+        return certificate_names(pair.certificate)[0]
+
+    def test_names_in_certificates(self) -> None:
+        """The names in a certificate count when none are given; addresses are none."""
+        files = self.files("one.test", names=("a.test", "*.b.test", "192.0.2.1"))
+        self.assertEqual(certificate_names(Path(files.certificate).read_bytes()), ["one.test", "a.test", "*.b.test"])
+        named = NamedCertificates([files], self.make)
+        for name in ("a.test", "A.TEST", "x.b.test", "one.test", "a.test."):
+            self.assertEqual(named.find(name), "one.test", name)
+        for name in ("b.test", "x.y.b.test", "192.0.2.1", ""):
+            self.assertIsNone(named.find(name), name)
+
+    def test_order(self) -> None:
+        """Given names count for more than those in certificates, exact ones for more than stars, then the first."""
+        named = NamedCertificates(
+            [
+                self.files("one.test", names=("x.c.test",)),
+                self.files("two.test", "*.c.test"),
+                self.files("three.test", "y.c.test", "*.c.test"),
+            ],
+            self.make,
+        )
+        self.assertEqual([named.find(f"{one}.c.test") for one in "xyz"], ["one.test", "three.test", "two.test"])
+
+    def test_damage(self) -> None:
+        """What can not be read or used stops the start."""
+        files = self.files("one.test")
+        with self.assertRaises(StartError):
+            NamedCertificates([NamedFiles(files.certificate, f"{files.key}.not")], self.make)
+        Path(files.key).write_bytes(self.authority.pair.key)
+        with self.assertRaises(StartError) as caught:
+            NamedCertificates([files], self.make)
+        self.assertIn("do not belong together", str(caught.exception))
+
+    def test_new_content(self) -> None:
+        """What is in the files later is shown from then on; what can not be used is not."""
+
+        class Watched:
+            """Takes what would follow the files."""
+
+            def watch(self, paths: Any, load: Any, use: Any, what: str) -> None:
+                self.load, self.use = load, use
+
+        files = self.files("one.test")
+        named, watched = NamedCertificates([files], self.make), Watched()
+        named.follow(watched)
+        other = self.authority.issue(Subject("other.test", server=True))
+        watched.use(watched.load([other.certificate, other.key]))
+        self.assertEqual((named.find("other.test"), named.find("one.test")), ("other.test", None))
+        with self.assertRaises(BadCertificate):
+            watched.use(Pair(other.certificate, self.authority.pair.key))
+        self.assertEqual(named.find("other.test"), "other.test")
+
+
+class ServingTests(ServerCase):
+    """Connections to a server."""
+
+    def handshake(self, name: str, *ciphers: str) -> tuple[list[str], str]:
+        """The names in the certificate that is shown for a name, and the suite; in a thread."""
+        context = SSL.Context(SSL.TLS_METHOD)
+        if ciphers:
+            context.set_max_proto_version(SSL.TLS1_2_VERSION)
+            context.set_cipher_list(":".join(ciphers).encode())
+        port = int(self.service.server.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+            connection = SSL.Connection(context, plain)
+            plain.setblocking(True)
+            connection.set_tlsext_host_name(name.encode())
+            connection.set_connect_state()
+            connection.do_handshake()
+            shown = connection.get_peer_certificate(as_cryptography=True)
+            assert shown is not None
+            pem = ssl.DER_cert_to_PEM_cert(shown.public_bytes(Encoding.DER)).encode()
+            return certificate_names(pem), connection.get_cipher_name() or ""
+
+    async def test_names(self) -> None:
+        """Clients that come by a name are shown the certificate for it, and the others the usual one."""
+        pair = Authority.make("ca").issue(Subject("other.test", names=("other.test",), server=True))
+        for name, content in (("sni.crt", pair.certificate), ("sni.key", pair.key)):
+            (self.folder / name).write_bytes(content)
+        await self.start(f"--tls-sni-cert-key={self.folder}/sni.crt,{self.folder}/sni.key:*.other.test")
+        names, _ = await deferToThread(self.handshake, "x.other.test")
+        self.assertEqual(names, ["other.test"])
+        names, _ = await deferToThread(self.handshake, "localhost")
+        self.assertIn("kubernetes.default.svc", names)
+
+    async def test_ciphers(self) -> None:
+        """With TLS 1.2 nothing is spoken but what is configured."""
+        await self.start("--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")
+        _, suite = await deferToThread(self.handshake, "localhost", "ECDHE-ECDSA-AES256-GCM-SHA384")
+        self.assertEqual(suite, "ECDHE-ECDSA-AES256-GCM-SHA384")
+        with self.assertRaises(SSL.Error):
+            await deferToThread(self.handshake, "localhost", "ECDHE-ECDSA-AES128-GCM-SHA256")
+
+    async def test_browsers(self) -> None:
+        """Answers have the headers for browsers that are configured."""
+        await self.start("--strict-transport-security-directives=max-age=60", r"--cors-allowed-origins=//a\.test$")
+        answer = await self.ask("/livez", Origin="https://a.test")
+        self.assertEqual(answer.header("strict-transport-security"), "max-age=60")
+        self.assertEqual(answer.header("access-control-allow-origin"), "https://a.test")
+
+    async def test_grace(self) -> None:
+        """Until the grace period is over the server is alive whatever its start has not done yet."""
+        server = await self.start("--livez-grace-period=1h")
+        (hook,) = [one for one in server._server.post_start_hooks() if one.name == "mine"]
+        hook.problem = "not finished"
+        self.assertEqual((await self.ask("/livez")).code, 200)
+        self.assertEqual((await self.ask("/healthz")).code, 500)
+        server._begun -= 3601
+        self.assertEqual((await self.ask("/livez")).code, 500)
+
+    async def test_sent_away(self) -> None:
+        """A server that stops tells those who come to come again, and answers those who ask how it is."""
+        await self.start("--authorization-mode=AlwaysAllow", "--shutdown-send-retry-after")
+        waiting, late, health = [await self.connect(self.admin) for _ in range(3)]
+        waiting.transport.write(b"GET /api/v1/x/wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        while not self.waiting:
+            await deferLater(reactor, 0.01)
+        stopped = self.service.stopService()
+        while (await self.ask_on(health, "/api/v1/x")).code == 200:
+            await deferLater(reactor, 0.01)
+        answer = await self.ask_on(late, "/api/v1/x")
+        self.assertEqual((answer.code, answer.header("retry-after")), (429, "5"))
+        self.assertEqual(answer.body, b"The apiserver is shutting down, please try again later.\n")
+        await late.ended
+        self.assertEqual((await self.ask("/livez", self.admin)).code, 200)
+        self.waiting[0].respond(200, b"done", b"text/plain")
+        (answer,) = parse_answers(await waiting.until(lambda data: data.endswith(b"done")))
+        self.assertEqual(answer.body, b"done")
+        await stopped
+
+    async def test_watches_one_after_the_other(self) -> None:
+        """Watches end within the time that is given to them, and not all at once."""
+        await self.start("--authorization-mode=AlwaysAllow", "--shutdown-watch-termination-grace-period=10s")
+        site = self.service.server.site
+        ended: list[int] = []
+
+        class Open:
+            """A watch."""
+
+        for index in range(30):
+            watch: Any = Open()
+            site.long_running[watch] = lambda index=index, watch=watch: (
+                ended.append(index),
+                site.long_running.pop(watch),
+            )
+        shares: list[int] = []
+        server = self.service.server
+
+        async def slept(seconds: float) -> None:
+            # The first wait is that of the delay; the last is for connections.
+            if site.long_running:
+                shares.append(len(ended))
+
+        server._sleep = slept
+        await self.service.stopService()
+        self.assertEqual((len(ended), shares), (30, [0, 10, 20]))
