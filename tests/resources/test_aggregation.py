@@ -117,6 +117,23 @@ class ProxyTests(AggregatedCase):
         self.assertEqual(fields["x-remote-extra-acme.com%2fproject"], ["one"])
         self.assertEqual([name for name in fields if name.startswith("impersonate")], [])
 
+    async def test_traced(self) -> None:
+        """The other server learns of the trace that the request belongs to here, and of no other."""
+        file = Path(self.mktemp())
+        about = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
+        file.write_text(json.dumps({**about, "endpoint": "unix:///nowhere"}))
+        await self.begin(f"--tracing-config-file={file.absolute()}")
+        trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+        sent = {"traceparent": f"00-{trace}-{span}-00", "tracestate": "a=1", "baggage": "who=me"}
+        await self.ask("GET", THINGS, headers=sent)
+        fields = self.backend.received[-1].fields
+        self.assertRegex(*fields["traceparent"], f"^00-{trace}-(?!{span})[0-9a-f]{{16}}-00$")
+        self.assertEqual((fields["tracestate"], fields["baggage"]), (["a=1"], ["who=me"]))
+        await self.ask("GET", THINGS, headers={"traceparent": "nonsense", "tracestate": "a=1", "baggage": "non sense"})
+        fields = self.backend.received[-1].fields
+        self.assertRegex(*fields["traceparent"], "^00-[0-9a-f]{32}-[0-9a-f]{16}-00$")
+        self.assertEqual((fields.get("tracestate"), fields.get("baggage")), (None, None))
+
     async def test_2022_3172_redirect(self) -> None:
         """A redirect of another server is an error: neither followed nor passed on."""
         await self.begin()

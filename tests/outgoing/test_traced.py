@@ -1,0 +1,99 @@
+"""Tests for L{kubetwist.outgoing.traced}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.outgoing.errors import CallError
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.outgoing.traced import called
+from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
+from kubetwist.tracing.propagation import Remote
+from kubetwist.tracing.spans import CLIENT, Span, Tracer, Unrecorded, current
+
+CALLER = Remote(0xABC, 0xDEF, True, b"a=1")
+
+
+class CallTests(TestCase):
+    """Calls that are made for requests."""
+
+    async def called_with(self, place: Span | Unrecorded | None, answer: Any) -> dict[str, str]:
+        """Call somebody who answers so; return the header of the call."""
+        server = WebhookServer(reactor, lambda call: answer)
+        await server.start()
+        self.addCleanup(server.stop)
+        outgoing = Outgoing(reactor, lambda namespace, name: None)
+        outgoing.traced = True
+        self.addCleanup(lambda: Deferred.fromCoroutine(outgoing.close()))
+        self.url = f"{server.url}/hook"
+        client = outgoing.client(CallSettings(url=self.url, ca=server.ca, token="secret", loopback=True))
+        current.set(place)
+        try:
+            await client.post(b"{}", timeout=10)
+        except CallError:
+            pass
+        finally:
+            self.assertIs(current.get(), place)
+            current.set(None)
+        (call,) = server.calls
+        self.assertIsInstance(call, Call)
+        return dict(call.headers)
+
+    def begun(self) -> Span:
+        """A request of somebody who has it traced."""
+        self.spans: list[Span] = []
+        request = Tracer(0, self.spans.append).begin(CALLER, True, b"who=me", "", 1.0)
+        assert isinstance(request, Span)
+        request.name = "request"
+        return request
+
+    async def test_recorded(self) -> None:
+        """A call has a span, which the other side is told of, and which does not tell as whom it is made."""
+        request = self.begun()
+        headers = await self.called_with(request, {})
+        span = self.spans[0]
+        self.assertEqual((span.name, span.kind, span.parent_id), ("HTTP POST", CLIENT, request.span_id))
+        self.assertEqual(headers["traceparent"], f"00-{0xABC:032x}-{span.span_id:016x}-01")
+        self.assertEqual((headers["tracestate"], headers["baggage"]), ("a=1", "who=me"))
+        self.assertEqual(headers["authorization"], "Bearer secret")
+        self.assertEqual(span.attributes["url.full"], f"{self.url}?timeout=10s")
+        self.assertEqual(span.attributes["http.response.status_code"], 200)
+        self.assertNotIn("secret", str(span.attributes))
+
+    async def test_unrecorded(self) -> None:
+        """Nothing is left of a call for a request that is not traced, and the other side is told that."""
+        place = Tracer(0, lambda span: self.fail("recorded")).begin(None, False, b"", "", 1.0)
+        self.assertTrue((await self.called_with(place, {}))["traceparent"].endswith("-00"))
+
+    async def test_for_nobody(self) -> None:
+        """What the server asks for its own sake belongs to no trace."""
+        self.assertNotIn("traceparent", await self.called_with(None, {}))
+
+    async def test_errors(self) -> None:
+        """Calls that fail are told of as such."""
+        for answer, kind in ((Reply(503), "503"), (HANG_UP, "CallError")):
+            await self.called_with(self.begun(), answer)
+            self.assertEqual((self.spans[0].failed, self.spans[0].attributes["error.type"]), (True, kind))
+
+
+class NameTests(SynchronousTestCase):
+    """What is told of whom is called."""
+
+    def test_credentials(self) -> None:
+        """Names, passwords and tokens in URLs are not."""
+        attributes = called("GET", "https://me:hush@[::1]:8443/a?token=hush&b=c")
+        self.assertEqual(
+            attributes,
+            {
+                "http.request.method": "GET",
+                "url.full": "https://[::1]:8443/a?token=REDACTED&b=c",
+                "server.address": "::1",
+                "server.port": 8443,
+            },
+        )
+        self.assertEqual(called("GET", "http://a/")["server.port"], 80)

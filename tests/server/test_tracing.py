@@ -1,0 +1,243 @@
+"""Tests for L{kubetwist.server.tracing}: a whole server, a webhook and a collector, over the wire."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+
+from kubetwist.server.errors import StartError
+from kubetwist.testing.inprocess import InProcessServer
+from kubetwist.testing.webhooks import Call, WebhookServer
+from tests.collector import Collected, Collector
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SPAN = "00f067aa0ba902b7"
+
+SERVER, CLIENT = 2, 3
+
+#: A server from its start to its end, which answers a request, and then tells what of OpenTelemetry was imported.
+UNTRACED = """
+import sys
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
+from kubetwist.testing.inprocess import InProcessServer
+
+async def run():
+    async with InProcessServer() as server:
+        code, _ = await deferToThread(server.request, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    print(code, sorted(name for name in sys.modules if name.partition(".")[0] in ("opentelemetry", "grpc")))
+
+Deferred.fromCoroutine(run()).addBoth(lambda result: (print(result), reactor.stop()))
+reactor.run()
+"""
+
+
+def send(server: InProcessServer, method: str, path: str, body: Any = None, token: str = "", **headers: str) -> int:
+    """Send a request, blocking."""
+    connection = server.connection
+    fields = {"Authorization": f"Bearer {token or connection.token}", "Content-Type": "application/json", **headers}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(connection.url + path, data, fields, method=method)
+    context = ssl.create_default_context(cadata=connection.ca)
+    with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+        answer.read()
+        return int(answer.status)
+
+
+class TracedServerTests(TestCase):
+    """A server whose requests are traced."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        """A collector listens."""
+        self.collector = Collector()
+        self.collector.start()
+        self.addCleanup(self.collector.stop)
+
+    def file(self, *, endpoint: str | None = None, **more: Any) -> str:
+        """A configuration."""
+        about = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
+        path = Path(self.mktemp())
+        path.write_text(json.dumps({**about, "endpoint": endpoint or self.collector.endpoint, **more}))
+        return f"--tracing-config-file={path.absolute()}"
+
+    def traces(self, collected: list[Collected]) -> set[str]:
+        """Of which traces spans are."""
+        return {span.trace_id for span in collected}
+
+    async def test_create(self) -> None:
+        """A create through a webhook is one trace, from the filters to the webhook, who is told of it."""
+        webhook = WebhookServer(reactor, _allow)
+        await webhook.start()
+        self.addCleanup(webhook.stop)
+        async with InProcessServer(self.file(samplingRatePerMillion=1_000_000), controllers="") as server:
+            self.assertEqual(await deferToThread(send, server, "POST", WEBHOOKS, _configuration(webhook)), 201)
+            body = {"metadata": {"name": "traced"}, "data": {"password": "hush-hush"}}
+            state = {"traceparent": f"00-{TRACE}-{SPAN}-01", "tracestate": "v=1", "baggage": "who=me"}
+            state["Audit-ID"] = "of-this-one"
+            self.assertEqual(await deferToThread(lambda: send(server, "POST", CONFIG_MAPS, body, **state)), 201)
+        spans = [span for span in self.collector.spans if span.trace_id == TRACE]
+        (root,) = [span for span in spans if span.kind == SERVER]
+        self.assertEqual(root.name, "POST /api/v1/namespaces/{:namespace}/configmaps")
+        self.assertEqual((root.parent_id, root.state), (SPAN, "v=1"))
+        self.assertEqual(root.attributes["audit-id"], "of-this-one")
+        self.assertEqual(root.attributes["http.response.status_code"], 201)
+        within = [span.name for span in self.collector.within(root)]
+        filters = ["authentication", "constrainedimpersonation", "priorityandfairness", "authorization", "Create"]
+        self.assertEqual(within, filters)
+        (create,) = self.collector.named("Create")[-1:]
+        names = [span.name for span in self.collector.within(create)]
+        self.assertEqual(names[-2:], ["Create etcd3", "SerializeObject"])
+        self.assertIn("ValidatingAdmissionWebhook", names)
+        (plugin,) = [span for span in self.collector.within(create) if span.name == "ValidatingAdmissionWebhook"]
+        (call,) = self.collector.within(plugin)
+        self.assertEqual(call.name, "Call validating webhook")
+        uid = call.attributes["UID"]
+        self.assertEqual(
+            call.attributes,
+            {
+                "configuration": "hooks",
+                "webhook": "a.example.org",
+                "resource": "/v1, Resource=configmaps",
+                "subresource": "",
+                "operation": "CREATE",
+                "UID": uid,
+            },
+        )
+        (sent,) = self.collector.within(call)
+        self.assertEqual((sent.name, sent.kind), ("HTTP POST", CLIENT))
+        self.assertEqual(sent.attributes["url.full"], f"{webhook.url}/validate?timeout=10s")
+        self.assertEqual(sent.attributes["http.response.status_code"], 200)
+        (told,) = webhook.calls
+        self.assertEqual(told.json()["request"]["uid"], uid)
+        self.assertEqual(told.headers["traceparent"], f"00-{TRACE}-{sent.span_id}-01")
+        self.assertEqual((told.headers["tracestate"], told.headers["baggage"]), ("v=1", "who=me"))
+        for span in spans:
+            self.assertLessEqual(span.began, span.ended)
+            self.assertNotIn("hush-hush", str(span.attributes))
+        self.assertEqual(self.collector.resources[0]["service.name"], "apiserver")
+        self.assertTrue(str(self.collector.resources[0]["service.instance.id"]).startswith("apiserver-"))
+
+    async def test_sampling(self) -> None:
+        """Without a rate only what those ask for who may is traced; those who are called are told as much."""
+        webhook = WebhookServer(reactor, _allow)
+        await webhook.start()
+        self.addCleanup(webhook.stop)
+        tokens = Path(self.mktemp())
+        tokens.write_text('admin,admin,1,"system:masters"\nann,ann,2,"team"\n')
+        arguments = ("--authorization-mode=AlwaysAllow", self.file())
+        async with InProcessServer(*arguments, token_auth_file=tokens.absolute(), controllers="") as server:
+            sampled, not_sampled = (f"00-{TRACE}-{SPAN}-{flags}" for flags in ("01", "00"))
+
+            def ask(token: str, name: str, **headers: str) -> None:
+                send(server, "POST", CONFIG_MAPS, {"metadata": {"name": name}}, token, **headers)
+
+            await deferToThread(send, server, "POST", WEBHOOKS, _configuration(webhook), "admin")
+            await deferToThread(ask, "admin", "a")
+            await deferToThread(lambda: ask("ann", "b", traceparent=sampled))
+            await deferToThread(lambda: ask("admin", "c", traceparent=not_sampled))
+            await deferToThread(lambda: ask("admin", "d", traceparent="nonsense"))
+            await deferToThread(lambda: ask("admin", "e", traceparent=sampled))
+        self.assertEqual(
+            [span.attributes["key"] for span in self.collector.named("Create etcd3")], ["/configmaps/default/e"]
+        )
+        self.assertEqual(self.traces(self.collector.spans), {TRACE})
+        told = [call.headers["traceparent"].split("-") for call in webhook.calls]
+        self.assertEqual([parts[3] for parts in told], ["00", "00", "00", "00", "01"])
+        self.assertEqual([parts[1] == TRACE for parts in told], [False, False, True, False, True])
+
+    async def test_untrusted(self) -> None:
+        """The trace of a caller who is not trusted is linked to."""
+        tokens = Path(self.mktemp())
+        tokens.write_text('ann,ann,2,"team"\n')
+        arguments = ("--authorization-mode=AlwaysAllow", self.file(samplingRatePerMillion=1_000_000))
+        async with InProcessServer(*arguments, token_auth_file=tokens.absolute()) as server:
+            parent = {"traceparent": f"00-{TRACE}-{SPAN}-00"}
+            await deferToThread(lambda: send(server, "GET", CONFIG_MAPS, None, "ann", **parent))
+        (root,) = self.collector.named("GET /api/v1/namespaces/{:namespace}/configmaps")
+        self.assertNotEqual(root.trace_id, TRACE)
+        self.assertEqual((root.parent_id, root.links), ("", ((TRACE, SPAN),)))
+
+    async def test_dead_collector(self) -> None:
+        """A collector that is not there is nobody's problem, not even at the end."""
+        with socket.socket() as taken:
+            # Nobody listens, and nobody else comes to.
+            taken.bind(("127.0.0.1", 0))
+            endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+            async with InProcessServer(self.file(endpoint=endpoint, samplingRatePerMillion=1_000_000)) as server:
+                for number in range(20):
+                    body = {"metadata": {"name": f"m-{number}"}}
+                    self.assertEqual(await deferToThread(send, server, "POST", CONFIG_MAPS, body), 201)
+
+    async def refused(self, *arguments: str) -> str:
+        """Why a server does not start."""
+        try:
+            async with InProcessServer(*arguments):
+                pass
+        except StartError as error:
+            return str(error)
+        raise AssertionError("it starts")
+
+    async def test_bad_files(self) -> None:
+        """A file that can not be used keeps the server from starting, in the reference's words."""
+        self.assertEqual(await self.refused("--tracing-config-file=/none"), "tracing-config-file /none does not exist")
+        self.assertEqual(
+            await self.refused("--tracing-config-file=/"),
+            'failed to read tracing config: unable to read tracing configuration from "/": is a directory',
+        )
+        self.assertEqual(
+            await self.refused(self.file(samplingRatePerMillion=-5)),
+            "failed to validate tracing configuration: samplingRatePerMillion: Invalid value: -5: sampling rate must be"
+            " positive",
+        )
+        self.assertEqual(
+            await self.refused(self.file(), "--feature-gates=APIServerTracing=false"),
+            "APIServerTracing feature is not enabled, but tracing config file was provided",
+        )
+
+
+class UntracedServerTests(SynchronousTestCase):
+    """A server without the flag."""
+
+    def test_nothing_imported(self) -> None:
+        """Nothing of OpenTelemetry is imported where nobody wants traces."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        done = subprocess.run(
+            [sys.executable, "-c", UNTRACED], capture_output=True, text=True, timeout=60, env=environment
+        )
+        self.assertTrue(re.match(r"201 \[\]\n", done.stdout), done.stdout + done.stderr)
+
+
+def _allow(call: Call) -> dict[str, Any]:
+    review = call.json()
+    response = {"uid": review["request"]["uid"], "allowed": True}
+    return {"kind": "AdmissionReview", "apiVersion": review["apiVersion"], "response": response}
+
+
+def _configuration(webhook: WebhookServer) -> dict[str, Any]:
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    one = {
+        "name": "a.example.org",
+        "clientConfig": {"url": f"{webhook.url}/validate", "caBundle": base64.b64encode(webhook.ca).decode()},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    return {"metadata": {"name": "hooks"}, "webhooks": [one]}

@@ -1,0 +1,182 @@
+"""Tests for L{kubetwist.tracing.exporting}."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from threading import Event, current_thread
+from typing import Any
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.trace import SpanKind, StatusCode
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.tracing.exporting import TOLD_EVERY, Exporting, _Complaints, _target
+from kubetwist.tracing.propagation import Remote
+from kubetwist.tracing.spans import CLIENT, Span, Tracer
+
+
+class Keeper(SpanExporter):
+    """
+    Keeps what it is to send.
+
+    @ivar threads: Those that it was sent in.
+    """
+
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+        self.threads: set[Any] = set()
+        self.ended = 0
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Keep some."""
+        self.threads.add(current_thread())
+        self.spans += spans
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Count."""
+        self.ended += 1
+
+
+class Stuck(Keeper):
+    """Gets rid of nothing until it is ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Wait."""
+        self.over.wait()
+        return SpanExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        """Let go."""
+        super().shutdown()
+        self.over.set()
+
+
+class ExportingTests(SynchronousTestCase):
+    """Tests for L{Exporting}."""
+
+    def exported(self, remote: Remote | None, *, trusted: bool) -> list[ReadableSpan]:
+        """What is sent of a request within which somebody is called."""
+        keeper = Keeper()
+        exporting = Exporting(keeper, "apiserver-x")
+        request = Tracer(1_000_000, exporting.deliver).begin(remote, trusted, b"", "an-id", 1.0)
+        assert isinstance(request, Span)
+        request.name = "request"
+        with request:
+            request.put("count", 3)
+            child = request.child("call", {"key": "value"}, CLIENT)
+            with child:
+                child.event("happened", {"size": 1})
+            request.fail("500")
+        exporting.close(30.0)
+        self.assertNotIn(current_thread(), keeper.threads)
+        self.assertEqual(keeper.ended, 1)
+        return keeper.spans
+
+    def test_spans(self) -> None:
+        """Spans are told as they are."""
+        call, request = self.exported(None, trusted=False)
+        assert call.context is not None and call.parent is not None and request.context is not None
+        self.assertEqual((call.name, call.kind, call.attributes), ("call", SpanKind.CLIENT, {"key": "value"}))
+        self.assertEqual(call.parent.span_id, request.context.span_id)
+        self.assertEqual(call.context.trace_id, request.context.trace_id)
+        self.assertFalse(call.parent.is_remote)
+        self.assertEqual([(one.name, one.attributes) for one in call.events], [("happened", {"size": 1})])
+        self.assertEqual(call.status.status_code, StatusCode.UNSET)
+        self.assertEqual(request.attributes, {"count": 3, "error.type": "500"})
+        self.assertEqual((request.name, request.kind, request.parent), ("request", SpanKind.SERVER, None))
+        self.assertEqual(request.status.status_code, StatusCode.ERROR)
+        began, ended = request.start_time, request.end_time
+        assert began is not None and ended is not None and call.start_time is not None and call.end_time is not None
+        self.assertTrue(began <= call.start_time <= call.events[0].timestamp <= call.end_time <= ended)
+
+    def test_resource(self) -> None:
+        """They come from a server that is called as the reference is, and like no other."""
+        resource = self.exported(None, trusted=False)[0].resource.attributes
+        self.assertEqual((resource["service.name"], resource["service.instance.id"]), ("apiserver", "apiserver-x"))
+
+    def test_environment(self) -> None:
+        """The environment may say more about the server, and nothing else about what it is called."""
+        self.addCleanup(os.environ.pop, "OTEL_RESOURCE_ATTRIBUTES", None)
+        os.environ["OTEL_RESOURCE_ATTRIBUTES"] = "zone=a,service.name=other"
+        resource = self.exported(None, trusted=False)[0].resource.attributes
+        self.assertEqual((resource["service.name"], resource["zone"]), ("apiserver", "a"))
+
+    def test_parent(self) -> None:
+        """A caller's span is the parent, and what is noted about the trace is kept."""
+        _, request = self.exported(Remote(0xABC, 0xDEF, True, b"a=1,b=2"), trusted=True)
+        assert request.parent is not None and request.context is not None
+        self.assertEqual((request.parent.span_id, request.parent.is_remote), (0xDEF, True))
+        self.assertEqual(request.context.trace_state.to_header(), "a=1,b=2")
+        self.assertEqual(request.links, ())
+
+    def test_link(self) -> None:
+        """The span of one who is not trusted is linked to."""
+        _, request = self.exported(Remote(0xABC, 0xDEF, False, b"a=1"), trusted=False)
+        (link,) = request.links
+        self.assertEqual((link.context.trace_id, link.context.span_id), (0xABC, 0xDEF))
+        self.assertIsNone(request.parent)
+
+    def test_stuck(self) -> None:
+        """A collector that does not answer is not waited for any longer than that."""
+        stuck = Stuck()
+        exporting = Exporting(stuck, "apiserver-x")
+        request = Tracer(1_000_000, exporting.deliver).begin(None, False, b"", "", 1.0)
+        assert isinstance(request, Span)
+        request.end()
+        exporting.close(0.01)
+        self.assertTrue(stuck.ended)
+
+    def test_full(self) -> None:
+        """Where nothing is taken, what is too much is dropped without a word."""
+        stuck = Stuck()
+        exporting = Exporting(stuck, "apiserver-x")
+        told: list[Any] = []
+        self.patch(exporting._complaints, "_tell", lambda *arguments, **named: told.append(named))
+        tracer = Tracer(1_000_000, exporting.deliver)
+        for _ in range(5000):
+            request = tracer.begin(None, False, b"", "", 1.0)
+            assert isinstance(request, Span)
+            request.end()
+        exporting.close(0.01)
+        self.assertEqual(told, [])
+
+
+class ComplaintsTests(SynchronousTestCase):
+    """Tests for what the log is told of collectors."""
+
+    def test_seldom(self) -> None:
+        """There is a line now and then, which says how many there might have been."""
+        told: list[dict[str, Any]] = []
+        now = [0.0]
+        complaints = _Complaints(lambda form, **fields: told.append(fields), lambda: now[0])
+        for second in range(3):
+            now[0] = second
+            complaints.emit(logging.makeLogRecord({"msg": "no %s", "args": ("collector",)}))
+        now[0] = TOLD_EVERY
+        complaints.emit(logging.makeLogRecord({"msg": "again"}))
+        self.assertEqual(told, [{"text": "no collector", "more": 0}, {"text": "again", "more": 2}])
+
+
+class TargetTests(SynchronousTestCase):
+    """Tests for the names of collectors."""
+
+    def test_targets(self) -> None:
+        """The exporter is told the name that gRPC is to look for."""
+        for endpoint, target in (
+            ("", None),
+            ("collector:4317", "collector:4317"),
+            ("dns://collector:4317", "collector:4317"),
+            ("dns:///collector:4317", "collector:4317"),
+            ("dns://8.8.8.8/collector:4317", "collector:4317"),
+            ("unix:///run/collector.sock", "unix:///run/collector.sock"),
+        ):
+            self.assertEqual(_target(endpoint), target)
