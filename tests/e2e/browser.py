@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,13 @@ DRIVER = os.environ.get("KUBETWIST_TEST_CHROMEDRIVER") or shutil.which("chromedr
 PICTURES = os.environ.get("KUBETWIST_TEST_PICTURES")
 
 
-def start_browser() -> Any:
-    """A new one; the test is skipped where there is none."""
+def start_browser(home: Path | None = None, preferences: Mapping[str, Any] | None = None) -> Any:
+    """
+    A new one; the test is skipped where there is none.
+
+    @param home: Where it looks for certificates of its own; the home directory without it.
+    @param preferences: Chromium's, for this one.
+    """
     if not CHROMIUM or not DRIVER:
         pytest.skip("chromium and chromedriver are not on PATH (Debian: apt-get install chromium chromium-driver)")
     webdriver = pytest.importorskip("selenium.webdriver")
@@ -32,9 +40,38 @@ def start_browser() -> Any:
         options.add_argument(argument)
     if os.geteuid() == 0:
         options.add_argument("--no-sandbox")
-    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    if preferences:
+        options.add_experimental_option("prefs", dict(preferences))
+    environment = {**os.environ, **({"HOME": str(home)} if home else {})}
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER, env=environment))
     browser.set_script_timeout(30)
     return browser
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A page of another origin, on this very host: its requests carry the cookie."""
+
+    def do_GET(self) -> None:
+        """It."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+    def log_message(self, *arguments: Any) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def another_origin() -> Iterator[str]:
+    """Where that page is, while it is."""
+    other = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{other.server_address[1]}/"
+    finally:
+        other.shutdown()
+        other.server_close()
 
 
 class Page:
@@ -47,6 +84,15 @@ class Page:
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script in the page returns."""
         return self.browser.execute_script(script, *arguments)
+
+    def fetch(self, url: str, options: Mapping[str, Any]) -> Any:
+        """What comes of asking for something: the answer's type, code and text; L{None} for nothing at all."""
+        script = """
+            const [url, options, done] = arguments;
+            const told = async (answer) => done([answer.type, answer.status, await answer.text()]);
+            fetch(url, options).then(told, () => done(null));
+        """
+        return self.browser.execute_async_script(script, url, options)
 
     def find(self, selector: str) -> Any:
         """The first element, once it is there."""

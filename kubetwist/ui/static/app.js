@@ -247,7 +247,7 @@ function overview() {
   return { element, title: "" };
 }
 
-addEventListener("hashchange", () => { show(); if (shell) namespaces(); });
+addEventListener("hashchange", () => { show(); if (shell) { namespaces(); refresh().catch(() => {}); } });
 addEventListener("keydown", (event) => {
   if (!shell || event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);

@@ -90,7 +90,7 @@ export function plotsView() {
         replace(note, problem(error));
         if (error.code === 401 || error.code === 403) return;
       }
-      await new Promise((done) => setTimeout(done, last && plots[0].points.length ? EVERY : 1000));
+      await new Promise((done) => setTimeout(done, plots[0].points.length > 1 ? EVERY : 1000));
     }
   })();
   return { element, title: "Plots", close: () => stop.abort() };
