@@ -31,7 +31,13 @@ _TOO_SHORT: Final = "the stored data was shorter than the required size"
 
 
 class TransformError(Exception):
-    """A value can not be decrypted, or not be encrypted; the text is the reference's."""
+    """
+    A value can not be decrypted, or not be encrypted; the text is the reference's.
+
+    @ivar status: Why, for metrics: a code of gRPC, where something was asked for by that.
+    """
+
+    status = "unknown-non-grpc"
 
 
 class TransformUnavailable(TransformError):

@@ -22,6 +22,7 @@ from ...api.names import is_dns1123_label_problems, is_dns1123_subdomain_problem
 from ...schema.wire import LENGTH, WireError, length
 from .ciphers import GCM, Cipher, SeededGCM, TransformError
 from .messages import Annotations, Fields, count, number, octets, pairs
+from .tally import KeyUses
 from .transformers import Plain
 
 #: What the encrypted key is: a key of AES-GCM, or a seed of them.
@@ -164,7 +165,11 @@ class Sealing:
 
 
 class Envelope:
-    """The transformer of one service."""
+    """
+    The transformer of one service.
+
+    @ivar uses: What was done with the service's own keys.
+    """
 
     def __init__(self, keeper: Keeper, reading: Callable[[], Sealing], writing: Callable[[], Sealing]) -> None:
         """
@@ -174,13 +179,17 @@ class Envelope:
         self._keeper = keeper
         self._reading = reading
         self._writing = writing
+        self.uses = KeyUses()
         self._ciphers: dict[Source, Cipher] = {}
         #: By what stands behind a value, which many values have in common.
         self._sources: dict[bytes, Source] = {}
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
         """See L{kubetwist.storage.encryption.transformers.Transformer.encrypt}."""
-        return self._writing().seal(value, place)
+        sealing = self._writing()
+        data = sealing.seal(value, place)
+        self.uses.wrote(sealing.source.key_id)
+        return data
 
     def decrypt(self, data: bytes, place: bytes) -> Plain:
         """See L{kubetwist.storage.encryption.transformers.Transformer.decrypt}."""
@@ -193,6 +202,7 @@ class Envelope:
         if cipher is None:
             raise MissingKey(self._keeper, source, place)
         value = cipher.decrypt(sealed, place)
+        self.uses.read(source.key_id)
         return Plain(value, source.key_id != current.key_id or source.kind != current.kind)
 
     @property

@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from attrs import frozen
@@ -36,6 +36,7 @@ _BAD: Final = 3.0
 #: Seconds that one goes on to encrypt without hearing of the service.
 _COAST: Final = 180.0
 
+_T = TypeVar("_T")
 _VERSIONS: Final = ("v2", "v2beta1")
 
 
@@ -44,11 +45,13 @@ class ServiceError(Exception):
     A service did not do what it was asked for.
 
     @ivar unavailable: It did not answer at all.
+    @ivar status: The code of gRPC that it failed with.
     """
 
-    def __init__(self, message: str, unavailable: bool = False) -> None:
+    def __init__(self, message: str, unavailable: bool = False, status: str = TransformError.status) -> None:
         super().__init__(message)
         self.unavailable = unavailable
+        self.status = status
 
 
 @frozen
@@ -148,7 +151,7 @@ class KeyProvider:
             return self._problem
         told: str | None
         try:
-            status = await self._service.status()
+            status = await self._timed("Status", self._service.status())
         except ServiceError as error:
             self._problem = str(error)
             told = f"failed to perform status section of the healthz check for KMS Provider {self.name}, error: {error}"
@@ -173,8 +176,10 @@ class KeyProvider:
                 )
         why = key_id_problem(status.key_id)
         if why:
+            self.envelope.uses.refused(status.key_id)
             problems.append(f"got invalid KMSv2 KeyID hash {quoted(key_id_hash(status.key_id))}: {why}")
         else:
+            self.envelope.uses.named(status.key_id)
             failed = await self._rotate(status.key_id, str(uuid4()))
             if failed:
                 problems.append(failed)
@@ -182,6 +187,16 @@ class KeyProvider:
             return None
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         return f"kmsv2 Provider {self.name} is not healthy, error: {text}"
+
+    async def _timed(self, method: str, answer: Awaitable[_T]) -> _T:
+        began, status = perf_counter(), "OK"
+        try:
+            return await answer
+        except ServiceError as error:
+            status = error.status
+            raise
+        finally:
+            self._tally.called(self.name, f"/v2.KeyManagementService/{method}", began, status)
 
     # The key that is written with.
 
@@ -241,7 +256,7 @@ class KeyProvider:
         seed = os.urandom(SEED_SIZE)
         began = perf_counter()
         try:
-            source = await self._service.encrypt(uid, seed)
+            source = await self._timed("Encrypt", self._service.encrypt(uid, seed))
         except ServiceError as error:
             self._tally.failed += 1
             raise TransformError(f"failed to encrypt DEK, error: {error}") from None
@@ -271,7 +286,7 @@ class KeyProvider:
         if self.envelope.knows(source):
             return
         try:
-            key = await self._service.decrypt(str(uuid4()), source)
+            key = await self._timed("Decrypt", self._service.decrypt(str(uuid4()), source))
         except ServiceError as error:
             kind = TransformUnavailable if error.unavailable else TransformError
             raise kind(f"failed to decrypt DEK, error: {error}") from None

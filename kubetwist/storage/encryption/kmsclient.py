@@ -105,11 +105,12 @@ def _answered(answer: Deferred[Any], call: Any, read: Callable[[Fields], Any]) -
         try:
             value = read(Fields(call.result()))
         except WireError as error:
-            answer.errback(ServiceError(f"rpc error: code = Internal desc = {error}"))
+            answer.errback(ServiceError(f"rpc error: code = Internal desc = {error}", status="Internal"))
         else:
             answer.callback(value)
         return
     camel = "".join(word.capitalize() for word in code.split("_"))
     camel = {"Cancelled": "Canceled"}.get(camel, camel)
     details = "context deadline exceeded" if code == "DEADLINE_EXCEEDED" else call.details()
-    answer.errback(ServiceError(f"rpc error: code = {camel} desc = {details}", unavailable=code in _UNAVAILABLE))
+    text = f"rpc error: code = {camel} desc = {details}"
+    answer.errback(ServiceError(text, unavailable=code in _UNAVAILABLE, status=camel))

@@ -17,6 +17,7 @@ from ...api.resource import GroupResource
 from ...metrics.registry import Reading
 from ..worker import ThreadedReactor
 from .configuration import KeyService, Rule, load_configuration
+from .envelope import key_id_hash
 from .kms import KeyManagement, KeyProvider
 from .tally import EncryptionTally
 from .transformers import Transformer, Transformers
@@ -65,7 +66,7 @@ class _Generation:
             return provider.envelope
 
         try:
-            self.transformers = Transformers(rules, service)
+            self.transformers = Transformers(rules, service, tally.transformations)
         except BaseException:
             self.close()
             raise
@@ -156,7 +157,9 @@ class FileEncryption:
     def readings(self) -> Iterator[Reading]:
         """What is counted."""
         providers = () if self._current is None else self._current.providers
-        return self._tally.readings({provider.name: provider.envelope.known for provider in providers})
+        known = {provider.name: provider.envelope.known for provider in providers}
+        uses = {provider.name: provider.envelope.uses for provider in providers}
+        return self._tally.readings(known, uses, key_id_hash)
 
     @property
     def has_services(self) -> bool:

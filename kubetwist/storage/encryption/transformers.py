@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Final, NamedTuple, Protocol
 
 from ...api.resource import GroupResource
 from . import configuration
 from .ciphers import GCM, Cipher, PaddedCBC, SecretBox, TransformError, TransformUnavailable
 from .configuration import KeyService, Provider, Rule
+from .tally import Transformations
 
 #: What no value begins with that is not encrypted.
 ENCRYPTED: Final = b"k8s:enc:"
@@ -99,8 +101,22 @@ class Prefixed:
         """See L{Transformer.encrypt}."""
         return self._prefix + self._first.encrypt(value, place)
 
+    @property
+    def prefix(self) -> bytes:
+        """What stands in front of values that are written."""
+        return self._prefix
+
+    def prefix_of(self, data: bytes) -> str:
+        """Which prefix a value has."""
+        found = (prefix for prefix, _ in self._transformers if prefix and data.startswith(prefix))
+        return next(found, b"unknown").decode()
+
     def decrypt(self, data: bytes, place: bytes) -> Plain:
         """See L{Transformer.decrypt}."""
+        return self.open(data, place)[0]
+
+    def open(self, data: bytes, place: bytes) -> tuple[Plain, bytes]:
+        """As C{decrypt}, with the prefix that the value had."""
         problems: list[str] = []
         kind = TransformError
         for prefix, transformer in self._transformers:
@@ -116,21 +132,60 @@ class Prefixed:
                         kind = TransformUnavailable
                 continue
             if transformer is not self._first:
-                return Plain(plain.value, True)
-            return plain
+                return Plain(plain.value, True), prefix
+            return plain, prefix
         different = list(dict.fromkeys(problems))
         if not different:
             raise TransformError(self._nobody)
         raise kind(different[0] if len(different) == 1 else f"[{', '.join(different)}]")
 
 
+class Measured:
+    """L{Prefixed} for the values of one resource, counted and timed."""
+
+    def __init__(self, inner: Prefixed, resource: str, tally: Transformations) -> None:
+        self._inner = inner
+        self._resource = resource
+        self._tally = tally
+
+    def encrypt(self, value: bytes, place: bytes) -> bytes:
+        """See L{Transformer.encrypt}."""
+        began = perf_counter()
+        prefix = self._inner.prefix.decode()
+        try:
+            data = self._inner.encrypt(value, place)
+        except TransformError as error:
+            self._tally.written(self._resource, prefix, began, error.status)
+            raise
+        self._tally.written(self._resource, prefix, began, "OK")
+        return data
+
+    def decrypt(self, data: bytes, place: bytes) -> Plain:
+        """See L{Transformer.decrypt}."""
+        began = perf_counter()
+        try:
+            plain, prefix = self._inner.open(data, place)
+        except TransformError as error:
+            self._tally.read(self._resource, self._inner.prefix_of(data), began, error.status)
+            raise
+        self._tally.read(self._resource, prefix.decode(), began, "OK")
+        return plain
+
+
 class Transformers:
     """The transformers of all resources, by the rules of a file."""
 
-    def __init__(self, rules: Sequence[Rule], service: Callable[[KeyService], Transformer]) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        service: Callable[[KeyService], Transformer],
+        tally: Transformations | None = None,
+    ) -> None:
         """
         @param service: Makes the transformer of a key management service; called once for each that the file has.
+        @param tally: What is told of values.
         """
+        self._tally = tally or Transformations()
         found: dict[GroupResource, list[tuple[bytes, Transformer]]] = {}
         for rule in rules:
             made = [_transformer(provider, service) for provider in rule.providers]
@@ -145,7 +200,7 @@ class Transformers:
         for rule in (resource, GroupResource(resource.group, "*"), _EVERYTHING):
             transformer = self._by_resource.get(rule)
             if transformer is not None:
-                return transformer
+                return Measured(transformer, str(resource), self._tally)
         return IDENTITY
 
 
