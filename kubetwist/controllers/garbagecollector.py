@@ -350,6 +350,7 @@ class GarbageCollector(Controller[Any]):
         """Delete an object whose owners are all gone or waiting; take away those of its owners that are, otherwise."""
         solid, lost, waiting = False, set(), set()
         for reference in node.references:
+            await self.pause()
             try:
                 present = await self._present(reference, info, record, node)
             except _Meaningless:

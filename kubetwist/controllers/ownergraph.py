@@ -68,19 +68,33 @@ class Node:
         """Whether a foreground deletion of an owner waits for this one. None waits for itself."""
         return uid != self.uid and any(one.blocks and one.uid == uid for one in self.references)
 
+    def all_blocked(self) -> set[str]:
+        """All uids that it L{blocks}: there may be thousands, and asking for each would take their square."""
+        return {one.uid for one in self.references if one.blocks and one.uid != self.uid}
+
 
 @define(eq=False)
 class _Dependents:
     """
     What names one owner.
 
-    @ivar shared: The references of dependents, so that those which are alike are one.
     @ivar blocking: How many of them block.
     """
 
     nodes: dict[Place, Node]
-    shared: dict[tuple[Reference, ...], tuple[Reference, ...]]
     blocking: int = 0
+
+
+@define(eq=False)
+class _Shared:
+    """
+    References that nodes have.
+
+    @ivar users: How many nodes that are.
+    """
+
+    references: tuple[Reference, ...]
+    users: int = 0
 
 
 class OwnerGraph:
@@ -94,6 +108,8 @@ class OwnerGraph:
         self.waiting: dict[str, Place] = {}
         self._nodes: dict[Place, Node] = {}
         self._dependents: dict[str, _Dependents] = {}
+        # What is alike is one.
+        self._shared: dict[tuple[Reference, ...], _Shared] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -149,13 +165,11 @@ class OwnerGraph:
             _, released = self.remove(place)
             fresh, more = self.put(place, uid, named, deleting=deleting, orphans=orphans, foreground=foreground)
             return fresh, [*released, *more]
-        node = Node(place, uid, self._one(named), deleting, orphans, foreground)
-        if before is not None and before.references == named:
-            node.references = before.references
-        fresh = before is None or before.references != named
+        node = Node(place, uid, self._taken(named), deleting, orphans, foreground)
+        fresh = before is None or before.references is not node.references
         if named:
             self._nodes[place] = node
-            self._link(node)
+            self._link(node, before)
         else:
             self._nodes.pop(place, None)
         return fresh and bool(named), self._unlink(before, node)
@@ -169,34 +183,42 @@ class OwnerGraph:
         node = self._nodes.pop(place, None)
         return node, self._unlink(node, None)
 
-    def _one(self, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-        """The references that another dependent has already, if they are the same."""
+    def _taken(self, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
+        """The same references as others have them who have the same, for one node more."""
         if not references:
             return ()
-        known = self._dependents.get(references[0].uid)
-        return references if known is None else known.shared.get(references, references)
+        shared = self._shared.get(references)
+        if shared is None:
+            shared = self._shared[references] = _Shared(references)
+        shared.users += 1
+        return shared.references
 
-    def _link(self, node: Node) -> None:
-        references = node.references
-        for uid in {one.uid for one in references}:
+    def _returned(self, references: tuple[Reference, ...]) -> None:
+        """One node less has them."""
+        shared = self._shared[references]
+        shared.users -= 1
+        if not shared.users:
+            del self._shared[references]
+
+    def _link(self, node: Node, before: Node | None) -> None:
+        blocked = node.all_blocked()
+        blocked_before = set() if before is None else before.all_blocked()
+        for uid in {one.uid for one in node.references}:
             known = self._dependents.get(uid)
             if known is None:
-                known = self._dependents[uid] = _Dependents({}, {})
-            there = known.nodes.get(node.place)
-            known.blocking += node.blocks(uid) - (there is not None and there.blocks(uid))
+                known = self._dependents[uid] = _Dependents({})
+            known.blocking += (uid in blocked) - (uid in blocked_before)
             known.nodes[node.place] = node
-            known.shared.setdefault(references, references)
-            if len(known.shared) > 2 * len(known.nodes) + 8:
-                known.shared = {one.references: one.references for one in known.nodes.values()}
 
     def _unlink(self, before: Node | None, now: Node | None) -> list[str]:
         """Take away the edges that are no more; give the waiting owners that became free."""
-        if before is None:
+        if before is None or not before.references:
             return []
         released = []
         left = set() if now is None else {one.uid for one in now.references}
+        all_blocked = before.all_blocked()
         for uid in {one.uid for one in before.references}:
-            blocked = before.blocks(uid)
+            blocked = uid in all_blocked
             if uid not in left:
                 known = self._dependents[uid]
                 del known.nodes[before.place]
@@ -205,6 +227,7 @@ class OwnerGraph:
                     del self._dependents[uid]
             if blocked and uid in self.waiting and not self.blocked(uid):
                 released.append(uid)
+        self._returned(before.references)
         return released
 
     # --- cycles
