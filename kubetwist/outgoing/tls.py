@@ -7,6 +7,7 @@ TLS as a client: whom we trust, what we show, and Go's words for what is wrong w
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -55,13 +56,15 @@ def certificates(content: bytes) -> list[crypto.X509]:
 class ClientTLS:
     """Makes the TLS side of connections to one host."""
 
-    def __init__(self, settings: CallSettings, host: str) -> None:
+    def __init__(self, settings: CallSettings, host: str, protocols: Sequence[bytes] = (b"http/1.1",)) -> None:
         """
         @param host: What the other's certificate must be for, unless C{settings} say something else.
+        @param protocols: What is spoken over TLS, best first.
         @raise BadSettings: Certificates or keys that can not be used.
         """
         self._name = settings.server_name or host
         self._insecure = settings.insecure
+        self._protocols = list(protocols)
         self._context = context = SSL.Context(SSL.TLS_CLIENT_METHOD)
         context.set_min_proto_version(SSL.TLS1_2_VERSION)
         context.set_mode(SSL.MODE_RELEASE_BUFFERS)
@@ -96,7 +99,7 @@ class ClientTLS:
     def clientConnectionForTLS(self, tlsProtocol: Any) -> SSL.Connection:
         """@see: L{IOpenSSLClientConnectionCreator}."""
         connection = SSL.Connection(self._context, None)
-        connection.set_alpn_protos([b"http/1.1"])
+        connection.set_alpn_protos(self._protocols)
         address = _address(self._name)
         if address is None:
             connection.set_tlsext_host_name(

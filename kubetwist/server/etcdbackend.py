@@ -35,7 +35,7 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
     from ..outgoing.errors import BadSettings
     from ..outgoing.settings import CallSettings
     from ..outgoing.tls import ClientTLS
-    from ..storage.etcdhttp import Address
+    from ..storage.etcdgrpc import Address
 
     if not options["etcd-servers"]:
         raise StartError("--etcd-servers must be specified")
@@ -49,7 +49,7 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
     )
     try:
         addresses = [Address.parse(url) for url in options["etcd-servers"]]
-        client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host))
+        client = EtcdClient(reactor, addresses, lambda host: ClientTLS(settings, host, (b"h2",)))
     except (ValueError, BadSettings) as error:
         raise StartError(f"can not use etcd: {error}") from error
     return EtcdStorage(

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
-from txaioetcd import KeySet, OpGet
-
 from twisted.internet.defer import Deferred, DeferredList, fail, succeed
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
@@ -26,11 +24,12 @@ from .errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageError
 from .etcdclient import EtcdClient
 from .etcdcommit import Committer
 from .etcdcompaction import COMPACTED_KEY, CompactionTurns, compacted_to
+from .etcderrors import RPCError
 from .etcdexpiry import read_expiries
 from .etcdhistory import find_compacted, read_history
 from .etcdleases import Leases
+from .etcdmessages import Change, Found, key_bytes
 from .etcdwatch import Follower
-from .etcdwire import Change, GatewayError, header_revision, key_bytes, stored_values
 from .observers import Observers, Watch
 from .values import SOME, Page, StorageEvent, StoredValue, Write
 
@@ -116,7 +115,7 @@ class EtcdStorage:
                 revision = await self.client.revision()
                 self.compacted = await find_compacted(self.client)
                 break
-            except (StorageError, GatewayError) as error:
+            except (StorageError, RPCError) as error:
                 if self._reactor.seconds() - begun >= self._patience:
                     self.client.close()
                     raise StorageUnavailable(f"no etcd at {self.client.endpoints}: {error}") from None
@@ -186,7 +185,7 @@ class EtcdStorage:
             return
         try:
             await self.client.compact(revision)
-        except GatewayError as error:
+        except RPCError as error:
             if error.future:
                 raise FutureRevision(revision, self.revision) from None
             if not error.compacted:
@@ -230,11 +229,10 @@ class EtcdStorage:
     async def read(self, key: str) -> StoredValue:
         """See L{IStorageBackend.read}."""
         self._ready()
-        answer = await self._range(OpGet(key_bytes(key)), 0)
-        found = stored_values(answer)
-        if not found:
-            raise KeyNotFound(key, header_revision(answer))
-        return found[0]
+        found = await self._range(key_bytes(key))
+        if not found.values:
+            raise KeyNotFound(key, found.revision)
+        return found.values[0]
 
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
@@ -245,14 +243,12 @@ class EtcdStorage:
         most = PAGE_FIRST
         while True:
             wanted = min(limit - len(items), most) if limit else most
-            keys = KeySet(following, range_end=end)
-            answer = await self._range(OpGet(keys, limit=wanted, revision=revision or None), revision)
-            revision = revision or header_revision(answer)
-            values = stored_values(answer)
+            found = await self._range(following, end, wanted, revision)
+            revision = revision or found.revision
+            values = found.values
             items += values
-            more = answer.get("more") is True
-            if not more or not values or len(items) == limit:
-                return Page(items, revision, more)
+            if not found.more or not values or len(items) == limit:
+                return Page(items, revision, found.more)
             following = key_bytes(values[-1].key) + b"\0"
             size = sum(len(value.value) for value in values) // len(values) + 1
             most = max(1, min(PAGE_BYTES // size, most * 4, PAGE_MOST))
@@ -262,18 +258,18 @@ class EtcdStorage:
         self._ready()
         return await read_expiries(self.client, prefix, self._reactor.seconds())
 
-    async def _range(self, operation: OpGet, revision: int) -> dict[str, Any]:
+    async def _range(self, key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> Found:
         try:
-            answer = await self.client.range(operation)
-        except GatewayError as error:
+            found = await self.client.range(key, end, limit=limit, revision=revision)
+        except RPCError as error:
             if error.compacted:
                 self.compacted = max(self.compacted, await find_compacted(self.client))
                 raise RevisionCompacted(revision, self.compacted) from None
             if error.future:
                 raise FutureRevision(revision, self.revision) from None
             raise StorageUnavailable(str(error)) from None
-        self._note(header_revision(answer))
-        return answer
+        self._note(found.revision)
+        return found
 
     # --- watching
 
@@ -414,5 +410,5 @@ class EtcdStorage:
             self._begin_anew(StorageUnavailable("the data of etcd were replaced"))
 
     def _probe_failed(self, failure: Failure) -> None:
-        if not failure.check(StorageError, GatewayError):
+        if not failure.check(StorageError, RPCError):
             self._log.failure("asking etcd for its revision failed", failure)

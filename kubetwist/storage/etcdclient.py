@@ -2,7 +2,8 @@
 txaioetcd's client, with what is weak in it mended: several members, TLS, timeouts, errors, and the whole of a range.
 
 Its types are used for what they are good for: transactions, comparisons, leases, sets of keys. What goes over the wire
-goes through L{kubetwist.storage.etcdhttp}, to C{/v3}, which is where etcd 3.4 and later serve the gateway.
+is gRPC (L{kubetwist.storage.etcdgrpc}), which every etcd speaks, whatever its gateway for HTTP/1.1 is set to: what
+txaioetcd would send there is translated (L{kubetwist.storage.etcdtables}).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Sequence
 from random import shuffle
 from typing import Any, Final
 
-import orjson
 from txaioetcd import Client, Error, Failed, KeySet, Lease, OpGet, Range, Success, Transaction
 from txaioetcd._client_commons import validate_client_submit_response
 
@@ -21,16 +21,22 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .errors import StorageUnavailable
-from .etcdhttp import Address, Member, NoAnswer, NotSent, StreamRequest, TooLate
-from .etcdwire import BadAnswer, GatewayError, header_revision, parse_answer, parse_error
+from .etcdconnection import Stream
+from .etcderrors import BadAnswer, NoAnswer, NotSent, RPCError, TooLate
+from .etcdgrpc import Address, Member
+from .etcdmessages import (
+    FIRST_KEY,
+    Found,
+    compaction_request,
+    header_revision,
+    range_request,
+    read_range,
+    watch_request,
+)
+from .etcdtables import GATEWAY, LEASE_GRANT, LEASE_REVOKE, RANGE, TXN, Method, decode, encode
 
-RANGE: Final = b"/v3/kv/range"
-TXN: Final = b"/v3/kv/txn"
-COMPACTION: Final = b"/v3/kv/compaction"
-WATCH: Final = b"/v3/watch"
-LEASE_GRANT: Final = b"/v3/lease/grant"
-LEASE_REVOKE: Final = b"/v3/lease/revoke"
-STATUS: Final = b"/v3/maintenance/status"
+COMPACTION: Final = b"/etcdserverpb.KV/Compact"
+WATCH: Final = b"/etcdserverpb.Watch/Watch"
 
 #: Seconds that one member is given to answer what can be asked again.
 READ_TIMEOUT: Final = 3.0
@@ -46,8 +52,8 @@ WRITE_TIMEOUT: Final = 10.0
 #: Seconds that a member that gave no answer is given to answer again.
 EXAMINATION_TIMEOUT: Final = 2.0
 
-#: From the first key that there can be to behind the last.
-EVERYTHING: Final = KeySet(b"\0", range_end=b"\0")
+#: Asks for nothing but what every answer has: the revision of the store. A key that is not there is soon looked up.
+REVISION_QUESTION: Final = range_request(FIRST_KEY, limit=1, keys_only=True)
 
 #: What the reference says where no answer came.
 TIMED_OUT: Final = "etcdserver: request timed out"
@@ -70,7 +76,7 @@ class RevocableLease(Lease):  # type: ignore[misc]
     async def revoke(self) -> None:
         """End it now, and delete all keys that it is for."""
         client: EtcdClient = self._client
-        await client.call(LEASE_REVOKE, orjson.dumps({"ID": self.lease_id}))
+        await client.ask(LEASE_REVOKE, {"ID": self.lease_id})
         self._expired = True
 
     @classmethod
@@ -111,8 +117,6 @@ class EtcdClient(Client):  # type: ignore[misc]
         self.read_timeout = READ_TIMEOUT if several else READ_PATIENCE
         self.again_timeout = AGAIN_TIMEOUT if several else WRITE_TIMEOUT
         self._reactor = reactor
-        #: Asks for the revision.
-        self._question = orjson.dumps(OpGet(KeySet(b"\0"), keys_only=True, limit=1)._marshal()["request_range"])
 
     @property
     def endpoints(self) -> str:
@@ -144,27 +148,25 @@ class EtcdClient(Client):  # type: ignore[misc]
     def _examine(self, member: Member) -> None:
         """Find out whether a member that gave no answer is well again: nobody should have to wait for that."""
 
-        def answered(answer: tuple[int, bytes]) -> None:
-            status, body = answer
-            if status == 200:
-                member.good()
-            else:
-                member.suspect(str(parse_error(status, body)))
+        def answered(answer: bytes) -> None:
+            member.good()
 
         def failed(failure: Failure) -> None:
             member.suspect(failure.getErrorMessage())
 
-        member.post(RANGE, self._question, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
+        member.post(RANGE.path, REVISION_QUESTION, EXAMINATION_TIMEOUT).addCallbacks(answered, failed)
 
     async def call(
-        self, path: bytes, body: bytes, *, repeatable: bool = True, timeout: float | None = None
-    ) -> dict[str, Any]:
+        self, path: bytes, message: bytes, *, repeatable: bool = True, timeout: float | None = None
+    ) -> bytes:
         """
         Ask a member, and others if it fails.
 
+        @param path: That of the method.
         @param repeatable: Whether nothing is wrong with asking twice.
         @param timeout: In seconds, for each of them; L{None} for as many as a read has.
-        @raise GatewayError: etcd refuses.
+        @return: The message that answers.
+        @raise RPCError: etcd refuses.
         @raise Unreachable: No member can be reached; nothing is done.
         @raise StorageUnavailable: No member gives an answer to what can be asked again.
         @raise Uncertain: There is no answer to what must not be asked twice.
@@ -184,11 +186,11 @@ class EtcdClient(Client):  # type: ignore[misc]
                 continue
             tried.append(member)
             try:
-                status, answer = await member.post(path, body, timeout)
-                if status == 200:
-                    member.good()
-                    return parse_answer(answer)
-                error = parse_error(status, answer)
+                answer = await member.post(path, message, timeout)
+                member.good()
+                return answer
+            except RPCError as refusal:
+                error = refusal
             except NotSent as why:
                 if isinstance(problem, Unreachable):
                     problem = Unreachable(str(why))
@@ -207,15 +209,23 @@ class EtcdClient(Client):  # type: ignore[misc]
                 raise Uncertain(str(error))
             problem = StorageUnavailable(str(error))
 
+    async def ask(
+        self, method: Method, question: dict[str, Any], *, repeatable: bool = True, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """As L{call}, with question and answer as txaioetcd has them."""
+        message = encode(method.request, question)
+        return decode(method.answer, await self.call(method.path, message, repeatable=repeatable, timeout=timeout))
+
     # --- what txaioetcd has, mended
 
     def _post(self, url: bytes, data: dict[str, Any], timeout: float | None) -> Deferred[dict[str, Any]]:
-        path = url[len(self._url) :].replace(b"/v3alpha/", b"/v3/")
+        # Behind the member there is a version of the gateway, which nobody has any more.
+        method = GATEWAY[b"/" + url[len(self._url) + 1 :].partition(b"/")[2]]
 
         async def post() -> dict[str, Any]:
             try:
-                return await self.call(path, orjson.dumps(data), repeatable=False, timeout=timeout or WRITE_TIMEOUT)
-            except GatewayError as error:
+                return await self.ask(method, data, repeatable=False, timeout=timeout or WRITE_TIMEOUT)
+            except RPCError as error:
                 raise Error(error.code, error.message) from None
 
         return Deferred.fromCoroutine(post())
@@ -227,10 +237,11 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param repeatable: Whether nothing is wrong with doing it twice.
         @raise Failed: What it compares is not so.
         """
-        answer = await self.call(
-            TXN, orjson.dumps(txn._marshal()), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT
-        )
-        return transaction_result(answer)
+        answer = await self.ask(TXN, txn._marshal(), repeatable=repeatable, timeout=timeout or WRITE_TIMEOUT)
+        header, responses = validate_client_submit_response(answer)
+        if answer.get("succeeded"):
+            return Success(header, responses)
+        raise Failed(header, responses)
 
     async def get(
         self, key: bytes | KeySet, range_end: bytes | None = None, timeout: float | None = None, **how: Any
@@ -241,80 +252,69 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param how: As for L{OpGet}: C{limit}, C{revision}, C{sort_order}, C{sort_target}, C{keys_only}, ...
         """
         wanted = KeySet(key, range_end=range_end) if range_end is not None else key
-        return Range._parse(await self.range(OpGet(wanted, **how), timeout))
-
-    async def range(self, operation: OpGet, timeout: float | None = None) -> dict[str, Any]:
-        """The answer to a range, as etcd sends it."""
-        body = orjson.dumps(operation._marshal()["request_range"])
-        return await self.call(RANGE, body, timeout=timeout)
+        return Range._parse(await self.ask(RANGE, OpGet(wanted, **how)._marshal()["request_range"], timeout=timeout))
 
     async def lease(self, time_to_live: int, lease_id: int | None = None, timeout: float | None = None) -> Lease:
         """Make a lease."""
         # A lease that nobody uses does no harm.
-        body = orjson.dumps({"TTL": time_to_live, "ID": lease_id or 0})
-        return RevocableLease.of(self, await self.call(LEASE_GRANT, body))
+        return RevocableLease.of(self, await self.ask(LEASE_GRANT, {"TTL": time_to_live, "ID": lease_id or 0}))
 
     # --- what txaioetcd has not
 
+    async def range(self, key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Found:
+        """
+        Values.
+
+        @param end: The first key that is not wanted; without it, one key is.
+        """
+        return read_range(await self.call(RANGE.path, range_request(key, end, limit=limit, revision=revision)))
+
     async def revision(self, timeout: float | None = None) -> int:
         """The newest revision of the store, whoever wrote it: read from the members' majority."""
-        return header_revision(await self.call(RANGE, self._question, timeout=timeout))
+        return header_revision(await self.call(RANGE.path, REVISION_QUESTION, timeout=timeout))
 
     def revision_soon(self) -> Deferred[int]:
         """As L{revision}, for those who ask before every request: nothing is in the way of the usual answer."""
         member = self.choose()
         assert member is not None, "there are members"
 
-        def answered(answer: tuple[int, bytes]) -> int | Deferred[int]:
-            status, body = answer
-            if status != 200:
-                return again()
+        def answered(answer: bytes) -> int:
             member.good()
-            return header_revision(parse_answer(body))
+            return header_revision(answer)
 
         def failed(failure: Failure) -> Deferred[int]:
-            if not failure.check(NotSent):
+            if not failure.check(NotSent, RPCError):
                 self.no_answer(member, failure.value)
-            return again()
-
-        def again() -> Deferred[int]:
             return Deferred.fromCoroutine(self.revision())
 
-        return member.post(RANGE, self._question, self.read_timeout).addCallbacks(answered, failed)
+        return member.post(RANGE.path, REVISION_QUESTION, self.read_timeout).addCallbacks(answered, failed)
 
     async def compact(self, revision: int) -> None:
         """
         Forget what was superseded before a revision.
 
-        @raise GatewayError: It is forgotten already, or not there yet.
+        @raise RPCError: It is forgotten already, or not there yet.
         """
-        await self.call(COMPACTION, orjson.dumps({"revision": revision}))
+        await self.call(COMPACTION, compaction_request(revision))
 
     def watch_from(
-        self, member: Member, revision: int, receive: Callable[[bytes], object], timeout: float
-    ) -> StreamRequest:
+        self,
+        member: Member,
+        revision: int,
+        receive: Callable[[bytes], object],
+        end: Callable[[Exception | None], object],
+        timeout: float,
+    ) -> Stream:
         """
         Watch everything.
 
         @param revision: The first one wanted.
-        @param receive: Called with the bytes of the answer as they come.
+        @param receive: Called with each message.
+        @param end: As for L{Member.stream}.
         """
-        create = {**EVERYTHING._marshal(), "start_revision": revision, "fragment": True}
-        return member.stream(WATCH, orjson.dumps({"create_request": create}) + b"\n", receive, timeout)
+        return member.stream(WATCH, watch_request(revision), receive, end, timeout)
 
     def close(self) -> None:
         """Let go of all members."""
         for member in self.members:
             member.close()
-
-
-def transaction_result(answer: dict[str, Any]) -> Success:
-    """
-    What came of a transaction.
-
-    @raise Failed: What it compares is not so.
-    """
-    header, responses = validate_client_submit_response(answer)
-    if answer.get("succeeded"):
-        return Success(header, responses)
-    raise Failed(header, responses)

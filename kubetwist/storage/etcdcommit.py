@@ -8,11 +8,8 @@ again by a request that was only late), and one that compares nothing can not ei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
-
-import orjson
-from txaioetcd import CompModified, CompVersion, Failed, KeySet, KeyValue, OpDel, OpGet, OpSet, Range, Transaction
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
@@ -26,10 +23,12 @@ from .errors import (
     StorageError,
     StorageUnavailable,
 )
-from .etcdclient import TIMED_OUT, TXN, WRITE_TIMEOUT, EtcdClient, Unreachable, transaction_result
-from .etcdhttp import Member, NoAnswer, NotSent
+from .etcdclient import TIMED_OUT, WRITE_TIMEOUT, EtcdClient, Unreachable
+from .etcderrors import BadAnswer, NoAnswer, NotSent, RPCError
+from .etcdgrpc import Member
 from .etcdleases import Leases
-from .etcdwire import BadAnswer, Change, GatewayError, key_bytes, parse_answer, parse_error
+from .etcdmessages import Change, Outcome, read_outcome, transaction
+from .etcdtables import TXN
 from .values import Write
 
 #: Seconds until the outcome of a write has to be known.
@@ -80,28 +79,9 @@ class Commit:
         return any(write.unique for write in self.writes)
 
 
-def transaction_of(writes: Iterable[Write], lease_of: Callable[[Write], Any]) -> Transaction:
-    """What etcd is to compare and do; if something is not as expected, it tells how it is instead."""
-    comparisons, operations, lookups = [], [], []
-    for write in writes:
-        key = key_bytes(write.key)
-        if write.expected is not None:
-            comparisons.append(CompModified(key, "==", write.expected))
-        if write.value is None:
-            if not write.expected:
-                comparisons.append(CompVersion(key, ">", 0))
-            operations.append(OpDel(key))
-        else:
-            operations.append(OpSet(key, write.value, lease=lease_of(write)))
-        lookups.append(OpGet(KeySet(key), keys_only=True))
-    return Transaction(compare=comparisons, success=operations, failure=lookups if comparisons else None)
-
-
-def refusal(writes: Sequence[Write], found: Sequence[Range], revision: int) -> StorageError:
-    """Why a transaction was not done, from what was there instead."""
-    for write, keys in zip(writes, found, strict=True):
-        items: list[KeyValue] = keys.kvs
-        there = items[0].mod_revision if items else 0
+def refusal(writes: Sequence[Write], found: Sequence[int], revision: int) -> StorageError:
+    """Why a transaction was not done, from the revisions of what was there instead; 0 where nothing was."""
+    for write, there in zip(writes, found, strict=True):
         if not there:
             if write.expected or write.value is None:
                 return KeyNotFound(write.key, revision)
@@ -179,30 +159,25 @@ class Committer:
             return
         member = self._client.choose()
         assert member is not None, "there are members"
-        body = orjson.dumps(transaction_of(commit.writes, lambda write: None)._marshal())
         timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
-        member.post(TXN, body, timeout).addCallbacks(
+        member.post(TXN.path, transaction(commit.writes), timeout).addCallbacks(
             self._answered, self._not_answered, callbackArgs=(commit, member), errbackArgs=(commit, member)
         )
 
-    def _answered(self, answer: tuple[int, bytes], commit: Commit, member: Member) -> None:
-        status, body = answer
-        if status == 200:
-            member.good()
-            try:
-                success = transaction_result(parse_answer(body))
-            except Failed:
-                pass
-            except Exception as error:
-                self._troubled(commit, NoAnswer(repr(error)))
-                return
-            else:
-                self._done(commit, success.header.revision)
-                return
-        self._troubled(commit, answer)
+    def _answered(self, answer: bytes, commit: Commit, member: Member) -> None:
+        member.good()
+        try:
+            outcome = read_outcome(answer)
+        except BadAnswer as error:
+            self._troubled(commit, error)
+            return
+        if outcome.succeeded:
+            self._done(commit, outcome.revision)
+        else:
+            self._troubled(commit, outcome)
 
     def _not_answered(self, failure: Failure, commit: Commit, member: Member) -> None:
-        if not failure.check(NotSent):
+        if not failure.check(NotSent, RPCError):
             self._client.no_answer(member, failure.value)
         self._troubled(commit, failure.value)
 
@@ -236,7 +211,7 @@ class Committer:
         """
         Find out what becomes of a transaction.
 
-        @param outcome: Of the first attempt: status and body, or what went wrong; L{None} when there was none.
+        @param outcome: Of the first attempt: an L{Outcome}, or what went wrong; L{None} when there was none.
         @return: Its revision.
         @raise StorageError: It is refused, was never sent, or nobody knows (L{OutcomeUnknown}).
         """
@@ -245,20 +220,12 @@ class Committer:
         tried: list[Member] = []
         leases_lost = 0
         while True:
-            if isinstance(outcome, tuple):
-                status, body = outcome
-                if status == 200:
-                    try:
-                        success = transaction_result(parse_answer(body))
-                        await self._written(success.header.revision)
-                        return int(success.header.revision)
-                    except Failed as failed:
-                        raise await self._refused(commit, failed, gaps) from None
-                    except BadAnswer as bad:
-                        outcome = bad
-                else:
-                    outcome = parse_error(status, body)
-            if isinstance(outcome, GatewayError):
+            if isinstance(outcome, Outcome):
+                if not outcome.succeeded:
+                    raise await self._refused(commit, outcome, gaps)
+                await self._written(outcome.revision)
+                return outcome.revision
+            if isinstance(outcome, RPCError):
                 if "lease not found" in outcome.message and leases_lost < 2:
                     self._leases.forget(lease)
                     lease, leases_lost, tried = None, leases_lost + 1, []
@@ -288,29 +255,31 @@ class Committer:
             outcome = await self._attempt(commit, member, lease)
 
     async def _attempt(self, commit: Commit, member: Member, lease: Any) -> object:
-        transaction = transaction_of(commit.writes, lambda write: None if write.ttl is None else lease)
+        message = transaction(commit.writes, lambda write: 0 if write.ttl is None else lease.lease_id)
         timeout = self._client.again_timeout if commit.repeatable else WRITE_TIMEOUT
         try:
-            return await member.post(TXN, orjson.dumps(transaction._marshal()), timeout)
-        except NotSent as error:
+            return read_outcome(await member.post(TXN.path, message, timeout))
+        except (NotSent, RPCError) as error:
             return error
         except (NoAnswer, BadAnswer) as error:
             self._client.no_answer(member, error)
             return error
 
-    def _refuse_doubtfully(self, commit: Commit, error: GatewayError) -> None:
+    def _refuse_doubtfully(self, commit: Commit, error: RPCError) -> None:
         """A later attempt is refused; that says nothing about an earlier one that nobody answered."""
         if commit.doubtful:
             raise OutcomeUnknown(str(error))
 
-    async def _refused(self, commit: Commit, failed: Failed, gaps: int) -> StorageError:
+    async def _refused(self, commit: Commit, outcome: Outcome, gaps: int) -> StorageError:
         """What to say when something is not as the transaction expects."""
-        revision = failed.header.revision
-        seen = await self._written(revision)
+        seen = await self._written(outcome.revision)
         if commit.doubtful and (commit.matched or self.gaps != gaps or not seen):
             # It may be an earlier attempt of its own that has changed it.
             return OutcomeUnknown(TIMED_OUT)
-        return refusal(commit.writes, failed.responses, revision)
+        try:
+            return refusal(commit.writes, outcome.found, outcome.revision)
+        except ValueError:
+            return BadAnswer("etcd sent another answer than what was asked for")
 
     async def _recognize(self, commit: Commit) -> int:
         """Wait for the event of a write that must not be sent again."""

@@ -13,7 +13,7 @@ from txaioetcd import CompVersion, Failed, KeySet, OpGet, OpSet, Transaction
 
 from .errors import StorageUnavailable
 from .etcdclient import TIMED_OUT, EtcdClient, Uncertain
-from .etcdwire import GatewayError
+from .etcderrors import RPCError
 
 #: kube-apiserver's, whatever its --etcd-prefix is.
 COMPACTED_KEY: Final = "compact_rev_key"
@@ -46,7 +46,7 @@ class CompactionTurns:
             found = failed.responses[0].kvs
             self._seen = found[0].version if found else 0
             return False
-        except GatewayError as error:
+        except RPCError as error:
             raise StorageUnavailable(str(error)) from None
         except Uncertain:
             # If it was done, the next attempt finds a turn that is not this server's: it waits a little longer then.

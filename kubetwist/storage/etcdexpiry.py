@@ -5,16 +5,14 @@ from __future__ import annotations
 from binascii import a2b_base64, b2a_base64
 from typing import Any, Final
 
-import orjson
-
 from twisted.internet.defer import Deferred, gatherResults
 
 from .embedded import prefix_end
 from .errors import StorageUnavailable
-from .etcdclient import RANGE, EtcdClient
-from .etcdwire import BadAnswer, GatewayError, key_bytes, key_text
-
-LEASE_TIME_TO_LIVE: Final = b"/v3/lease/timetolive"
+from .etcdclient import EtcdClient
+from .etcderrors import BadAnswer, RPCError
+from .etcdmessages import key_bytes, key_text
+from .etcdtables import LEASE_TIME_TO_LIVE, RANGE
 
 #: Keys that are looked at in one request; their values are not sent.
 PAGE: Final = 5000
@@ -40,7 +38,7 @@ async def read_expiries(client: EtcdClient, prefix: str, now: float) -> dict[str
             left = await gatherResults([Deferred.fromCoroutine(_left(client, lease)) for lease in some])
             for lease, seconds in zip(some, left, strict=True):
                 found |= dict.fromkeys(by_lease[lease], now + seconds)
-    except GatewayError as error:
+    except RPCError as error:
         raise StorageUnavailable(str(error)) from None
     except (KeyError, TypeError, ValueError) as error:
         raise BadAnswer(f"etcd sent a lease that can not be read: {error!r}") from None
@@ -52,7 +50,7 @@ async def _leased(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     while True:
         asked = {"key": _base64(start), "range_end": _base64(end), "limit": PAGE, "keys_only": True}
-        answer = await client.call(RANGE, orjson.dumps(asked))
+        answer = await client.ask(RANGE, asked)
         items: list[dict[str, Any]] = answer.get("kvs") or []
         found += [(key_text(a2b_base64(item["key"])), item["lease"]) for item in items if item.get("lease", "0") != "0"]
         if not answer.get("more") or not items:
@@ -62,7 +60,7 @@ async def _leased(client: EtcdClient, prefix: str) -> list[tuple[str, str]]:
 
 async def _left(client: EtcdClient, lease: str) -> float:
     """Seconds that a lease has left; it may be over by now."""
-    answer = await client.call(LEASE_TIME_TO_LIVE, orjson.dumps({"ID": lease}))
+    answer = await client.ask(LEASE_TIME_TO_LIVE, {"ID": lease})
     return max(float(answer.get("TTL", 0)), 0.0)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from txaioetcd import KeySet, OpGet
-
 from twisted.internet.defer import CancelledError, Deferred
 
 from .errors import RevisionCompacted, StorageUnavailable
 from .etcdclient import TIMED_OUT, EtcdClient
+from .etcderrors import RPCError
+from .etcdmessages import FIRST_KEY, Change
 from .etcdwatch import EtcdWatch, WatchLost
-from .etcdwire import Change, GatewayError
 from .values import SOME, StorageEvent
 
 #: Seconds that reading the past may take.
@@ -81,9 +80,9 @@ async def find_compacted(client: EtcdClient) -> int:
     @raise StorageUnavailable: No member can tell.
     """
     try:
-        await client.range(OpGet(KeySet(b"\0"), revision=1, keys_only=True))
+        await client.range(FIRST_KEY, revision=1)
         return 0
-    except GatewayError as error:
+    except RPCError as error:
         if not error.compacted:
             raise StorageUnavailable(str(error)) from None
     for _ in range(len(client.members) + 1):

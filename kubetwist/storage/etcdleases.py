@@ -9,7 +9,7 @@ from twisted.internet.defer import DeferredLock
 
 from .errors import StorageUnavailable
 from .etcdclient import EtcdClient
-from .etcdwire import GatewayError
+from .etcderrors import RPCError
 
 #: The part of a time to live that keys may live longer, so that others can share their lease.
 REUSE_PART: Final = 0.05
@@ -51,7 +51,7 @@ class Leases:
             if self._lease is None or not now + ttl < self._expires < now + ttl + reuse or self._keys >= MOST_KEYS:
                 try:
                     self._lease = await self._client.lease(ttl + reuse)
-                except GatewayError as error:
+                except RPCError as error:
                     raise StorageUnavailable(str(error)) from None
                 self._expires = now + ttl + reuse
                 self._keys = 0

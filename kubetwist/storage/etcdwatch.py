@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from .etcdclient import EtcdClient
-from .etcdhttp import Member, StreamRequest
-from .etcdwire import Change, GatewayError, LineSplitter, WatchMessage, parse_error, parse_message
+from .etcdconnection import Stream
+from .etcdgrpc import Member
+from .etcdmessages import Change, WatchMessage, read_watch
 
 #: Seconds until a member must have begun a watch.
 BEGIN_TIMEOUT: Final = 3.0
@@ -57,35 +57,30 @@ class EtcdWatch:
         self._receive = receive
         self._ended: Callable[[WatchLost], object] | None = ended
         self._revision = revision
-        self._lines = LineSplitter()
         self._held: list[Change] = []
-        self._request: StreamRequest | None = None
-        request = client.watch_from(member, revision + 1, self._data, BEGIN_TIMEOUT)
-        answer = request.answer
-        self._request = request
-        if answer is None:
-            # It is over already; whoever begins it does not expect that yet.
-            member.reactor.callLater(0, self._end, WatchLost("it could not be begun"))
-            return
-        answer.addCallbacks(self._finished, self._failed)
+        self._stream: Stream | None = None
+        beginning = True
+
+        def end(error: Exception | None) -> None:
+            lost = WatchLost("it was ended" if error is None else str(error))
+            if beginning:
+                # Whoever begins it does not expect its end yet.
+                member.reactor.callLater(0, self._end, lost)
+            else:
+                self._end(lost)
+
+        self._stream = client.watch_from(member, revision + 1, self._data, end, BEGIN_TIMEOUT)
+        beginning = False
 
     def stop(self) -> None:
         """Receive nothing more."""
         self._ended = None
-        request, self._request = self._request, None
-        if request is not None:
-            request.stop()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.stop()
 
     def _data(self, data: bytes) -> None:
-        for line in self._lines.feed(data):
-            if self._ended is None:
-                return
-            try:
-                message = parse_message(line)
-            except GatewayError as error:
-                self._end(WatchLost(str(error)))
-                return
-            self._message(message)
+        self._message(read_watch(data))
 
     def _message(self, message: WatchMessage) -> None:
         if message.canceled or message.compacted:
@@ -107,13 +102,6 @@ class EtcdWatch:
         if changes:
             self._revision = changes[-1].revision
             self._receive(changes)
-
-    def _finished(self, answer: tuple[int, bytes]) -> None:
-        status, body = answer
-        self._end(WatchLost("it was ended" if status == 200 else str(parse_error(status, body))))
-
-    def _failed(self, failure: Failure) -> None:
-        self._end(WatchLost(failure.getErrorMessage()))
 
     def _end(self, lost: WatchLost) -> None:
         ended = self._ended

@@ -17,6 +17,7 @@ class _End(Protocol):
         self.from_server = from_server
         self.held: list[bytes] = []
         self.gone = False
+        self.filter = wire.filtering() if from_server and wire.filtering is not None else None
 
     def connectionMade(self) -> None:
         """Connect the other end, too."""
@@ -43,6 +44,8 @@ class _End(Protocol):
         """Hand it on."""
         if self.from_server and self.wire.swallowing is not None and self.wire.swallowing(data):
             return
+        if self.filter is not None:
+            data = self.filter(data)
         other = self.other
         if other is None or other.transport is None:
             self.held.append(data)
@@ -62,12 +65,14 @@ class CutWire:
     Listens where the client thinks that the server is.
 
     @ivar swallowing: Asked of each piece of data that the server sends, whether it is lost; L{None} for never.
+    @ivar filtering: Makes, for a new connection, what tells what is left of each piece of data that the server sends.
     """
 
     def __init__(self, reactor: Any, target: int) -> None:
         self.reactor = reactor
         self.target = target
         self.swallowing: Any = None
+        self.filtering: Any = None
         self.ends: set[_End] = set()
         self._factory = Factory.forProtocol(lambda: _End(self, False))
         self._factory.noisy = False

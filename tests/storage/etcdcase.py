@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -10,9 +11,12 @@ from twisted.internet.selectreactor import SelectReactor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.schema.wire import LENGTH, VARINT
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.etcdclient import EtcdClient
-from kubetwist.storage.etcdhttp import Address
+from kubetwist.storage.etcdframes import DATA
+from kubetwist.storage.etcdgrpc import Address
+from kubetwist.storage.etcdmessages import scan
 from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import EtcdServer, why_no_etcd
 from kubetwist.testing.storage import DEAD, RecordingObserver, StorageReactor
@@ -98,6 +102,43 @@ def fresh_storage(case: SynchronousTestCase, reactor: Any) -> EtcdStorage:
     return storage
 
 
+class Overheard:
+    """
+    What a member sends, frame by frame, some of which is lost.
+
+    Wires have one for each connection; what it asks and tells is the test's.
+    """
+
+    def __init__(self, lost: Callable[[set[str]], bool]) -> None:
+        """
+        @param lost: Asked of each message whether it is lost: C{"written"} is there if it answers a write that is done,
+            C{"events"} if it has events, C{"created"} if it begins a watch.
+        """
+        self._lost = lost
+        self._rest = b""
+
+    def __call__(self, data: bytes) -> bytes:
+        """What is left of some data."""
+        buffer, kept = self._rest + data, b""
+        while len(buffer) >= 9:
+            stop = 9 + int.from_bytes(buffer[:3], "big")
+            if len(buffer) < stop:
+                break
+            frame, buffer = buffer[:stop], buffer[stop:]
+            if frame[3] != DATA or not self._lost(self._what(frame[9:])):
+                kept += frame
+        self._rest = buffer
+        return kept
+
+    @staticmethod
+    def _what(content: bytes) -> set[str]:
+        """What a message is that came in one frame; answers differ in the forms of their fields."""
+        tags = {tag for tag, _, _ in scan(content, 5, len(content))}
+        known = {(2 << 3 | VARINT, 3 << 3 | LENGTH): "written", (11 << 3 | LENGTH,): "events"}
+        what = {name for wanted, name in known.items() if tags.issuperset(wanted)}
+        return what | {"created"} if tags == {1 << 3 | LENGTH, 3 << 3 | VARINT} else what
+
+
 class EtcdCase(SynchronousTestCase):
     """Has an etcd, and makes stores in it."""
 
@@ -125,6 +166,13 @@ class EtcdCase(SynchronousTestCase):
         wire = CutWire(self.reactor, self.etcd.members[member].port)
         self.addCleanup(lambda: self.reactor.run(maybeDeferred(wire.cut)))
         return wire
+
+    def overhear(self, wire: CutWire, lost: Callable[[set[str]], bool]) -> None:
+        """Have messages lost on a wire, of connections that are there and of those that will be; see L{Overheard}."""
+        wire.filtering = lambda: Overheard(lost)
+        for end in wire.ends:
+            if end.from_server:
+                end.filter = Overheard(lost)
 
     def follow(self, storage: EtcdStorage, prefix: str = "/r/") -> RecordingObserver:
         """What happens in a store from now on."""

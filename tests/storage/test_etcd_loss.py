@@ -29,7 +29,7 @@ from kubetwist.storage.errors import (
     StorageUnavailable,
 )
 from kubetwist.storage.etcd import EtcdStorage
-from kubetwist.storage.etcdhttp import NoAnswer
+from kubetwist.storage.etcderrors import NoAnswer
 from kubetwist.storage.values import Write
 from kubetwist.testing.etcd import EtcdServer, TLSFiles, why_no_etcd
 from kubetwist.testing.storage import RecordingObserver
@@ -92,22 +92,19 @@ class LossTests(EtcdCase):
         self.write(storage, "/r/a", b"new")
         self.assertEqual([event.value for event in again.events], [b"new"])
 
-    def lossy(self) -> tuple[EtcdStorage, CutWire, list[bytes]]:
-        """A store that gets no answers to transactions; watching goes on over another wire."""
+    def lossy(self) -> tuple[EtcdStorage, CutWire, list[set[str]]]:
+        """A store that gets no answers to transactions: its connection breaks then."""
         wire = self.wire()
         storage = self.open(wire.url)
-        lost: list[bytes] = []
+        lost: list[set[str]] = []
 
-        def swallow(data: bytes) -> bool:
-            if b"response_put" in data or b"response_delete_range" in data:
-                lost.append(data)
-                for end in list(wire.ends):
-                    if not end.from_server:
-                        end.transport.abortConnection()
-                return True
-            return False
+        def lose(what: set[str]) -> bool:
+            if "written" in what:
+                lost.append(what)
+                wire.break_connections()
+            return "written" in what
 
-        wire.swallowing = swallow
+        self.overhear(wire, lose)
         return storage, wire, lost
 
     def test_lost_answer_to_creation(self) -> None:
@@ -137,8 +134,8 @@ class LossTests(EtcdCase):
         storage, wire, lost = self.lossy()
         revision = self.write(self.open(), "/r/a", b"1", 0)
         self.reactor.turn_until(lambda: storage.revision >= revision)
-        answers = wire.swallowing
-        wire.swallowing = lambda data: b'"events"' in data or answers(data)
+        answers = wire.filtering()._lost
+        self.overhear(wire, lambda what: "events" in what or answers(what))
         self.patch(etcd, "ANSWER_ANYWAY", 0.0)
         with self.assertRaises(OutcomeUnknown):
             self.write(storage, "/r/a", b"2", revision)
@@ -149,14 +146,14 @@ class LossTests(EtcdCase):
         """Whoever has read what the watch has not come to yet is not shown anything older."""
         wire = self.wire()
         storage, other = self.open(wire.url), self.open()
-        begun: list[bytes] = []
+        begun: list[set[str]] = []
 
-        def swallow(data: bytes) -> bool:
-            if b'"created":true' in data:
-                begun.append(data)
-            return b'"events"' in data
+        def lose(what: set[str]) -> bool:
+            if "created" in what:
+                begun.append(what)
+            return "events" in what
 
-        wire.swallowing = swallow
+        self.overhear(wire, lose)
         self.patch(etcd, "ANSWER_ANYWAY", 0.0)
         before = storage.revision
         read = [self.write(other, "/r/a", b"%d" % number) for number in range(3)][-1]
@@ -165,7 +162,7 @@ class LossTests(EtcdCase):
         # It watches once more, since nothing has come.
         self.reactor.turn_until(lambda: begun)
         self.assertEqual(storage.revision, before)
-        wire.swallowing = None
+        self.overhear(wire, lambda what: False)
         self.reactor.run(watching)
         self.assertGreaterEqual(storage.revision, read)
         last = self.write(storage, "/r/b", b"")
@@ -255,7 +252,7 @@ class ClusterTests(EtcdCase):
 
 
 def server_and_client(authority: Authority) -> Pair:
-    """What etcd shows: to its clients, and, being its own gateway's client, to itself."""
+    """What etcd shows: to its clients, and, as the client of its own gateway, to itself."""
     issuer, signing = authority.pair.parsed()
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
@@ -296,7 +293,7 @@ class TLSTests(SynchronousTestCase):
 
         def storage(trusted: Any, shown: Any) -> EtcdStorage:
             settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
-            made = etcd_storage(reactor, member.urls, tls=lambda host: ClientTLS(settings, host), patience=0.0)
+            made = etcd_storage(reactor, member.urls, tls=lambda host: ClientTLS(settings, host, [b"h2"]), patience=0.0)
             self.addCleanup(lambda: reactor.run(made.close()))
             return made
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
 
 from kubetwist.interfaces import ISharedStorage
 from kubetwist.storage.errors import KeyExists, RevisionCompacted, StorageUnavailable
+from kubetwist.storage.etcdmessages import Found
+from kubetwist.storage.etcdtables import LEASE_LEASES
 from kubetwist.storage.values import Write
 
 from .etcdcase import EtcdCase
@@ -87,7 +87,7 @@ class SharingTests(EtcdCase):
         storage = self.open()
         for number in range(5):
             self.write(storage, f"/r/{number}", b"", 0, ttl=3600)
-        leases = self.reactor.run(storage.client.call(b"/v3/lease/leases", b"{}"))["leases"]
+        leases = self.reactor.run(storage.client.ask(LEASE_LEASES, {}))["leases"]
         self.assertEqual(len(leases), 1)
 
     def test_lost_lease(self) -> None:
@@ -113,11 +113,11 @@ class SharingTests(EtcdCase):
         asked: list[int] = []
         ask = storage.client.range
 
-        async def recorded(operation: Any, timeout: Any = None) -> Any:
-            asked.append(operation.limit)
+        async def recorded(key: bytes, end: bytes = b"", *, limit: int = 0, revision: int = 0) -> Found:
+            asked.append(limit)
             if len(asked) == 1:
                 await storage.commit([Write("/r/000", b"late", None), Write("/r/029", b"late", None)])
-            return await ask(operation, timeout)
+            return await ask(key, end, limit=limit, revision=revision)
 
         storage.client.range = recorded
         page = self.reactor.run(storage.read_page("/r/", revision=revisions[-1]))
