@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from os import urandom
-from typing import TYPE_CHECKING
+from os import register_at_fork, urandom
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from ..server.site import Handler, KubeRequest
@@ -22,6 +22,20 @@ def with_audit_id(handler: Handler) -> Handler:
 
 def random_uuid() -> str:
     """As C{str(uuid.uuid4())}, in a fraction of the time."""
-    digits = urandom(16).hex()
+    try:
+        return _made.pop()
+    except IndexError:
+        digits = urandom(16 * _AT_ONCE).hex()
+        _made.extend(_uuid(digits[start : start + 32]) for start in range(0, 32 * _AT_ONCE, 32))
+        return _made.pop()
+
+
+def _uuid(digits: str) -> str:
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+# The system is asked for many at a time, which takes as long as to ask it for one. No two processes have the same.
+_AT_ONCE: Final = 64
+_made: list[str] = []
+register_at_fork(after_in_child=_made.clear)

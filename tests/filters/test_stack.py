@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import Any
 
@@ -66,8 +67,25 @@ class AuditIDTests(SynchronousTestCase):
     def test_random_uuid(self) -> None:
         """Our ids are random UUIDs."""
         pattern = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-        for _ in range(100):
-            self.assertRegex(random_uuid(), pattern)
+        made = [random_uuid() for _ in range(200)]
+        for one in made:
+            self.assertRegex(one, pattern)
+        self.assertEqual(len(set(made)), len(made))
+
+    def test_forked(self) -> None:
+        """A process and what it forks have no ids in common."""
+        random_uuid()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(writing, "".join(random_uuid() for _ in range(70)).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        theirs = os.read(reading, 1 << 16).decode()
+        os.close(reading)
+        os.close(writing)
+        self.assertEqual(len(theirs), 70 * 36)
+        self.assertEqual([one for one in (random_uuid() for _ in range(70)) if one in theirs], [])
 
 
 class CacheControlTests(SynchronousTestCase):

@@ -1,0 +1,154 @@
+"""Tests for L{kubetwist.server.prompttls}: over real sockets, since it is about when the system is asked to send."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any
+
+from twisted.internet import reactor as global_reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from kubetwist.server.certificates import Authority, Subject
+from kubetwist.server.prompttls import PromptFactory
+from kubetwist.server.tls import ServerContext
+
+reactor: Any = global_reactor
+#: More than a record, than what is kept in a turn, and than a socket takes.
+LARGE = b"l" * 5_000_000
+
+
+class Server(Protocol):
+    """Does what a test wants when something arrives."""
+
+    def __init__(self, case: PromptTests) -> None:
+        self.case = case
+
+    def dataReceived(self, data: bytes) -> None:
+        """A client asks."""
+        self.case.answer(self.transport)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        """A client has gone."""
+        self.case.lost.callback(None)
+
+
+class PromptTests(TestCase):
+    """What is written arrives, all of it and in order, however it is written."""
+
+    timeout = 30
+
+    def setUp(self) -> None:
+        """Listen."""
+        self.lost: Deferred[None] = Deferred()
+        pair = Authority.make("test").issue(Subject("127.0.0.1", server=True))
+        context = ServerContext(pair, "VersionTLS12")
+        self.factory = PromptFactory(context, Factory.forProtocol(lambda: Server(self)), reactor)
+        port = reactor.listenTCP(0, self.factory, interface="127.0.0.1")
+        self.addCleanup(port.stopListening)
+        self.port = port.getHost().port
+
+    async def received(self) -> bytes:
+        """What a client gets to read after it has asked, until the connection ends."""
+
+        def read() -> bytes:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with (
+                socket.create_connection(("127.0.0.1", self.port), 20) as plain,
+                context.wrap_socket(plain) as client,
+            ):
+                client.sendall(b"?")
+                return b"".join(iter(lambda: client.recv(1 << 16), b""))
+
+        data: bytes = await deferToThread(read)
+        await self.lost
+        return data
+
+    async def test_order(self) -> None:
+        """Short and long pieces, and sequences of them, arrive in the order in which they were written."""
+
+        def answer(transport: Any) -> None:
+            for piece in (b"a", LARGE, b"b" * 20_000, b"c"):
+                transport.write(piece)
+            transport.writeSequence([b"d", b"e"])
+            transport.loseConnection()
+
+        self.answer = answer
+        self.assertEqual(await self.received(), b"a" + LARGE + b"b" * 20_000 + b"cde")
+
+    async def test_turns(self) -> None:
+        """What is written in another turn comes behind what the system has not taken yet."""
+
+        def answer(transport: Any) -> None:
+            transport.write(LARGE)
+            reactor.callLater(0, transport.write, b"short")
+            reactor.callLater(0.001, transport.write, b"er")
+            reactor.callLater(0.002, transport.loseConnection)
+
+        self.answer = answer
+        self.assertEqual(await self.received(), LARGE + b"shorter")
+
+    async def test_producer(self) -> None:
+        """A connection that is lost while somebody produces ends when he is done, with all that he has written."""
+
+        class Producer:
+            def pauseProducing(self) -> None:
+                pass
+
+            def resumeProducing(self) -> None:
+                pass
+
+            def stopProducing(self) -> None:
+                pass
+
+        def answer(transport: Any) -> None:
+            transport.registerProducer(Producer(), True)
+            transport.write(b"first")
+            transport.loseConnection()
+            reactor.callLater(0, more, transport)
+
+        def more(transport: Any) -> None:
+            transport.write(b"last")
+            transport.unregisterProducer()
+
+        self.answer = answer
+        self.assertEqual(await self.received(), b"firstlast")
+
+    async def test_gone(self) -> None:
+        """What is written to somebody who has gone is lost, and nothing else."""
+
+        def answer(transport: Any) -> None:
+            transport.write(b"never")
+            transport.abortConnection()
+            transport.write(b"neither")
+
+        self.answer = answer
+        try:
+            self.assertEqual(await self.received(), b"")
+        except OSError:
+            # A connection that is broken off is reset, or ends.
+            await self.lost
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_neighbours(self) -> None:
+        """When one connection can not be flushed, the others are."""
+        flushed = []
+
+        class Fake:
+            def __init__(self, number: int) -> None:
+                self.number = number
+
+            def flush(self) -> None:
+                if self.number == 1:
+                    raise ValueError("as a test")
+                flushed.append(self.number)
+
+        for number in range(3):
+            self.factory.flush_soon(Fake(number))  # type: ignore[arg-type]
+        self.factory._flush()
+        self.assertEqual(flushed, [0, 2])
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
