@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import Deferred
@@ -50,6 +50,7 @@ def with_authentication(
 
     def known(request: KubeRequest, user: UserInfo) -> None:
         request.user = user
+        request.authenticated_at = perf_counter()
         fields = request.fields
         fields.pop(b"authorization", None)
         protocols = fields.get(b"sec-websocket-protocol")

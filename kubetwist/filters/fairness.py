@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ..api.users import MASTERS
-from ..flowcontrol.levels import FlowControl
+from ..flowcontrol.levels import Assignment, FlowControl
 from ..flowcontrol.work import Sizes, seats
 
 if TYPE_CHECKING:
     from ..server.site import Handler, KubeRequest
 
 _READING: Final = frozenset(("get", "list", "watch"))
+_COLLECTIONS: Final = frozenset(("list", "watch"))
 _TOO_MANY: Final = "Too many requests, please try again later.\n"
 
 
@@ -40,14 +41,20 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
             return
         user = request.user
         assert user is not None, "authentication comes before"
-        assigned = classify(user, info)
+        # Most requests come from whom the last one came that was like this.
+        last = info.flow
+        if last is not None and last[0] is user and last[1] is flow.plan:
+            assigned: Assignment = last[2]
+        else:
+            assigned = classify(user, info)
+            info.flow = user, flow.plan, assigned
         request.assigned, request.flow_head = assigned, assigned.head
-        level = assigned.level
-        wide = seats(request, level, sizes)
+        verb = info.verb
+        wide = seats(request, assigned.level, sizes) if verb in _COLLECTIONS else 1
         if wide == 1:
             light()
-        if not enter(request, assigned, wide, watching if info.verb == "watch" else handler):
-            flow.reject(request, level)
+        if not enter(request, assigned, wide, watching if verb == "watch" else handler):
+            flow.reject(request, assigned.level)
 
     return fairness
 

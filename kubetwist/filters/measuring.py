@@ -23,8 +23,8 @@ def with_measuring(handler: Handler) -> Handler:
             return
         trail = request.audit
         request.times = known = {} if trail is None else trail.times
-        if request.waited:
-            known[QUEUE] = request.waited
+        if request.queued_for:
+            known[QUEUE] = request.queued_for
         token = times.set(known)
         try:
             handler(request)

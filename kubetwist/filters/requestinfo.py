@@ -8,7 +8,7 @@ deadlines go by this, whether or not anything answers at the path.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class UnknownRequest(Exception):
 
 class RequestInfo:
     """
-    What a request is about. Shared between requests: not to be changed.
+    What a request is about. Shared between the requests of a server: not to be changed.
 
     @ivar path: Decoded, as sent otherwise.
     @ivar verb: C{list}, C{deletecollection}...; for what is no resource, the HTTP method in lower case.
@@ -48,11 +48,15 @@ class RequestInfo:
     @ivar field_selector: As sent with what lists, watches or deletes collections; likewise C{label_selector}.
     @ivar parts: The path from the resource on.
     @ivar long_running: Whether no deadline applies.
+    @ivar counted: Where requests like this are counted, once that is known; a server shares these with no other.
+    @ivar flow: Likewise, whose flow the last of them was in: see L{kubetwist.filters.fairness}.
     """
 
     __slots__ = (
         "api_prefix",
+        "counted",
         "field_selector",
+        "flow",
         "group",
         "is_resource_request",
         "label_selector",
@@ -82,6 +86,8 @@ class RequestInfo:
         self.label_selector = ""
         self.parts: tuple[str, ...] = ()
         self.long_running = False
+        self.counted: Any = None
+        self.flow: Any = None
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
@@ -90,12 +96,13 @@ class RequestInfo:
 
 def with_request_info(handler: Handler) -> Handler:
     """Find out what requests are about; paths that break off are answered here, before anyone asks who is there."""
+    remembered = lru_cache(maxsize=4096)(request_info_of)
 
     def request_info(request: KubeRequest) -> None:
         uri = request.uri
         try:
             if len(uri) <= _REMEMBERED_URL:
-                request.info = _remembered(request.method, uri)
+                request.info = remembered(request.method, uri)
             else:
                 request.info = request_info_of(request.method, uri)
         except UnknownRequest as error:
@@ -165,9 +172,6 @@ def request_info_of(method: bytes, uri: bytes) -> RequestInfo:
         _read_selectors(info, query)
     info.long_running = info.verb in LONG_RUNNING_VERBS or info.subresource in LONG_RUNNING_SUBRESOURCES
     return info
-
-
-_remembered = lru_cache(maxsize=4096)(request_info_of)
 
 
 def _read_collection(info: RequestInfo, query: bytes) -> None:

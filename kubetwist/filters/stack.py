@@ -76,8 +76,6 @@ def with_filters(
         handler = with_audit(behind("audit", handler), auditor)
     if tracing is not None:
         handler = tracing.after_authentication(handler)
-    if metrics is not None:
-        handler = metrics.after_authentication(handler)
     handler = with_authentication(handler, authenticator, (proxy_headers or ProxyHeaders()).private())
     if consistency is not None:
         handler = consistency.before_authentication(handler)

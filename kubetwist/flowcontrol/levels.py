@@ -129,21 +129,32 @@ class Level:
 
 
 class Tally:
-    """What is counted of the requests of one flow schema in one level."""
+    """
+    What is counted of the requests of one flow schema in one level.
+
+    @ivar easy: Those that had one seat, and at once; they count elsewhere after L{settle}.
+    """
 
     __slots__ = (
-        *("dispatched", "executed", "executing", "full", "gave_up", "late", "seats", "waited", "waiting"),
+        *("dispatched", "easy", "executed", "executing", "full", "gave_up", "late", "seats", "waited", "waiting"),
         *("watched", "widths"),
     )
 
     def __init__(self) -> None:
-        self.dispatched = self.executing = self.seats = self.waiting = self.full = self.late = 0
+        self.easy = self.dispatched = self.executing = self.seats = self.waiting = self.full = self.late = 0
         self.waited = Distribution(WAITS)
         #: Seconds that those waited who got no seat.
         self.gave_up = Distribution(WAITS)
         #: Seconds for which requests had their seats, and of watches apart from them; how many seats they took.
         self.executed, self.watched = Distribution(WAITS), Distribution(WAITS)
         self.widths = Distribution(_WIDTHS)
+
+    def settle(self) -> None:
+        """Count everything where it belongs."""
+        easy, self.easy = self.easy, 0
+        self.dispatched += easy
+        self.waited.observe_often(0.0, easy)
+        self.widths.observe_often(1.0, easy)
 
 
 @frozen(eq=False)
@@ -178,6 +189,7 @@ class FlowControl:
     @ivar tallies: What is counted, by flow schema and level.
     @ivar queued: How many wait, by whether they change something.
     @ivar fraction: Of their demand, what levels got in the last adjustment.
+    @ivar plan: Another object whenever something else is configured.
     """
 
     _log = Logger()
@@ -193,6 +205,7 @@ class FlowControl:
         self._wait = wait
         self.turns = turns
         self._remembered: dict[tuple[Any, ...], Assignment] = {}
+        self.plan = object()
         self._planned = False
         self._expiry: Any = None
         self._adjustment: Any = None
@@ -237,6 +250,7 @@ class FlowControl:
         known += [schema for schema in _MANDATORY_SCHEMAS if schema.name not in names]
         self.schemas = sorted(known, key=lambda one: (one.precedence, one.name))
         self._remembered.clear()
+        self.plan = object()
         pairs = {(schema.name, schema.level) for schema in self.schemas}
         for pair in [one for one in self.tallies if one not in pairs]:
             del self.tallies[pair]
@@ -288,13 +302,14 @@ class FlowControl:
         """
         level = assigned.level
         if level.exempt:
-            tally = assigned.tally
-            tally.dispatched += 1
-            tally.widths.observe(seats)
-            tally.waited.observe(0.0)
             if seats == 1:
+                assigned.tally.easy += 1
                 handler(request)
             else:
+                tally = assigned.tally
+                tally.dispatched += 1
+                tally.widths.observe(seats)
+                tally.waited.observe(0.0)
                 self.turns.do(partial(self._answer, request, handler))
             return True
         queues = level.queues
@@ -366,11 +381,14 @@ class FlowControl:
 
     @staticmethod
     def _begun(tally: Tally, ticket: Ticket, waited: float) -> None:
-        tally.dispatched += 1
         tally.executing += 1
         tally.seats += ticket.seats
-        tally.widths.observe(ticket.seats)
-        tally.waited.observe(waited)
+        if ticket.seats == 1 and not waited:
+            tally.easy += 1
+        else:
+            tally.dispatched += 1
+            tally.widths.observe(ticket.seats)
+            tally.waited.observe(waited)
 
     @staticmethod
     def _left(assigned: Assignment, ticket: Ticket, now: float) -> None:
@@ -409,7 +427,8 @@ class FlowControl:
                 tally.waiting -= 1
                 ticket.what.assigned.queued.down(now)
                 self._begun(tally, ticket, now - ticket.arrived)
-                ticket.what.waited += now - ticket.arrived
+                ticket.what.queued_for = now - ticket.arrived
+                ticket.what.waited += ticket.what.queued_for
                 self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
         if again:
             self._plan()

@@ -42,6 +42,8 @@ def _readings(flow: FlowControl) -> Iterator[Reading]:
         yield gauge(name, text, _LEVEL, [((level.name,), float(value(level))) for level in levels])
     yield gauge("seat_fair_frac", "What part of their demand levels got.", (), [((), flow.fraction)])
     tallies = [((level, schema), tally) for (schema, level), tally in flow.tallies.items()]
+    for _, tally in tallies:
+        tally.settle()
     for name, text, value in (
         ("current_executing_requests", "Requests that have seats.", lambda one: one.executing),
         ("current_executing_seats", "Seats that are taken.", lambda one: one.seats),

@@ -23,13 +23,13 @@ Sizes = Callable[[str, str], "tuple[int, int] | None"]
 
 def seats(request: Any, level: Level, sizes: Sizes) -> int:
     """
-    The seats of a request.
+    The seats of a request that lists or watches.
 
     What a change costs those who watch is not reckoned afterwards, as in the reference: here it is part of the request,
     which ends when they have been told.
     """
     info = request.info
-    if info.verb not in ("list", "watch") or info.name:
+    if info.name:
         return 1
     query = request.query if b"?" in request.uri else {}
     if info.verb == "watch" and not _tells_what_is_there(query):

@@ -6,9 +6,8 @@ The lines about requests: one for each where that is wanted, and one for each th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import randrange
-from time import perf_counter, time
+from time import time
 from typing import Any, Final
 
 from twisted.logger import Logger
@@ -40,27 +39,26 @@ _log = Logger()
 class RequestLog:
     """Tells of requests that are over."""
 
-    def __init__(self, verbosity: Verbosity, now: Callable[[], float] = perf_counter) -> None:
-        """
-        @param now: In the time of L{KubeRequest.begun<kubetwist.server.request.KubeRequest>}.
-        """
+    def __init__(self, verbosity: Verbosity) -> None:
         self._verbosity = verbosity
-        self._now = now
         self._second = 0.0
         self._told = 0
 
-    def ended(self, request: Any) -> None:
-        """A request is answered, or its client has gone."""
-        took = self._now() - request.begun
+    def ended(self, request: Any, now: float) -> None:
+        """
+        A request is answered, or its client has gone.
+
+        @param now: In the time of L{KubeRequest.begun<kubetwist.server.request.KubeRequest>}.
+        """
+        took = now - request.begun
         if self._verbosity.requests:
             tell(_log, ACCESS, "HTTP", access_values(request, took))
         if took > SLOW:
             info = getattr(request, "info", None)
-            if info is not None and not info.long_running and self._may_tell():
+            if info is not None and not info.long_running and self._may_tell(now):
                 _log.info("{trace}", trace=trace_of(request, took))
 
-    def _may_tell(self) -> bool:
-        now = self._now()
+    def _may_tell(self, now: float) -> bool:
         if now - self._second >= 1:
             if self._told > TOLD_PER_SECOND:
                 more = self._told - TOLD_PER_SECOND

@@ -8,7 +8,7 @@ sum is one observation ahead of its buckets, which no query notices.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -49,6 +49,29 @@ class Distribution:
         """Count one observation."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
+
+    def observe_often(self, value: float, times: int) -> None:
+        """Count so many equal observations."""
+        self.counts[bisect_left(self.bounds, value)] += times
+        self.sum += value * times
+
+    def observe_all(self, values: Sequence[float], total: float) -> None:
+        """
+        Count many observations.
+
+        @param values: In ascending order.
+        @param total: Their sum.
+        """
+        counts, before, many = self.counts, 0, len(values)
+        for place, bound in enumerate(self.bounds):
+            up_to = bisect_right(values, bound)
+            counts[place] += up_to - before
+            before = up_to
+            if up_to == many:
+                break
+        else:
+            counts[-1] += many - before
+        self.sum += total
 
     @property
     def count(self) -> int:
@@ -167,6 +190,7 @@ class Registry:
     def __init__(self) -> None:
         self._families: dict[str, Family[Number] | Family[Distribution]] = {}
         self._readers: list[Callable[[], Iterable[Reading]]] = []
+        self._settling: list[Callable[[], object]] = []
 
     def counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Family[Number]:
         """A family of what only grows."""
@@ -197,8 +221,14 @@ class Registry:
         """Have C{reader} called, in the reactor's thread, whenever somebody wants to know."""
         self._readers.append(reader)
 
+    def settle_by(self, settle: Callable[[], object]) -> None:
+        """Have C{settle} called before anybody looks: it writes what was only noted until then."""
+        self._settling.append(settle)
+
     def families(self) -> list[Family[Number] | Family[Distribution]]:
-        """Those that are written to, by name."""
+        """Those that are written to, by name; to be called in the reactor's thread."""
+        for settle in self._settling:
+            settle()
         return [self._families[name] for name in sorted(self._families)]
 
     def readings(self) -> Iterator[Reading]:

@@ -1,6 +1,9 @@
 """
 What is counted of requests: once for each, when it is over.
 
+Of most requests only a few numbers are noted then; they are sorted into histograms many at a time, or when somebody
+looks.
+
 Labels come from what is served, never from what a client sends: requests for anything else are not counted by resource.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/metrics/metrics.go}, C{pkg/endpoints/filters/metrics.go}.
@@ -55,16 +58,32 @@ _NAMES: Final = frozenset(("admin", "client", "kube_proxy", "kubelet", "system:s
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _COMPONENT: Final = "apiserver"
 
+#: The names of the clients of a cluster, as their user agents may begin.
+_SYSTEM: Final = tuple(_CLIENTS)
+#: Requests that are noted before they are sorted into histograms.
+_NOTED: Final = 64
+#: Names of users of which it is remembered what kind they are.
+_NAMES_KEPT: Final = 1024
+
 #: Says whether a resource, or subresource, is deprecated in a group and version.
 Deprecated = Callable[[tuple[str, str, str]], bool]
 #: Says whether there is such a resource, or subresource (C{"pods"}, C{"pods/status"}), in a group and version.
 Known = Callable[[tuple[str, str, str]], bool]
 
 
-class _Series:
-    """What is counted of requests with the same labels."""
+#: What is noted of a request: seconds that it took and that were not the server's own, bytes of its answer, seconds
+#: until it was known whose it is and until it was allowed.
+_Note = tuple[float, float, float, float, float]
 
-    __slots__ = ("bodies", "codes", "durations", "own", "sizes", "validated")
+
+class _Series:
+    """
+    What is counted of requests with the same labels.
+
+    @ivar codes: How many were answered with a code; with a code and the name of a client of the cluster.
+    """
+
+    __slots__ = ("bodies", "codes", "durations", "notes", "own", "sizes", "validated")
 
     def __init__(
         self,
@@ -79,7 +98,8 @@ class _Series:
         self.sizes = sizes
         self.bodies = bodies
         self.validated = validated
-        self.codes: dict[tuple[int, str], Number] = {}
+        self.codes: dict[int | tuple[int, str], Number] = {}
+        self.notes: list[_Note] = []
 
 
 class RequestMetrics:
@@ -142,6 +162,7 @@ class RequestMetrics:
         self._denied, self._denied_took = allowed.of("no-opinion"), took.of("no-opinion")
         self._undecided, self._undecided_took = allowed.of("error"), took.of("error")
         self._names: dict[str, Number] = {}
+        self._user_names: dict[str, Number] = {}
         self._bodies = registry.histogram(
             "apiserver_request_body_size_bytes",
             "Bytes of the bodies of writes.",
@@ -176,110 +197,193 @@ class RequestMetrics:
         self._authenticating, self._authorizing = filters.of("authentication"), filters.of("authorization")
         self._reading, self._changing = Watermark(perf_counter), Watermark(perf_counter)
         registry.read(self._readings)
+        registry.settle_by(self._settle)
 
     # As a request goes by.
 
-    def after_authentication(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Note whose a request is, before C{handler} goes on with it."""
-        attempts, took, filtered = self._known_user, self._known_took.observe, self._authenticating.observe
-
-        def authenticated(request: Any) -> None:
-            now = request.authenticated_at = perf_counter()
-            attempts.value += 1
-            lasted = now - request.begun
-            took(lasted)
-            filtered(lasted)
-            self._named(request.user.name).value += 1
-            handler(request)
-
-        return authenticated
-
     def after_authorization(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
         """Note that a request is allowed, before C{handler} goes on with it."""
-        attempts, took, filtered = self._allowed, self._allowed_took.observe, self._authorizing.observe
         reading, changing = self._reading.up, self._changing.up
 
         def authorized(request: Any) -> None:
             now = request.authorized_at = perf_counter()
-            attempts.value += 1
-            lasted = now - request.authenticated_at - request.waited
-            took(lasted)
-            filtered(lasted)
             info = request.info
-            if not info.long_running:
-                reading(now) if info.verb in _READING else changing(now)
+            if info.long_running:
+                self._admitted(request)
+            elif info.verb in _READING:
+                reading(now)
+            else:
+                changing(now)
             handler(request)
 
         return authorized
 
-    def _named(self, user: str) -> Number:
-        kind = user if user in _NAMES else "email_id" if "@" in user else "other"
-        child = self._names.get(kind)
-        if child is None:
-            child = self._names[kind] = self._users.of(kind)
-        return child
+    def ended(self, request: Any, now: float) -> None:
+        """
+        A request is answered, or its client has gone.
 
-    def ended(self, request: Any) -> None:
-        """A request is answered, or its client has gone."""
-        now = perf_counter()
-        if not request.authorized_at:
-            self._refused(request, now)
-        # A path that breaks off is answered before it is known what it is about.
+        @param now: In seconds of L{perf_counter}.
+        """
         info = getattr(request, "info", None)
+        # A path that breaks off is answered before it is known what it is about.
         if info is None:
             return
-        if request.authorized_at and not info.long_running:
+        authorized = request.authorized_at
+        if not authorized:
+            self._refused(request, now)
+        elif not info.long_running:
             (self._reading if info.verb in _READING else self._changing).down(now)
-        apply = info.verb == "patch" and _applies(request)
-        uri = request.uri
-        dry_run = self._dry_run(request) if b"dryRun" in uri else ""
-        key: tuple[Any, ...]
-        if info.is_resource_request:
-            named, spaced = len(info.parts) > 1, bool(info.namespace)
-            key = (info.verb, info.group, info.version, info.resource, info.subresource, named, spaced, apply, dry_run)
-        else:
-            key = (info.path,)
-        series = self._series.get(key)
+        series = info.counted
         if series is None:
-            series = self._make(key, info, apply, dry_run)
+            series = self._series_of(request, info)
             if series is None:
+                if authorized and not info.long_running:
+                    self._admitted(request)
                 return
         code = request.code if request.startedWriting else 0
         agent = request.fields.get(b"user-agent")
-        client = _CLIENTS.get(agent[0].partition(b"/")[0], "") if agent is not None else ""
-        number = series.codes.get((code, client))
+        key = code
+        if agent is not None and agent[0].startswith(_SYSTEM):
+            client = _CLIENTS.get(agent[0].partition(b"/")[0], "")
+            if client:
+                key = code, client
+        number = series.codes.get(key)
         if number is None:
-            number = self._number(series, info, apply, dry_run, code, client)
+            number = self._number(series, request, key)
         number.value += 1
-        if not code:
-            self._aborted.of(*self._labels(info, apply)[:-1]).value += 1
-        if request.terminated:
-            self._terminated.of(*self._labels(info, apply), str(request.terminated)).value += 1
+        if not code or request.terminated:
+            self._broken(request, info, code)
         took = now - request.begun
+        if not authorized or info.long_running:
+            self._observe(series, request, took)
+            return
+        waited = request.waited
+        known = request.authenticated_at
+        notes = series.notes
+        notes.append((took, waited, request.sentLength, known - request.begun, authorized - known - request.queued_for))
+        if len(notes) >= _NOTED:
+            self._sort(series)
+        user = request.impersonator or request.user
+        counted = self._user_names.get(user.name)
+        if counted is None:
+            counted = self._named(user.name)
+        counted.value += 1
+        if series.bodies is not None:
+            self._body(series, request, took)
+
+    def _admitted(self, request: Any) -> None:
+        """It is known whose a request is, and that it is allowed: of one of which nothing is noted when it is over."""
+        self._recognized(request)
+        self._allowed.value += 1
+        took = request.authorized_at - request.authenticated_at - request.queued_for
+        self._allowed_took.observe(took)
+        self._authorizing.observe(took)
+
+    def _recognized(self, request: Any) -> None:
+        self._known_user.value += 1
+        took = request.authenticated_at - request.begun
+        self._known_took.observe(took)
+        self._authenticating.observe(took)
+        self._named((request.impersonator or request.user).name).value += 1
+
+    def _observe(self, series: _Series, request: Any, took: float) -> None:
         series.durations.observe(took)
         if series.own is not None:
             series.own.observe(took - request.waited)
         if series.sizes is not None:
             series.sizes.observe(request.sentLength)
         if series.bodies is not None:
-            length = request.body_length
-            if length:
-                series.bodies.observe(length)
-            if series.validated:
-                asked = self._validation(request) if b"fieldValidation=" in uri else ""
-                self._validated[asked].observe(took)
+            self._body(series, request, took)
+
+    def _body(self, series: _Series, request: Any, took: float) -> None:
+        assert series.bodies is not None, "it is about a write"
+        length = request.body_length
+        if length:
+            series.bodies.observe(length)
+        if series.validated:
+            asked = self._validation(request) if b"fieldValidation=" in request.uri else ""
+            self._validated[asked].observe(took)
+
+    def _broken(self, request: Any, info: Any, code: int) -> None:
+        """Nobody got an answer, or not the one that was to come."""
+        labels = self._labels(info, info.verb == "patch" and _applies(request))
+        if not code:
+            self._aborted.of(*labels[:-1]).value += 1
+        if request.terminated:
+            self._terminated.of(*labels, str(request.terminated)).value += 1
+
+    def _settle(self) -> None:
+        for series in self._series.values():
+            if series.notes:
+                self._sort(series)
+
+    def _sort(self, series: _Series) -> None:
+        """Sort into histograms what was noted."""
+        took, waited, sizes, recognized, allowed = zip(*series.notes, strict=True)
+        series.notes.clear()
+        ordered, total = sorted(took), sum(took)
+        series.durations.observe_all(ordered, total)
+        if series.own is not None:
+            others = sum(waited)
+            if others:
+                ordered = sorted(whole - part for whole, part in zip(took, waited, strict=True))
+            series.own.observe_all(ordered, total - others)
+        if series.sizes is not None:
+            series.sizes.observe_all(sorted(sizes), sum(sizes))
+        self._known_user.value += len(took)
+        ordered, total = sorted(recognized), sum(recognized)
+        self._known_took.observe_all(ordered, total)
+        self._authenticating.observe_all(ordered, total)
+        self._allowed.value += len(took)
+        ordered, total = sorted(allowed), sum(allowed)
+        self._allowed_took.observe_all(ordered, total)
+        self._authorizing.observe_all(ordered, total)
+
+    def _named(self, user: str) -> Number:
+        kind = user if user in _NAMES else "email_id" if "@" in user else "other"
+        child = self._names.get(kind)
+        if child is None:
+            child = self._names[kind] = self._users.of(kind)
+        if len(self._user_names) >= _NAMES_KEPT:
+            self._user_names.clear()
+        self._user_names[user] = child
+        return child
 
     def begin_anew(self) -> None:
         """Look up what is written to when it is written to next: gauges were forgotten."""
-        self._series.clear()
+        for series in self._series.values():
+            series.codes.clear()
 
     def late(self, code: int) -> None:
         """An answer, with C{code}, is there that nobody waits for: its request was answered as it took too long."""
         self._late.of("timeout-handler", "ok" if code < 500 else "error").value += 1
 
-    def _number(self, series: _Series, info: Any, apply: bool, dry_run: str, code: int, client: str) -> Number:
+    def _series_of(self, request: Any, info: Any) -> _Series | None:
+        """Where a request is counted; L{None} for one about nothing that is served."""
+        apply, dry_run = self._kind(request)
+        key: tuple[Any, ...]
+        if info.is_resource_request:
+            named, spaced = len(info.parts) > 1, bool(info.namespace)
+            key = (info.verb, info.group, info.version, info.resource, info.subresource, named, spaced, apply, dry_run)
+        else:
+            key = (info.path,)
+        series = self._series.get(key) or self._make(key, info, apply, dry_run)
+        if series is not None and info.verb != "patch":
+            # All the rest of the key comes from the method and the URL, which is what others share this with.
+            info.counted = series
+        return series
+
+    def _kind(self, request: Any) -> tuple[bool, str]:
+        """Whether it is applied, and what it says of a dry run."""
+        apply = request.info.verb == "patch" and _applies(request)
+        return apply, self._dry_run(request) if b"dryRun" in request.uri else ""
+
+    def _number(self, series: _Series, request: Any, key: int | tuple[int, str]) -> Number:
+        info = request.info
+        code, client = key if isinstance(key, tuple) else (key, "")
+        apply, dry_run = self._kind(request)
         labels = self._labels(info, apply)
-        number = series.codes[code, client] = self._total.of(*labels, client, dry_run, str(code))
+        number = series.codes[key] = self._total.of(*labels, client, dry_run, str(code))
         resource = (info.group, info.version, _resource(info))
         if info.is_resource_request and code not in (401, 403, 429) and self._deprecated(resource):
             # Of what is deprecated by now, nothing is known to be removed in a certain release.
@@ -296,7 +400,9 @@ class RequestMetrics:
             if request.code == 401:
                 self._unknown_user.value += 1
                 self._unknown_took.observe(now - request.begun)
-        elif request.code == 403:
+            return
+        self._recognized(request)
+        if request.code == 403:
             self._denied.value += 1
             self._denied_took.observe(now - request.authenticated_at)
         elif request.code == 500:

@@ -61,6 +61,7 @@ class KubeRequest(Request):
     @ivar authenticated_at: When it was known whose it is; 0 as long as it is not.
     @ivar authorized_at: When it was allowed; 0 as long as it is not.
     @ivar waited: Seconds that were not the server's own: those of webhooks, and those it waited for its turn.
+    @ivar queued_for: Those of them that it waited for its turn.
     @ivar trace: Its place in a trace, see L{kubetwist.filters.tracing}; L{None} where requests are not traced.
     @ivar times: Seconds by what they went into, see L{kubetwist.api.latency}; L{None} when that is not measured.
     @ivar ticket: Its seat, or its place in a queue: L{kubetwist.flowcontrol.queues.Ticket}.
@@ -92,6 +93,7 @@ class KubeRequest(Request):
     authenticated_at = 0.0
     authorized_at = 0.0
     waited = 0.0
+    queued_for = 0.0
     times: dict[str, float] | None = None
     trace: Any = None
     ticket: Any = None

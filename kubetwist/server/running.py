@@ -11,6 +11,7 @@ import ipaddress
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
@@ -70,7 +71,6 @@ class APIServer:
 
     @ivar url: Where it listens, once it does.
     @ivar stopping: Whether it was told to stop.
-    @ivar log_of_requests: What tells of requests that are over; there while it runs.
     """
 
     _log = Logger()
@@ -97,7 +97,6 @@ class APIServer:
         self._refusing = False
         self.url = ""
         self.stopping = False
-        self.log_of_requests: Any = None
 
     @property
     def config(self) -> ServerConfig:
@@ -190,14 +189,14 @@ class APIServer:
         self._site.turns = config.turns
         self._site.neighbours = Neighbours(options["max-connections-per-address"])
 
-        self.log_of_requests = RequestLog(options.verbosity)
-        told = self.log_of_requests.ended
+        told, counted = RequestLog(options.verbosity).ended, metrics.ended
 
         def ended(request: KubeRequest) -> None:
             # Others forget what they know of it.
-            told(request)
+            now = perf_counter()
+            told(request, now)
             left(request)
-            metrics.ended(request)
+            counted(request, now)
 
         self._site.ended = ended if tracing is None else tracing.requests.and_then(ended)
         self._site.late = metrics.late
@@ -317,6 +316,7 @@ class APIServer:
             server.layer.claim_below(f"/{path}", HealthResource(path, checks_of(path), health))
 
     def _listen(self, credentials: Credentials) -> None:
+        from .prompttls import PromptFactory
         from .tls import ServerContext
 
         options = self._options
@@ -334,7 +334,8 @@ class APIServer:
             self._follow_certificate(context, credentials)
         address, port = options["bind-address"], options["secure-port"]
         try:
-            self._port = self._reactor.listenSSL(port, self._site, context, backlog=1024, interface=address)
+            factory = PromptFactory(context, self._site, self._reactor)
+            self._port = self._reactor.listenTCP(port, factory, backlog=1024, interface=address)
         except CannotListenError as error:
             why = getattr(error.socketError, "strerror", None) or error.socketError
             raise StartError(f"can not listen on {address} port {port}: {why}") from error

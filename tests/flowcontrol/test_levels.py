@@ -46,6 +46,7 @@ class Request:
     assigned: Any = None
     waiting_handler: Any = None
     waited: float = 0.0
+    queued_for: float = 0.0
     finished: bool = False
     held: bool = False
     terminated: int = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from http.client import HTTPSConnection
 from typing import Any
 
 from attrs import evolve
@@ -53,6 +55,44 @@ class MetricsTests(KubeAPIMixin, TestCase):
         self.assertEqual(await self.counted("apiserver_request_sli_duration_seconds_count", **listed), 3)
         self.assertEqual(await self.counted("apiserver_response_sizes_count", **listed), 3)
         self.assertEqual(await self.counted("apiserver_request_total", verb="GET", resource="pods", code="404"), 1)
+
+    async def test_many(self) -> None:
+        """However many there were, and whenever somebody looks, every request is counted once and everywhere."""
+        asked = {"verb": "GET", "resource": "configmaps", "version": "v1", "scope": "resource"}
+        path = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
+
+        async def counts() -> list[float]:
+            names = ("authentication_attempts", "authorization_attempts_total", "authenticated_user_requests")
+            names += ("authentication_duration_seconds_count", "authorization_duration_seconds_count")
+            # What is looked at is counted itself, when it is over.
+            return [await self.counted(name) - place for place, name in enumerate(names)]
+
+        before = await counts()
+        for number in range(130):
+            await self.ask("GET", path)
+            if number == 40:
+                self.assertEqual(await self.counted("apiserver_request_duration_seconds_count", **asked), 41)
+        after = await counts()
+        self.assertEqual([after[place] - before[place] for place in range(5)], [130 + 1 + 5] * 5)
+        for name in ("request_total", "request_duration_seconds_count", "response_sizes_count"):
+            self.assertEqual(await self.counted(f"apiserver_{name}", **asked), 130, name)
+
+    async def test_impersonated(self) -> None:
+        """Who really sends a request is counted, and not whom he acts as."""
+        connection = self.server.connection
+
+        def ask() -> int:
+            headers = {"Authorization": f"Bearer {connection.token}", "Impersonate-User": "jane@example.com"}
+            client = HTTPSConnection("127.0.0.1", connection.port, context=connection.ssl_context())
+            with closing(client):
+                client.request("GET", PODS, headers=headers)
+                return client.getresponse().status
+
+        before = await self.counted("authenticated_user_requests")
+        self.assertEqual(await deferToThread(ask), 403)
+        # One for each that was counted, and the one before that looked.
+        self.assertEqual(await self.counted("authenticated_user_requests"), before + 2)
+        self.assertEqual(await self.counted("authenticated_user_requests", username="email_id"), 0)
 
     async def test_verbs(self) -> None:
         """An apply is no other patch, a dry run is told apart, and a watch counts as one while it is open."""

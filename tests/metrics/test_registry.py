@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.metrics import registry as module
 from kubetwist.metrics.exposition import number, process_readings, render
-from kubetwist.metrics.registry import Reading, Registry, exponential, linear
+from kubetwist.metrics.registry import Distribution, Reading, Registry, exponential, linear
 
 
 def read(registry: Registry) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
@@ -49,6 +49,33 @@ class RegistryTests(SynchronousTestCase):
         self.assertEqual(bounds, {"0.1": 2, "1": 4, "+Inf": 5})
         self.assertEqual(list(found["seconds_count"].values()), [5])
         self.assertAlmostEqual(next(iter(found["seconds_sum"].values())), 8.65)
+
+    @given(st.lists(st.floats(min_value=0, max_value=20, width=16), max_size=50))
+    def test_many_at_once(self, values: list[float]) -> None:
+        """Observations that are counted together count as if they had been one by one."""
+        one, many = (Distribution((0.0, 0.5, 1.0, 5.0)) for _ in range(2))
+        for value in values:
+            one.observe(value)
+        many.observe_all(sorted(values), sum(values))
+        self.assertEqual(many.counts, one.counts)
+        self.assertAlmostEqual(many.sum, one.sum)
+        many.observe_often(1.0, 3)
+        for _ in range(3):
+            one.observe(1.0)
+        self.assertEqual(many.counts, one.counts)
+
+    def test_settled_first(self) -> None:
+        """What was only noted is written before anybody looks."""
+        registry = Registry()
+        counter = registry.gauge("noted", "Noted.").of()
+        notes = [1, 2]
+
+        def settle() -> None:
+            while notes:
+                counter.value += notes.pop()
+
+        registry.settle_by(settle)
+        self.assertEqual(read(registry)["noted"], {(): 3.0})
 
     @given(st.dictionaries(st.text(max_size=8), st.floats(allow_nan=False), max_size=5))
     def test_labels(self, values: dict[str, float]) -> None:
