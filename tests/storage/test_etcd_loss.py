@@ -21,6 +21,7 @@ from kubetwist.outgoing.settings import CallSettings
 from kubetwist.outgoing.tls import ClientTLS
 from kubetwist.server.certificates import Authority, Pair, Subject, private_pem
 from kubetwist.storage import etcd
+from kubetwist.storage.encryption.messages import octets
 from kubetwist.storage.errors import (
     KeyNotFound,
     OutcomeUnknown,
@@ -277,33 +278,76 @@ class TLSTests(SynchronousTestCase):
 
     skip = why_no_etcd() or None
 
-    def test_client_certificate(self) -> None:
-        """etcd is spoken to over TLS, and shown a certificate; nothing is told to whoever shows another one."""
+    def setUp(self) -> None:
+        """Start an etcd that shows a certificate, and wants one."""
         folder = Path(self.mktemp())
         folder.mkdir()
-        authority, stranger = Authority.make("etcd"), Authority.make("strangers")
-        server = server_and_client(authority)
-        for name, content in (("ca", authority.pair.certificate), ("crt", server.certificate), ("key", server.key)):
+        self.authority = Authority.make("etcd")
+        server = server_and_client(self.authority)
+        for name, content in (
+            ("ca", self.authority.pair.certificate),
+            ("crt", server.certificate),
+            ("key", server.key),
+        ):
             (folder / name).write_bytes(content)
-        member = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
-        self.addCleanup(member.stop)
-        member.start()
-        reactor = TurningReactor()
-        self.addCleanup(reactor.close)
+        self.etcd = EtcdServer(tls=TLSFiles(folder / "crt", folder / "key", folder / "ca"))
+        self.addCleanup(self.etcd.stop)
+        self.etcd.start()
+        self.reactor = TurningReactor()
+        self.addCleanup(self.reactor.close)
 
-        def storage(trusted: Any, shown: Any) -> EtcdStorage:
-            settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
-            made = etcd_storage(reactor, member.urls, tls=lambda host: ClientTLS(settings, host, [b"h2"]), patience=0.0)
-            self.addCleanup(lambda: reactor.run(made.close()))
-            return made
+    def storage(self, trusted: Authority, shown: Pair, protocol: bytes = b"h2") -> EtcdStorage:
+        """A store that trusts, and shows, and speaks something."""
+        settings = CallSettings(url="", ca=trusted.pair.certificate, certificate=shown.certificate, key=shown.key)
+        made = etcd_storage(
+            self.reactor, self.etcd.urls, tls=lambda host: ClientTLS(settings, host, [protocol]), patience=0.0
+        )
+        self.addCleanup(lambda: self.reactor.run(made.close()))
+        return made
 
-        client = authority.issue(Subject("kubetwist"))
-        good = storage(authority, client)
-        reactor.run(good.open())
-        revision = reactor.run(good.commit([Write("/r/a", b"secret", 0)]))
-        self.assertEqual(reactor.run(good.read("/r/a")).revision, revision)
-        self.assertEqual(good.revision, revision)
-        for trusted, shown in ((stranger, client), (authority, stranger.issue(Subject("kubetwist")))):
-            with self.assertRaises(StorageUnavailable) as caught:
-                reactor.run(storage(trusted, shown).open())
-            self.assertIn("tls", str(caught.exception).lower())
+    def client(self, name: str) -> Pair:
+        """What somebody shows."""
+        return self.authority.issue(Subject(name))
+
+    def refused(self, storage: EtcdStorage) -> str:
+        """Why a store does not open."""
+        with self.assertRaises(StorageUnavailable) as caught:
+            self.reactor.run(storage.open())
+        return str(caught.exception)
+
+    def test_client_certificate(self) -> None:
+        """etcd is spoken to over TLS, and shown a certificate; nothing is told to whoever shows another one."""
+        good, stranger = self.storage(self.authority, self.client("kubetwist")), Authority.make("strangers")
+        self.reactor.run(good.open())
+        value = b"secret" * 100_000
+        revision = self.reactor.run(good.commit([Write("/r/a", value, 0)]))
+        found = self.reactor.run(good.read("/r/a"))
+        self.assertEqual((found.revision, found.value, good.revision), (revision, value, revision))
+        for trusted, shown in (
+            (stranger, self.client("kubetwist")),
+            (self.authority, stranger.issue(Subject("kubetwist"))),
+        ):
+            self.assertIn("tls", self.refused(self.storage(trusted, shown)).lower())
+
+    def test_other_protocol(self) -> None:
+        """Who does not agree to speak HTTP/2 is not spoken to."""
+        storage = self.storage(self.authority, self.client("kubetwist"), b"http/1.1")
+        self.assertIn("etcd does not speak HTTP/2", self.refused(storage))
+
+    def test_users(self) -> None:
+        """Where etcd has users, their certificates' names tell who somebody is, and what he may."""
+        storage = self.storage(self.authority, self.client("root"))
+        self.reactor.run(storage.open())
+        for name, message in (
+            ("UserAdd", octets(1, b"root") + octets(2, b"password")),
+            ("UserAdd", octets(1, b"other") + octets(2, b"password")),
+            ("RoleAdd", octets(1, b"root")),
+            ("UserGrantRole", octets(1, b"root") + octets(2, b"root")),
+            ("AuthEnable", b""),
+        ):
+            self.reactor.run(storage.client.call(f"/etcdserverpb.Auth/{name}".encode(), message, repeatable=False))
+        revision = self.reactor.run(storage.commit([Write("/r/a", b"1", 0)]))
+        self.assertEqual(self.reactor.run(storage.read("/r/a")).revision, revision)
+        self.reactor.turn_until(lambda: storage.revision == revision)
+        other = self.storage(self.authority, self.client("other"))
+        self.assertIn("permission denied", self.refused(other))
