@@ -349,6 +349,10 @@ class RequestMetrics:
         self._user_names[user] = child
         return child
 
+    def in_flight(self) -> tuple[int, int]:
+        """How many requests are open that only read, and how many others; none that last."""
+        return self._reading.count, self._changing.count
+
     def begin_anew(self) -> None:
         """Look up what is written to when it is written to next: gauges were forgotten."""
         for series in self._series.values():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -24,6 +25,7 @@ from ..api.durations import format_duration
 from .dialing import CheckedEndpoint, Diversions, WatchedEndpoint
 from .errors import BadSettings, CallError, Unreachable
 from .settings import CallSettings
+from .tally import CallTally
 
 #: Bytes of an answer, unless said otherwise: what an object of the API may have.
 LIMIT: Final = 3 * 1024 * 1024
@@ -63,9 +65,11 @@ class WebhookClient:
         limit: int = LIMIT,
         diversions: Diversions | None = None,
         connected: set[WebhookClient] | None = None,
+        tally: CallTally | None = None,
     ) -> None:
         """
         @param limit: Bytes that an answer may have.
+        @param tally: Told of what is posted.
         @param connected: Has this client in it as long as there are connections.
         @raise BadSettings: They can not be used.
         """
@@ -83,6 +87,7 @@ class WebhookClient:
             raise BadSettings(f"no URL of a server: {settings.url}")
         self._reactor = reactor
         self._limit = limit
+        self._tally = tally
         self._diversions = diversions
         self._host = parts.hostname
         self._port = port or (443 if parts.scheme == "https" else 80)
@@ -145,7 +150,16 @@ class WebhookClient:
         url = self._url
         if arguments:
             url += "?" + urlencode(sorted(arguments.items()))
-        return await self._call("POST", url, fields, body, timeout)
+        if self._tally is None:
+            return await self._call("POST", url, fields, body, timeout)
+        host, began = self._fields[b"Host"][0].decode("latin-1"), perf_counter()
+        try:
+            answer = await self._call("POST", url, fields, body, timeout)
+        except CallError:
+            self._tally.failed(host, perf_counter() - began, len(body))
+            raise
+        self._tally.answered(host, answer.code, perf_counter() - began, len(body), len(answer.body))
+        return answer
 
     async def get(self, *, timeout: float, accept: str = "application/json", query: str = "") -> Answer:
         """As L{post}, with a GET; nothing stands in the query but C{query}, which is escaped already."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from ..metrics.registry import Reading
 from .services import FindService, Services
 from .settings import CallSettings, Network
+from .tally import CallTally
 
 if TYPE_CHECKING:
     from .client import WebhookClient
@@ -32,6 +35,7 @@ class Outgoing:
         self.denied = denied
         self.diversions: dict[tuple[str, int], tuple[str, int]] = {}
         self.traced = False
+        self._tally = CallTally()
 
     def client(self, settings: CallSettings, *, limit: int | None = None) -> WebhookClient:
         """
@@ -49,7 +53,15 @@ class Outgoing:
             from .traced import TracedClient
 
             make = TracedClient
-        client = make(self._reactor, settings, limit=limit, diversions=self.diversions, connected=self._connected)
+        client = make(
+            self._reactor,
+            settings,
+            limit=limit,
+            diversions=self.diversions,
+            connected=self._connected,
+            tally=self._tally,
+        )
+        self._tally.clients += 1
         self._clients.add(client)
         return client
 
@@ -64,6 +76,10 @@ class Outgoing:
         client = StreamingClient(self._reactor, settings, diversions=self.diversions, connected=self._connected)
         self._clients.add(client)
         return client
+
+    def readings(self) -> Iterator[Reading]:
+        """What is counted of calls."""
+        return self._tally.readings(len({*self._clients, *self._connected}))
 
     async def close(self) -> None:
         """End calls that are under way, and close all connections. Idempotent."""

@@ -14,25 +14,66 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final
+from time import perf_counter
+from typing import Final, TypeVar
 
 from attrs import define, field, frozen
 
 from ..api.errors import APIStatusError, Cause, invalid
 from ..api.resource import GroupKind, JSONObject
+from ..metrics.registry import Distribution
 from .validation.services import is_headless, needs_health_check
 
 _SERVICE: Final = GroupKind("", "Service")
+_SCOPES: Final = ("static", "dynamic")
+_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_T = TypeVar("_T")
 
 
 class AllocationError(Exception):
     """A number can not be had; the text tells why."""
 
 
-class Numbers:
-    """Which numbers are in use, and why: what is stored holds them, or a write that is under way."""
+class Allocations:
+    """
+    How often numbers were wanted.
+
+    @ivar given: How often one was got, C{"static"} where it was asked for by its name, C{"dynamic"} where any would do.
+    @ivar refused: How often there was none to be had, likewise.
+    @ivar seconds: How long it took.
+    """
 
     def __init__(self) -> None:
+        self.given = dict.fromkeys(_SCOPES, 0)
+        self.refused = dict.fromkeys(_SCOPES, 0)
+        self.seconds = Distribution(_SECONDS)
+
+    def count(self, scope: str, take: Callable[[], _T]) -> _T:
+        """
+        Count one attempt.
+
+        @raise AllocationError: C{take} has raised it.
+        """
+        began = perf_counter()
+        try:
+            taken = take()
+        except AllocationError:
+            self.refused[scope] += 1
+            raise
+        self.given[scope] += 1
+        self.seconds.observe(perf_counter() - began)
+        return taken
+
+
+class Numbers:
+    """
+    Which numbers are in use, and why: what is stored holds them, or a write that is under way.
+
+    @ivar allocations: What is counted.
+    """
+
+    def __init__(self) -> None:
+        self.allocations = Allocations()
         #: How many hold each: a service, and the object of its address.
         self._held: dict[int, int] = {}
         self._taken: set[int] = set()
@@ -114,6 +155,9 @@ class ClusterIPAllocator(Numbers):
 
         @raise AllocationError: It is taken or out of the range.
         """
+        self.allocations.count("static", lambda: self._allocate(text))
+
+    def _allocate(self, text: str) -> None:
         address = ip_address(text)
         number = int(address)
         if address.version != self.network.version or not self._first <= number <= self._last:
@@ -128,6 +172,9 @@ class ClusterIPAllocator(Numbers):
 
         @raise AllocationError: All are taken.
         """
+        return self.allocations.count("dynamic", self._allocate_next)
+
+    def _allocate_next(self) -> str:
         split = self._first + self._reserved
         for low, high in ((split, self._last), (self._first, split - 1)):
             number = self.pick(low, high)
@@ -180,6 +227,9 @@ class NodePortAllocator(Numbers):
 
         @raise AllocationError: It is taken or out of the range.
         """
+        self.allocations.count("static", lambda: self._allocate(port))
+
+    def _allocate(self, port: int) -> None:
         if not self.low <= port <= self.high:
             raise AllocationError(
                 f"provided port is not in the valid range. The range of valid ports is {self.low}-{self.high}"
@@ -194,6 +244,9 @@ class NodePortAllocator(Numbers):
 
         @raise AllocationError: All are taken.
         """
+        return self.allocations.count("dynamic", self._allocate_next)
+
+    def _allocate_next(self) -> int:
         count = self.high - self.low + 1
         split = self.low + (min(128, max(16, count // 32)) if count > 16 else 0)
         for low, high in ((split, self.high), (self.low, split - 1)):

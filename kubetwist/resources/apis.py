@@ -311,6 +311,12 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     listed: IInstalled = installed
     if apis.aggregation is not None:
         listed = add_aggregator(config, apis.aggregation, aggregator, installed).listed
+    text = "Documents of aggregated discovery that were put together."
+    aggregated = config.metrics.counter("aggregator_discovery_aggregation_count_total", text).of()
+
+    def made() -> None:
+        aggregated.value += 1
+
     others = install_documents(
         aggregator.layer,
         installed,
@@ -320,6 +326,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         other_paths,
         listed,
         apis.aggregation,
+        made,
     )
     if others is not None:
         aggregator.add_post_start_hook("apiservice-discovery-controller", others.start)

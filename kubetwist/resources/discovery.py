@@ -107,7 +107,12 @@ def index_paths(installed: IInstalled) -> list[str]:
 class _Aggregated:
     """The aggregated documents of C{/api} or C{/apis}, for those who ask for them."""
 
-    def __init__(self, installed: IInstalled, core: bool, beta: bool, remote: FindRemote) -> None:
+    def __init__(
+        self, installed: IInstalled, core: bool, beta: bool, remote: FindRemote, made: Callable[[], object]
+    ) -> None:
+        """
+        @param made: Called when one is put together.
+        """
         self._negotiate: Negotiator = negotiate_aggregated_with_beta if beta else negotiate_aggregated
 
         def generation() -> int:
@@ -117,6 +122,7 @@ class _Aggregated:
         encoded = EncodedVersions(installed)
 
         def build(version: str) -> JSONObject:
+            made()
             encoded.begin()
             return aggregated_discovery(installed, core, version, remote(), encoded)
 
@@ -145,14 +151,21 @@ class CoreVersions(_Routed):
 
     depth = 1
 
-    def __init__(self, installed: IInstalled, address: Callable[[], str], beta: bool = False) -> None:
+    def __init__(
+        self,
+        installed: IInstalled,
+        address: Callable[[], str],
+        beta: bool = False,
+        made: Callable[[], object] = lambda: None,
+    ) -> None:
         """
         @param address: The server's own address and port, as clients are told it.
         @param beta: Aggregated discovery is served in its beta version, too.
+        @param made: Called when an aggregated document is put together.
         """
         self._address = address
         self._installed = installed
-        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None)
+        self._aggregated = _Aggregated(installed, core=True, beta=beta, remote=lambda: None, made=made)
 
     def document(self, request: Request, accept: bytes | None) -> bytes | int:
         """@see: L{_Routed.document}."""
@@ -172,14 +185,16 @@ class Groups(Leaf):
         beta: bool = False,
         remote: FindRemote = lambda: None,
         listed: IInstalled | None = None,
+        made: Callable[[], object] = lambda: None,
     ) -> None:
         """
         @param beta: Aggregated discovery is served in its beta version, too.
         @param remote: What is served by others, if there are any.
         @param listed: The groups and versions that are listed one by one, if not those of C{installed}.
+        @param made: Called when an aggregated document is put together.
         """
         groups = listed or installed
-        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote)
+        self._aggregated = _Aggregated(installed, core=False, beta=beta, remote=remote, made=made)
         self._kept = Kept(lambda: groups.generation, lambda: api_group_list(groups))
 
     def render(self, request: Request) -> bytes | int:

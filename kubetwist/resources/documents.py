@@ -28,6 +28,7 @@ def install_documents(
     other_paths: Callable[[], list[str]],
     listed: IInstalled | None = None,
     aggregation: IRemotes | None = None,
+    made: Callable[[], object] = lambda: None,
 ) -> Others | None:
     """
     Have the first server of the chain answer what describes the whole chain.
@@ -36,6 +37,7 @@ def install_documents(
     @param other_paths: What is served besides APIs, for the index.
     @param listed: The groups and versions that C{/apis} lists, if not those of C{installed}.
     @param aggregation: What others serve, whose documents become part of ours.
+    @param made: Called when a document of aggregated discovery is put together.
     @return: What asks these for them, to be started and stopped.
     """
     listed = listed or installed
@@ -44,8 +46,8 @@ def install_documents(
     beta = int(definitions.minor.partition(".")[2]) < 33
     front.claim("/", Index(lambda: [*index_paths(installed), *other_paths()]))
     front.claim("/index.html", Index(lambda: [*index_paths(installed), *other_paths()]))
-    front.claim("/apis", Groups(installed, beta, lambda: None if others is None else others.discovery, listed))
-    front.claim("/api", CoreVersions(installed, address, beta))
+    front.claim("/apis", Groups(installed, beta, lambda: None if others is None else others.discovery, listed, made))
+    front.claim("/api", CoreVersions(installed, address, beta, made))
     for group_version in installed.group_versions():
         group = group_version.group
         front.claim(group_version_path(group_version), GroupVersionResources(installed, group_version))

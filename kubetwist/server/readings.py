@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -18,6 +19,7 @@ from ..storage.layers import innermost, shared_storage
 from .version import git_version, version_document
 
 _RESOURCE = ("group", "resource")
+_PORTS = "kube_apiserver_nodeport_allocator_"
 #: Switches of features, and whether they are on unless somebody says something else.
 _FEATURES: Final = {
     "PodCertificateRequest": False,
@@ -39,7 +41,8 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _caches(config))
     registry.read(lambda: _controllers(config))
     registry.read(lambda: _version(config))
-    registry.read(lambda: _others(config))
+    registry.read(lambda: _threads(config))
+    registry.read(config.outgoing.readings)
     registry.read(lambda: _audit(config))
     registry.read(lambda: _use_of_caches(config))
     registry.read(lambda: _storage(config))
@@ -82,7 +85,8 @@ def _all_caches(config: Any) -> dict[tuple[str, str], Any]:
 
 def _caches(config: Any) -> Iterator[Reading]:
     caches = _all_caches(config)
-    sizes = {labels: cache.sizes() for labels, cache in caches.items()}
+    counted = caches if config.options["etcd-count-metric-poll-period"] else {}
+    sizes = {labels: cache.sizes() for labels, cache in counted.items()}
     counts = [(labels, float(count)) for labels, (count, _) in sizes.items()]
     yield _gauge("apiserver_resource_objects", "Objects, by resource.", _RESOURCE, counts)
     plain = [((f"{resource}.{group}" if group else resource,), count) for (group, resource), count in counts]
@@ -260,24 +264,31 @@ def _services(config: Any) -> Iterator[Reading]:
     yield _gauge(f"{prefix}allocated_ips", "Addresses of services that are taken.", ("cidr",), values)
     values = [((cidr,), float(one.size - one.most())) for cidr, one in used]
     yield _gauge(f"{prefix}available_ips", "Addresses of services that are free.", ("cidr",), values)
+    text = "How long it took to take an address."
+    seconds = [((cidr,), one.allocations.seconds) for cidr, one in used]
+    yield Reading(f"{prefix}allocation_duration_seconds", "histogram", text, ("cidr",), seconds)
     ports = allocator.ports
     count = len(ports.held() | ports.under_way())
-    prefix = "kube_apiserver_nodeport_allocator_"
-    yield _gauge(f"{prefix}allocated_ports", "Ports of services that are taken.", (), [((), float(count))])
+    for which, text in (("given", "{} that were taken."), ("refused", "{} that could not be had.")):
+        name = "allocation_total" if which == "given" else "allocation_errors_total"
+        by_range = [
+            ((cidr, str(scope)), float(often))
+            for cidr, one in used
+            for scope, often in getattr(one.allocations, which).items()
+        ]
+        yield _counter(f"{prefix}{name}", text.format("Addresses of services"), ("cidr", "scope"), by_range)
+        values = [((scope,), float(often)) for scope, often in getattr(ports.allocations, which).items()]
+        yield _counter(f"{_PORTS}{name}", text.format("Ports of services"), ("scope",), values)
+    yield _gauge(f"{_PORTS}allocated_ports", "Ports of services that are taken.", (), [((), float(count))])
     free = float(ports.high - ports.low + 1 - count)
-    yield _gauge(f"{prefix}available_ports", "Ports of services that are free.", (), [((), free)])
+    yield _gauge(f"{_PORTS}available_ports", "Ports of services that are free.", (), [((), free)])
 
 
-def _others(config: Any) -> Iterator[Reading]:
-    aggregation = config.aggregation
-    if aggregation is not None:
-        values = [((one.name,), 0.0 if one.available else 1.0) for one in aggregation.remotes.values()]
-        yield _gauge(
-            "aggregator_unavailable_apiservice",
-            "Whether another server can not be reached: 1, or 0.",
-            ("name",),
-            values,
-        )
+def _threads(config: Any) -> Iterator[Reading]:
+    # Dashboards look for goroutines: what they show is whether work piles up.
+    planned: Any = getattr(config.reactor, "getDelayedCalls", list)()
+    count = float(threading.active_count() + len(planned))
+    yield _gauge("go_goroutines", "Threads, and calls that the reactor has planned.", (), [((), count)])
 
 
 def _audit(config: Any) -> Iterator[Reading]:

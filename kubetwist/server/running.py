@@ -40,6 +40,7 @@ from .encryption import encrypted, show_encryption
 from .errors import StartError
 from .fairnessresource import PATH as FAIRNESS
 from .fairnessresource import FairnessResource
+from .flowsamples import FlowSamples
 from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
@@ -156,6 +157,8 @@ class APIServer:
             config.metrics, served.__contains__, lambda: list(self.site.open_requests), served.is_deprecated
         )
         claim_metrics(server.layer, config, metrics.begin_anew)
+        if config.flow is not None:
+            self._sample(server, config, metrics)
         limit, left = self.make_limit(config)
         handler = with_filters(
             traverse(server.layer),
@@ -256,6 +259,15 @@ class APIServer:
             return in_flight.in_front, in_flight.ended
         flow, stores = config.flow, config.stores
         return lambda handler: with_priority_and_fairness(handler, flow, stores.sizes), flow.ended
+
+    def _sample(self, server: GenericServer, config: ServerConfig, metrics: RequestMetrics) -> None:
+        """Have it looked at how busy priority levels are, while the server runs."""
+        options = self._options
+        limits = options["max-requests-inflight"], options["max-mutating-requests-inflight"]
+        samples = FlowSamples(config.flow, self._reactor, metrics.in_flight, limits)
+        config.metrics.read(samples.readings)
+        server.add_when_ready("samples of priority levels", samples.start)
+        server.add_at_end("samples of priority levels", samples.stop)
 
     def make_consistency(self, config: ServerConfig) -> Consistency | None:
         """What has requests wait until this server is as far as those are that share its storage."""

@@ -61,6 +61,19 @@ class ClusterIPTests(SynchronousTestCase):
         for address in ("10.0.0.7", "10.0.1.7", "10.0.0.0", "10.0.0.255", "fd00::1"):
             self.assertRaises(AllocationError, allocator.allocate, address)
 
+    def test_counted(self) -> None:
+        """It is counted what was chosen, what any would do for, and what could not be had."""
+        allocator = ClusterIPAllocator("10.0.0.0/30")
+        allocator.allocate("10.0.0.1")
+        allocator.allocate_next()
+        self.assertRaises(AllocationError, allocator.allocate, "10.0.0.1")
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        self.assertRaises(AllocationError, allocator.allocate_next)
+        counted = allocator.allocations
+        self.assertEqual(counted.given, {"static": 1, "dynamic": 1})
+        self.assertEqual(counted.refused, {"static": 1, "dynamic": 2})
+        self.assertEqual(counted.seconds.count, 2)
+
     def test_upper_part_first(self) -> None:
         """Addresses nobody chose leave the lower part of the range to those who choose."""
         allocator = ClusterIPAllocator("10.0.0.0/24")

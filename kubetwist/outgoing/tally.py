@@ -1,0 +1,99 @@
+"""What is counted of calls of webhooks, as client-go counts its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..metrics.registry import Distribution, Reading
+
+_SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_BYTES: Final = (
+    *(64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0),
+    *(1048576.0, 4194304.0, 16777216.0),
+)
+#: How many hosts are told apart; whoever configures webhooks may name many, one after the other.
+_MOST_HOSTS: Final = 200
+_OTHERS: Final = "other"
+_METHOD: Final = "POST"
+
+
+class _Host:
+    """What is counted of one."""
+
+    __slots__ = ("codes", "received", "seconds", "sent")
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self.seconds = Distribution(_SECONDS)
+        self.sent = Distribution(_BYTES)
+        self.received = Distribution(_BYTES)
+
+
+class CallTally:
+    """
+    Numbers that only grow.
+
+    @ivar clients: How many clients were made.
+    """
+
+    def __init__(self) -> None:
+        self.clients = 0
+        self._hosts: dict[str, _Host] = {}
+
+    def _host(self, name: str) -> _Host:
+        host = self._hosts.get(name)
+        if host is None:
+            if len(self._hosts) >= _MOST_HOSTS:
+                name = _OTHERS
+            host = self._hosts.setdefault(name, _Host())
+        return host
+
+    def answered(self, name: str, code: int, took: float, sent: int, received: int) -> None:
+        """
+        A call has an answer.
+
+        @param name: Who was called, as in the URL: C{"hook.default.svc:443"}.
+        @param took: Seconds until the last byte.
+        @param sent: Bytes of the body that was sent; C{received} of the other.
+        """
+        host = self._host(name)
+        host.received.observe(received)
+        self._note(host, str(code), took, sent)
+
+    def failed(self, name: str, took: float, sent: int) -> None:
+        """A call has no answer."""
+        self._note(self._host(name), "<error>", took, sent)
+
+    @staticmethod
+    def _note(host: _Host, code: str, took: float, sent: int) -> None:
+        host.codes[code] = host.codes.get(code, 0) + 1
+        host.seconds.observe(took)
+        host.sent.observe(sent)
+
+    def readings(self, kept: int) -> Iterator[Reading]:
+        """
+        All of it.
+
+        @param kept: How many clients there are at the moment.
+        """
+        hosts = list(self._hosts.items())
+        yield Reading(
+            "rest_client_requests_total",
+            "counter",
+            "Calls of webhooks, by the codes of their answers.",
+            ("code", "method", "host"),
+            [((code, _METHOD, name), float(count)) for name, host in hosts for code, count in host.codes.items()],
+        )
+        for name, text, what in (
+            ("request_duration_seconds", "How long calls of webhooks took.", "seconds"),
+            ("request_size_bytes", "Bytes of the bodies that webhooks were sent.", "sent"),
+            ("response_size_bytes", "Bytes of the bodies that they answered with.", "received"),
+        ):
+            values = [((_METHOD, known), getattr(host, what)) for known, host in hosts]
+            yield Reading(f"rest_client_{name}", "histogram", text, ("verb", "host"), values)
+        made = [(("miss",), float(self.clients))]
+        text = "Clients of webhooks that were made, each with its own connections."
+        yield Reading("rest_client_transport_create_calls_total", "counter", text, ("result",), made)
+        text = "Clients of webhooks that there are."
+        yield Reading("rest_client_transport_cache_entries", "gauge", text, (), [((), float(kept))])

@@ -1,0 +1,129 @@
+"""
+How busy priority levels were, and for how long: looked at a few times a second, and weighed with the time that passed.
+
+kube-apiserver counts nanoseconds, so what is counted here are nanoseconds, too. Requests know nothing of it.
+
+@see: kubernetes/apiserver, C{pkg/util/flowcontrol/metrics/timing_ratio_histogram.go}.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ..metrics.registry import Distribution, Reading
+
+#: Seconds between two looks.
+INTERVAL: Final = 0.25
+_PREFIX: Final = "apiserver_flowcontrol_"
+#: How much may be remembered besides what there is of the levels that are there.
+_SPARE: Final = 40
+_NANOSECONDS: Final = 1_000_000_000
+_SEATS: Final = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+_REQUESTS: Final = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0)
+_KINDS: Final = (0.0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+_DEMAND: Final = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0)
+#: By name: what is told, the labels besides that of the level or kind, and the bounds.
+_SERIES: Final[dict[str, tuple[str, Sequence[str], Sequence[float]]]] = {
+    "priority_level_seat_utilization": (
+        "Nanoseconds, by what part of the seats of a level were taken.",
+        ("priority_level", "phase"),
+        _SEATS,
+    ),
+    "priority_level_request_utilization": (
+        "Nanoseconds, by how many requests had seats of a level, or waited for some, as a part of how many can.",
+        ("priority_level", "phase"),
+        _REQUESTS,
+    ),
+    "demand_seats": (
+        "Nanoseconds, by how many seats of a level were wanted, as a part of those that it has by its shares.",
+        ("priority_level",),
+        _DEMAND,
+    ),
+    "read_vs_write_current_requests": (
+        "Nanoseconds, by how many requests that change something, or do not, were open or waited, as a part of"
+        " --max-requests-inflight or --max-mutating-requests-inflight.",
+        ("request_kind", "phase"),
+        _KINDS,
+    ),
+}
+
+
+class FlowSamples:
+    """Looks at a L{kubetwist.flowcontrol.levels.FlowControl}."""
+
+    def __init__(
+        self, flow: Any, reactor: Any, in_flight: Callable[[], tuple[int, int]], limits: tuple[int, int]
+    ) -> None:
+        """
+        @param in_flight: Tells how many requests are open that only read, and how many others.
+        @param limits: How many of them may be; 0 for all.
+        """
+        self._flow = flow
+        self._reactor = reactor
+        self._in_flight = in_flight
+        self._limits = limits
+        self._looked = 0.0
+        self._call: Any = None
+        self._found: dict[tuple[str, tuple[str, ...]], Distribution] = {}
+
+    def start(self) -> None:
+        """Look from now on."""
+        self._looked = self._reactor.seconds()
+        self._call = self._reactor.callLater(INTERVAL, self._look)
+
+    def stop(self) -> None:
+        """Look no more. Idempotent."""
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    def _look(self) -> None:
+        self._call = self._reactor.callLater(INTERVAL, self._look)
+        now = self._reactor.seconds()
+        # Who keeps the reactor busy keeps this waiting: it counts for all of that time.
+        weight = int((now - self._looked) * _NANOSECONDS)
+        self._looked = now
+        levels = self._flow.levels
+        if len(self._found) > _SPARE + 4 * len(levels):
+            for key in [one for one in self._found if _is_gone(one, levels)]:
+                del self._found[key]
+        for level in levels.values():
+            name, queues = level.name, level.queues
+            seats, limits = max(level.seats, 1), queues.limits
+            room = max(limits.queues * limits.length, 1)
+            self._note("priority_level_seat_utilization", (name, "executing"), queues.executing / seats, weight)
+            requests = "priority_level_request_utilization"
+            self._note(requests, (name, "executing"), len(queues.running) / seats, weight)
+            self._note(requests, (name, "waiting"), queues.waiting / room, weight)
+            self._note("demand_seats", (name,), level.demand.now / max(level.limits.nominal, 1), weight)
+        kinds = zip(("readOnly", "mutating"), self._in_flight(), self._limits, strict=True)
+        for kind, count, limit in kinds:
+            most = max(limit, 1)
+            self._note("read_vs_write_current_requests", (kind, "executing"), count / most, weight)
+            waiting = self._flow.queued[kind].count / most
+            self._note("read_vs_write_current_requests", (kind, "waiting"), waiting, weight)
+
+    def _note(self, name: str, labels: tuple[str, ...], value: float, weight: int) -> None:
+        found = self._found.get((name, labels))
+        if found is None:
+            found = self._found[name, labels] = Distribution(_SERIES[name][2])
+        found.counts[bisect_left(found.bounds, value)] += weight
+        found.sum += value * weight
+
+    def readings(self) -> Iterator[Reading]:
+        """What was found; of levels that are there."""
+        for name, (text, labels, _) in _SERIES.items():
+            values = [
+                (key, one)
+                for (series, key), one in self._found.items()
+                if series == name and not _is_gone((series, key), self._flow.levels)
+            ]
+            yield Reading(f"{_PREFIX}{name}", "histogram", text, labels, values)
+
+
+def _is_gone(key: tuple[str, tuple[str, ...]], levels: Mapping[str, Any]) -> bool:
+    """Whether something was found of a level that is not there any more."""
+    name, labels = key
+    return _SERIES[name][1][0] == "priority_level" and labels[0] not in levels

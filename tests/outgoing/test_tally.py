@@ -1,0 +1,69 @@
+"""What is counted of calls: L{kubetwist.outgoing.tally}, beside clients that call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.metrics.registry import Distribution
+from kubetwist.outgoing.errors import CallError
+from kubetwist.outgoing.outgoing import Outgoing
+from kubetwist.outgoing.settings import CallSettings
+from kubetwist.outgoing.tally import CallTally
+from kubetwist.testing.webhooks import HANG_UP, Reply
+
+from .test_client import ClientCase
+
+
+def told(readings: Any, name: str) -> dict[tuple[str, ...], float]:
+    """The values of a name by their labels; of histograms how much was observed."""
+    return {
+        labels: value.count if isinstance(value, Distribution) else value
+        for reading in readings
+        if reading.name == f"rest_client_{name}"
+        for labels, value in reading.values
+    }
+
+
+class TallyTests(SynchronousTestCase):
+    """Plain numbers."""
+
+    def test_bounded(self) -> None:
+        """However many hosts are called, few are told apart."""
+        tally = CallTally()
+        for number in range(500):
+            tally.answered(f"h{number}:443", 200, 0.1, 10, 20)
+        counts = told(tally.readings(0), "requests_total")
+        self.assertEqual(len(counts), 201)
+        self.assertEqual(counts["200", "POST", "other"], 300)
+
+
+class OutgoingTests(ClientCase):
+    """Calls of a server's clients."""
+
+    async def test_counted(self) -> None:
+        """Calls are counted by host and code; those without an answer as errors, and without its size."""
+        server = await self.serve(lambda call: HANG_UP if call.body == b"bad" else Reply(201, b"12345"))
+        outgoing = Outgoing(reactor, lambda namespace, name: None)
+        self.addCleanup(lambda: Deferred.fromCoroutine(outgoing.close()))
+        client = outgoing.client(CallSettings(url=f"{server.url}/hook", ca=server.ca))
+        for body in (b"good", b"good"):
+            await client.post(body, timeout=10)
+        try:
+            await client.post(b"bad", timeout=10)
+        except CallError:
+            pass
+        else:
+            self.fail("it was answered")
+        host = server.url.removeprefix("https://")
+        readings = list(outgoing.readings())
+        counts = {("201", "POST", host): 2, ("<error>", "POST", host): 1}
+        self.assertEqual(told(readings, "requests_total"), counts)
+        self.assertEqual(told(readings, "request_duration_seconds"), {("POST", host): 3})
+        self.assertEqual(told(readings, "request_size_bytes"), {("POST", host): 3})
+        self.assertEqual(told(readings, "response_size_bytes"), {("POST", host): 2})
+        self.assertEqual(told(readings, "transport_create_calls_total"), {("miss",): 1})
+        self.assertEqual(told(readings, "transport_cache_entries"), {(): 1})

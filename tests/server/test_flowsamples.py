@@ -1,0 +1,98 @@
+"""Tests for L{kubetwist.server.flowsamples}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.flowcontrol.levels import Level
+from kubetwist.flowcontrol.queues import Limits, QueueSet
+from kubetwist.flowcontrol.sharing import LevelLimits
+from kubetwist.metrics.registry import Distribution, Watermark
+from kubetwist.server.flowsamples import INTERVAL, FlowSamples
+
+_SECOND = 1_000_000_000
+
+
+class Flow:
+    """Priority levels that are as a test says."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.levels: dict[str, Level] = {}
+        self.queued = {kind: Watermark(clock.seconds) for kind in ("readOnly", "mutating")}
+
+    def add(self, name: str, seats: int) -> Level:
+        """A level."""
+        level = Level(name, "", False, {}, QueueSet(Limits(seats, 2, 1, 5)), LevelLimits(seats, 0, 0), seats=seats)
+        self.levels[name] = level
+        return level
+
+
+class FlowSamplesTests(SynchronousTestCase):
+    """For how long levels were how busy."""
+
+    def setUp(self) -> None:
+        """Levels, and who looks at them."""
+        self.clock = Clock()
+        self.flow = Flow(self.clock)
+        self.level = self.flow.add("a", 4)
+        self.open = (0, 0)
+        self.samples = FlowSamples(self.flow, self.clock, lambda: self.open, (10, 0))
+        self.samples.start()
+        self.addCleanup(self.samples.stop)
+
+    def told(self, name: str) -> dict[tuple[str, ...], Distribution]:
+        """What is told under a name."""
+        found: dict[tuple[str, ...], Any] = {}
+        for reading in self.samples.readings():
+            if reading.name == f"apiserver_flowcontrol_{name}":
+                found.update(reading.values)
+        return found
+
+    def test_time(self) -> None:
+        """Time counts as long as it was, in nanoseconds, by what part of the seats was taken then."""
+        self.clock.advance(INTERVAL)
+        self.level.queues.executing = 2
+        self.clock.pump([INTERVAL] * 3)
+        self.clock.advance(10)
+        seats = self.told("priority_level_seat_utilization")["a", "executing"]
+        bounds = dict(zip(seats.bounds, seats.counts, strict=False))
+        self.assertEqual(bounds[0.0], INTERVAL * _SECOND)
+        self.assertEqual(bounds[0.5], (3 * INTERVAL + 10) * _SECOND)
+        self.assertEqual(seats.sum, 0.5 * (3 * INTERVAL + 10) * _SECOND)
+
+    def test_parts(self) -> None:
+        """Demand, requests and their kinds are told as parts of what there is room for."""
+        self.level.demand.set(8, 0.0)
+        self.level.queues.waiting = 5
+        self.open = (5, 3)
+        self.flow.queued["readOnly"].count = 1
+        self.clock.advance(INTERVAL)
+        weight = INTERVAL * _SECOND
+        for name, labels, part in (
+            ("demand_seats", ("a",), 2.0),
+            ("priority_level_request_utilization", ("a", "waiting"), 0.5),
+            ("priority_level_request_utilization", ("a", "executing"), 0.0),
+            ("read_vs_write_current_requests", ("readOnly", "executing"), 0.5),
+            ("read_vs_write_current_requests", ("readOnly", "waiting"), 0.1),
+            ("read_vs_write_current_requests", ("mutating", "executing"), 3.0),
+        ):
+            self.assertEqual(self.told(name)[labels].sum, part * weight, (name, labels))
+
+    def test_gone(self) -> None:
+        """A level that is gone is told of no more, and however many come and go, few are remembered."""
+        for number in range(100):
+            self.flow.add(f"l{number}", 1)
+            self.clock.advance(INTERVAL)
+            del self.flow.levels[f"l{number}"]
+        self.clock.advance(INTERVAL)
+        self.assertEqual(self.told("demand_seats").keys(), {("a",)})
+        self.assertLess(len(self.samples._found), 60)
+
+    def test_stopped(self) -> None:
+        """Nothing is planned any more after a stop."""
+        self.samples.stop()
+        self.samples.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
