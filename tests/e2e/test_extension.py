@@ -20,6 +20,7 @@ import pytest
 
 from kubetwist.testing import SubprocessServer
 
+from .browser import Page
 from .conftest import Kubectl
 from .test_controllers import PATIENCE, wait_for
 
@@ -194,6 +195,32 @@ def test_users(front: SubprocessServer, extension: ExtensionProcess, home: Path)
         request.add_header(name, value)
     with urllib.request.urlopen(request, context=front.connection.ssl_context()) as answer:
         assert json.load(answer)["user"] != "mallory"
+
+
+def test_page(front: SubprocessServer, extension: ExtensionProcess, browser: Any) -> None:
+    """The web page shows what the server behind has as it shows all else: in tables, live where it can be watched."""
+    page = Page(browser, front.url)
+    page.sign_in(front.token)
+    # Nobody is anonymous here: the page learns so once, and does not ask again and again who it is.
+    asked = "return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('reviews')).length"
+    assert page.run(asked) == 2
+    page.until(lambda: page.all(".side a[href='#/list/fun.example.com/fortunes']"))
+    page.open("#/list/fun.example.com/fortunes")
+    page.reads("No fortunes here.")
+    about = {"apiVersion": "fun.example.com/v1", "kind": "Fortune"}
+    fortune = {**about, "metadata": {"name": "a"}, "spec": {"text": "hello"}}
+    path = f"{GROUP}/namespaces/default/fortunes"
+    assert front.request("POST", path, fortune)[0] == 201
+    page.until(lambda: page.rows() == [["default", "a", "hello"]])
+    patch = {"spec": {"text": "bye"}}
+    front.request("PATCH", f"{path}/a", patch, content_type="application/merge-patch+json")
+    page.until(lambda: page.rows() == [["default", "a", "bye"]])
+    page.open("#/object/fun.example.com/fortunes/default/a")
+    page.reads("text: bye", ".yaml")
+    # Nothing keeps these, and nobody can watch them.
+    page.open("#/list/fun.example.com/visitors")
+    page.until(lambda: [row[0] for row in page.rows()] == ["me"])
+    assert page.all(".problem") == []
 
 
 def test_killed(front: SubprocessServer, extension: ExtensionProcess) -> None:

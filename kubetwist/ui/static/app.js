@@ -30,6 +30,7 @@ function route() {
 // Signing in.
 
 async function begin() {
+  leave();
   let error = null;
   try {
     const user = await api.whoAmI();
@@ -61,7 +62,7 @@ function signInView(certified, failed) {
     } finally { button.disabled = false; }
   };
   replace(root, h("main", { class: "signin" },
-    h("div", { class: "brand" }, logo(), "kubetwist"),
+    h("h1", { class: "brand" }, logo(), "kubetwist"),
     h("form", { onsubmit: submit }, field, button, said),
     certified
       ? h("p", null, h("button", { class: "button", type: "button", onclick: () => { sessionStorage.setItem("certificate", "1"); enter(certified); } }, `Go on as ${certified.username}`),
@@ -203,7 +204,7 @@ async function show() {
     else if (what === "why") put((await import("./access.js")).whyView(query));
     else if (what === "plots") put((await import("./plots.js")).plotsView());
     else put(overview());
-  } catch (error) { replace(shell.view, h("div", { class: "page" }, problem(error))); }
+  } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "This is not here")), h("div", { class: "page" }, problem(error))); }
 }
 
 function listView(resource) {
@@ -259,5 +260,6 @@ addEventListener("keydown", (event) => {
   } else if (!typing && event.key === "/" && state.view && state.view.filter) { event.preventDefault(); state.view.filter.focus(); }
   else if (!typing && event.key === "g") { event.preventDefault(); shell.search.focus(); }
 });
-api.whenSignedOut(() => begin());
+// Where nobody is anonymous, who asks who he is may learn so, too: that is no reason to ask again.
+api.whenSignedOut(() => { if (shell) begin(); });
 begin();

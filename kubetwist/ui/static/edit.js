@@ -65,7 +65,7 @@ export async function editObject({ resource, namespace, name, path }, body) {
   const before = load(text, { schema: CORE_SCHEMA });
   const original = editable(text);
   const shown = h("div", { "aria-live": "polite" });
-  const how = h("select", { id: "how" }, h("option", { value: "apply" }, "Apply what I have changed"), h("option", { value: "replace" }, "Replace the whole object"));
+  const how = h("select", { id: "how", "aria-label": "How it is saved" }, h("option", { value: "apply" }, "Apply what I have changed"), h("option", { value: "replace" }, "Replace the whole object"));
   const forget = () => replace(shown);
   const { element, area } = editor(original, forget);
   how.addEventListener("change", forget);

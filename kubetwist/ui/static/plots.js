@@ -58,7 +58,7 @@ export function plotsView() {
   const note = h("div");
   const plots = PLOTS.map((plot) => ({ ...plot, points: [], before: null, area: h("div"), legend: h("div", { class: "legend" }) }));
   const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, "Plots"), h("span", { class: "kind" }, `from /metrics, every ${EVERY / 1000} s`)),
-    h("div", { class: "page" }, note, h("div", { class: "plots" }, plots.map((plot) =>
+    h("div", { class: "page", tabindex: "0", role: "region", "aria-label": "Plots" }, note, h("div", { class: "plots" }, plots.map((plot) =>
       h("section", { class: "plot" }, h("h2", null, plot.title, h("small", null, [plot.unit.replace("/s", "per second"), plot.note].filter(Boolean).join(", "))), plot.area, plot.legend)))));
   let last = 0;
   const read = async () => {

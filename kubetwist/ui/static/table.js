@@ -8,6 +8,8 @@ const CHOSEN = "chosen-row";
 const HEIGHT = 30;
 const SPARE = 12;
 const PAGE = 1000;
+// Milliseconds between two looks at what can not be watched.
+const UNWATCHED = 5000;
 
 const wait = (ms, signal) => new Promise((done) => {
   const timer = setTimeout(done, ms);
@@ -39,7 +41,8 @@ export class Rows {
       try {
         const version = await this.list(signal);
         pause = 500;
-        await this.follow(version, signal);
+        if (this.resource.verbs.includes("watch")) await this.follow(version, signal);
+        else await wait(UNWATCHED, signal);
       } catch (error) {
         if (signal.aborted) return;
         this.error = error;
@@ -61,8 +64,7 @@ export class Rows {
       const query = new URLSearchParams({ limit: PAGE });
       if (this.selector) query.set("fieldSelector", this.selector);
       if (token) query.set("continue", token);
-      const table = await json(`${path}?${query}`, { accept: TABLE, signal, question });
-      if (table.kind !== "Table") throw new Error("the server has no table of these");
+      const table = tableOf(await json(`${path}?${query}`, { accept: TABLE, signal, question }));
       this.columns = table.columnDefinitions;
       for (const row of table.rows || []) seen.add(this.take(row));
       version = table.metadata.resourceVersion;
@@ -87,7 +89,7 @@ export class Rows {
       for await (const event of watch(`${path}?${query}`, { accept: TABLE, signal, question })) {
         if (event.type === "ERROR") return;
         some = true;
-        const table = event.object;
+        const table = tableOf(event.object);
         if (table.columnDefinitions && table.columnDefinitions.length) this.columns = table.columnDefinitions;
         for (const row of table.rows || []) {
           version = row.object.metadata.resourceVersion || version;
@@ -111,7 +113,7 @@ export class Rows {
     this.touched = true;
     // The age is counted on where it is that of the object, which another column may be called as well.
     const aged = this.columns.findIndex((column) => column.name === "Age");
-    const ages = aged >= 0 && created && Math.abs(spelled(row.cells[aged]) - (Date.now() - created) / 1000) < 90 ? aged : -1;
+    const ages = aged >= 0 && created && isAge(row.cells[aged], created) ? aged : -1;
     this.rows.set(key, {
       key, name: meta.name, namespace: meta.namespace || "", uid: meta.uid, cells: row.cells, created, ages,
       leaving: Boolean(meta.deletionTimestamp), flashed: live ? performance.now() : 0,
@@ -125,13 +127,26 @@ const COLLATOR = new Intl.Collator(undefined, { numeric: true });
 
 const keyOf = (meta) => `${meta.namespace || ""}/${meta.name}`;
 
+const UNITS = { s: 1, m: 60, h: 3600, d: 86400, y: 31536000 };
+
 /** Seconds in "3h5m"; about, as it is rounded. */
 function spelled(text) {
   let seconds = 0;
-  for (const [, count, unit] of String(text).matchAll(/(\d+)([smhdy])/g)) {
-    seconds += count * { s: 1, m: 60, h: 3600, d: 86400, y: 31536000 }[unit];
-  }
+  for (const [, count, unit] of String(text).matchAll(/(\d+)([smhdy])/g)) seconds += count * UNITS[unit];
   return seconds;
+}
+
+/** Whether a cell tells how old its object is; the clocks may differ by a minute or so. */
+function isAge(text, created) {
+  const rounded = UNITS[String(text).at(-1)];
+  return rounded !== undefined && Math.abs(spelled(text) - (Date.now() - created) / 1000) < rounded + 90;
+}
+
+/** A Table; of servers that make none, one of names and ages, as kubectl has it. */
+function tableOf(found) {
+  if (found.kind === "Table") return found;
+  const rows = (found.items || [found]).map((object) => ({ object, cells: [object.metadata.name, age(Date.parse(object.metadata.creationTimestamp))] }));
+  return { columnDefinitions: [{ name: "Name", format: "name" }, { name: "Age" }], rows, metadata: found.metadata };
 }
 
 export class TableView {
