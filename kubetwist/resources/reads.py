@@ -135,6 +135,7 @@ class Reads:
             check_name(name)
             options.fields = (*options.fields, ("metadata.name", name, True))
         timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
+        timeout = max(timeout, 0.0)  # What should have ended before it began ends at once.
         make = WatchStream
         if b"upgrade" in request.fields and is_websocket(request.fields):
             from .socketwatching import WatchSocket

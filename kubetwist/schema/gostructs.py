@@ -1,9 +1,10 @@
 """
-Specs of pods and of claims as the reference's internal Go structs have them.
+Parts of objects as the reference's internal Go structs have them.
 
 Some messages show an object the way C{encoding/json} writes a struct that has no tags: every field is there, under the
 name that it has in Go and in the order of the declaration. These names and orders stand in C{gostructs.txt} beside this
-module, which is read when the first such message is written. They are facts of kubernetes, C{pkg/apis/core/types.go}.
+module, which is read when the first such message is written. They are facts of kubernetes, C{pkg/apis/core/types.go},
+and for types that are named with their group of its neighbours.
 
 A line is a type and its fields by their JSON names: C{name=GoName:what}. The Go name is the JSON name with a capital
 unless it is given. What is missing in JSON is C{""} unless something is said: C{*} null; C{*Type} null, else a struct;
@@ -42,10 +43,19 @@ class _GoField(NamedTuple):
 
 def pod_spec_struct(spec: JSONObject) -> JSONObject:
     """The spec of a pod."""
+    return go_struct(_host_fields_within(spec), "PodSpec")
+
+
+def pod_template_struct(template: JSONObject) -> JSONObject:
+    """The template of pods."""
+    return go_struct({**template, "spec": _host_fields_within(template.get("spec") or {})}, "PodTemplateSpec")
+
+
+def _host_fields_within(spec: JSONObject) -> JSONObject:
     security = {**(spec.get("securityContext") or {}), **{name: spec[name] for name in _HOST_FIELDS if name in spec}}
     if security or "securityContext" in spec:
-        spec = {**spec, "securityContext": security}
-    return go_struct(spec, "PodSpec")
+        return {**spec, "securityContext": security}
+    return spec
 
 
 def go_struct(value: JSONObject, type_name: str) -> JSONObject:
@@ -59,7 +69,7 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     for field in _struct(type_name):
         item = value.get(field.name)
         if field.struct == "metadata":
-            shown.update(item or {})
+            shown.update((name, _by_key(part)) for name, part in sorted((item or {}).items()))
         elif not field.struct:
             shown[field.go_name] = field.zero if item is None else _by_key(item)
         elif field.shape == "[]":

@@ -226,6 +226,12 @@ class LifeTests(WatchTestCase):
         self.assertEqual(len(self.server.clock.getDelayedCalls()), calls)
         self.assertEqual(self.server.site.long_running, {})
 
+    def test_negative_timeout(self) -> None:
+        """A watch that should have ended before it began ends at once."""
+        self.watch(f"timeoutSeconds=-1&resourceVersion={self.revision()}")
+        self.create("c")
+        self.assertEqual(self.more(), [])
+
     def test_timeout(self) -> None:
         """A watch ends when its time is over, in good order: the connection can be used again."""
         self.watch(f"timeoutSeconds=10&resourceVersion={self.revision()}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.definitions import Definitions
-from kubetwist.schema.gostructs import _lines, _struct, go_struct, pod_spec_struct
+from kubetwist.schema.gostructs import _lines, _struct, go_struct, pod_spec_struct, pod_template_struct
 from kubetwist.schema.nodes import ListNode, StructNode
 
 #: What is elsewhere in internal types, or nowhere.
@@ -16,16 +16,18 @@ _ELSEWHERE = {
 
 def _known_fields(definitions: Definitions, name: str) -> dict[str, str]:
     """The fields of a type and, of structs of the same group, their type; none of what is only embedded."""
+    group, _, type_name = name.rpartition(".")
+    package = f"io.k8s.api.{group or 'core'}.v1"
     try:
-        struct = definitions.struct(f"io.k8s.api.core.v1.{name}")
+        struct = definitions.struct(f"{package}.{type_name}")
         fields = struct.fields
     except KeyError:
         return {}
     found = {}
     for field in fields.values():
         node = field.node.item if isinstance(field.node, ListNode) else field.node
-        of_group = isinstance(node, StructNode) and node.name.startswith("io.k8s.api.core.")
-        found[field.name] = node.name.rpartition(".")[2] if of_group else ""
+        of_group = isinstance(node, StructNode) and node.name.startswith(f"{package}.")
+        found[field.name] = f"{group}.{node.go_type.rpartition('.')[2]}".lstrip(".") if of_group else ""
     return found
 
 
@@ -55,6 +57,25 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual(list(shown["NodeSelector"]), ["a", "b"])
         self.assertEqual(shown["Containers"][0]["Resources"], {"Limits": None, "Requests": None, "Claims": None})
         self.assertIsNone(pod_spec_struct({})["SecurityContext"])
+
+    def test_template(self) -> None:
+        """The metadata of a template stand beside its spec, in which its host's fields are where those of a pod are."""
+        shown = pod_template_struct({"metadata": {"labels": {"b": "1", "a": "2"}}, "spec": {"hostPID": True}})
+        self.assertEqual(list(shown), ["labels", "Spec"])
+        self.assertEqual(list(shown["labels"]), ["a", "b"])
+        self.assertIs(shown["Spec"]["SecurityContext"]["HostPID"], True)
+
+    def test_other_groups(self) -> None:
+        """Types of other groups are named with them."""
+        rule = go_struct({"action": "Ignore", "onPodConditions": [{"type": "X"}]}, "batch.PodFailurePolicyRule")
+        self.assertEqual(
+            rule, {"Action": "Ignore", "OnExitCodes": None, "OnPodConditions": [{"Type": "X", "Status": ""}]}
+        )
+        request = {"name": "r", "exactly": {"deviceClassName": "c", "selectors": [{"cel": {"expression": "true"}}]}}
+        shown = go_struct({"devices": {"requests": [request]}}, "resource.ResourceClaimSpec")
+        exactly = shown["Devices"]["Requests"][0]["Exactly"]
+        self.assertEqual(exactly["Selectors"], [{"CEL": {"Expression": "true"}}])
+        self.assertIsNone(shown["Devices"]["Config"])
 
     def test_embedded(self) -> None:
         """The fields of an embedded struct stand among those of the outer one; metadata keeps its tags."""

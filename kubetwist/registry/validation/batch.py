@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ...api.errors import Cause, invalid, required, too_many
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct, pod_template_struct
 from .cron import CronError, check_schedule
 from .fields import (
     Causes,
@@ -162,10 +163,10 @@ def _failure_policy(policy: JSONObject, pod: JSONObject, path: str, causes: Caus
                 causes.append(unsupported(where, pattern.get("status") or "", ("False", "True", "Unknown")))
         if codes is not None and conditions:
             text = "specifying both OnExitCodes and OnPodConditions is not supported"
-            causes.append(invalid_shown(here, go_json(rule), text))
+            causes.append(invalid_shown(here, go_json(go_struct(rule, "batch.PodFailurePolicyRule")), text))
         if codes is None and not conditions:
             text = "specifying one of OnExitCodes and OnPodConditions is required"
-            causes.append(invalid_shown(here, go_json(rule), text))
+            causes.append(invalid_shown(here, go_json(go_struct(rule, "batch.PodFailurePolicyRule")), text))
 
 
 def _exit_codes(codes: JSONObject, names: set[Any], path: str, causes: Causes) -> None:
@@ -207,12 +208,18 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     )
     template, held = spec.get("template") or {}, before.get("template") or {}
     if template != held and not _suspended_change(spec, before, old):
-        immutable(template, held, "spec.template", causes, go_json(template))
+        immutable(template, held, "spec.template", causes, go_json(pod_template_struct(template)))
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        immutable(spec.get(name), before.get(name), f"spec.{name}", causes)
+        found, was = spec.get(name), before.get(name)
+        if name in _STRUCTS and found is not None and found != was:
+            immutable(found, was, f"spec.{name}", causes, go_json(go_struct(found, _STRUCTS[name])))
+        else:
+            immutable(found, was, f"spec.{name}", causes)
     return causes
 
 
+#: Fields that messages show as Go has them.
+_STRUCTS: Final = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
 _SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long, too_many
 from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, check, dns_label, dns_subdomain, immutable, unsupported
+from ...schema.gostructs import go_struct
+from .fields import Causes, check, dns_label, dns_subdomain, go_json, immutable, unsupported
 from .resources import is_extended
 
 _MOST: Final = 32
@@ -87,7 +88,8 @@ def validate_claim(obj: JSONObject) -> list[Cause]:
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What is claimed stays."""
     causes: Causes = []
-    immutable(obj["spec"], old["spec"], "spec", causes)
+    shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimSpec"))
+    immutable(obj["spec"], old["spec"], "spec", causes, shown)
     return causes
 
 
@@ -114,7 +116,8 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause
     if allocation is None:
         return causes
     if before.get("allocation") is not None:
-        immutable(allocation, before["allocation"], "status.allocation", causes)
+        shown = go_json(go_struct(allocation, "resource.AllocationResult"))
+        immutable(allocation, before["allocation"], "status.allocation", causes, shown)
         return causes
     names = _request_names((obj["spec"].get("devices") or {}).get("requests") or ())
 

@@ -6,13 +6,14 @@ The texts are the API: users search for them and tests compare them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv6Address
 from typing import Any, Final
 
+from ...api import errors
 from ...api.addresses import cidr_problems, ip_problems, parse_ip
 from ...api.errors import Cause, forbidden, invalid, required
+from ...api.goquote import quoted
 from ...api.names import (
     is_dns1035_label_problems,
     is_dns1123_label_problems,
@@ -85,12 +86,12 @@ def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
 
 def quote(text: str) -> str:
     """A text in quotes, as Go prints it."""
-    return json.dumps(text, ensure_ascii=False)
+    return quoted(text)
 
 
 def go_json(value: Any) -> str:
     """A value as Go encodes it, keys in their own order."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return errors.go_json(value)
 
 
 def invalid_shown(path: str, shown: str, detail: str) -> Cause:

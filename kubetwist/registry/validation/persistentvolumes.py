@@ -60,7 +60,7 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes) -> None:
     if not capacity:
         causes.append(required(f"{path}.capacity"))
     if set(capacity) != {"storage"}:
-        shown = capacity or None
+        shown = dict(sorted(capacity.items())) or None
         causes.append(unsupported(f"{path}.capacity", shown, ("storage",)))
     for name in sorted(capacity):
         where = f"{path}.capacity[{name}]"
@@ -136,8 +136,12 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     causes = validate_volume(obj)
     spec, before = obj["spec"], old["spec"]
     new, was = _source(spec), _source(before)
+    if "csi" in new and "csi" in was and "controllerExpandSecretRef" not in was["csi"]:
+        # This one may be added later.
+        new["csi"] = {name: part for name, part in new["csi"].items() if name != "controllerExpandSecretRef"}
     if new != was:
-        text = "spec.persistentvolumesource is immutable after creation\n"
+        shown = diff(*(go_struct(one, "PersistentVolumeSource") for one in (new, was)))
+        text = f"spec.persistentvolumesource is immutable after creation\n{shown}"
         causes.append(forbidden("spec.persistentvolumesource", text))
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", causes)
     if before.get("nodeAffinity") is not None and spec.get("nodeAffinity") != before["nodeAffinity"]:
