@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..storage.layers import innermost
 from .errors import StartError
 
 if TYPE_CHECKING:
@@ -58,3 +59,20 @@ def make_etcd(options: Any, reactor: Any) -> IStorageBackend:
         patience=options["storage-initialization-timeout"],
         lease_reuse=options["lease-reuse-duration-seconds"],
     )
+
+
+def show_etcd(config: Any, server: Any) -> None:
+    """Have the metrics of a server tell of its etcd, where it has one."""
+    storage = innermost(config.backend)
+    client = getattr(storage, "client", None)
+    tally = getattr(client, "tally", None)
+    if client is None or tally is None:
+        return
+    config.metrics.read(tally.readings)
+    interval = config.options["etcd-db-metric-poll-interval"]
+    if interval:
+        from ..storage.etcdsizes import EtcdSizes
+
+        sizes = EtcdSizes(client.members, config.reactor, interval, tally)
+        server.add_when_ready("sizes of etcd", sizes.start)
+        server.add_at_end("sizes of etcd", sizes.stop)

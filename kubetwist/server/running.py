@@ -38,6 +38,7 @@ from .datadir import Credentials, DataDirectory
 from .debugging import claim_debugging
 from .encryption import encrypted, show_encryption
 from .errors import StartError
+from .etcdbackend import show_etcd
 from .fairnessresource import PATH as FAIRNESS
 from .fairnessresource import FairnessResource
 from .flowsamples import FlowSamples
@@ -150,6 +151,7 @@ class APIServer:
             tracing.start(config, server)
         show_front_proxy(config)
         show_encryption(config, server)
+        show_etcd(config, server)
         auditor = make_auditor(options, config)
         self._prepare_run(server, config)
         served = Served(config)

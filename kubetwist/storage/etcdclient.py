@@ -34,6 +34,7 @@ from .etcdmessages import (
     watch_request,
 )
 from .etcdtables import GATEWAY, LEASE_GRANT, LEASE_REVOKE, RANGE, TXN, Method, decode, encode
+from .etcdtally import EtcdTally
 
 COMPACTION: Final = b"/etcdserverpb.KV/Compact"
 WATCH: Final = b"/etcdserverpb.Watch/Watch"
@@ -95,6 +96,7 @@ class EtcdClient(Client):  # type: ignore[misc]
 
     @ivar read_timeout: Seconds that one member is given for a read.
     @ivar again_timeout: Seconds that one member is given for a write that can be sent again.
+    @ivar tally: What is counted.
     """
 
     _log = Logger()
@@ -109,7 +111,8 @@ class EtcdClient(Client):  # type: ignore[misc]
         if not addresses:
             raise ValueError("no etcd servers are named")
         super().__init__(reactor, addresses[0].url)
-        self.members = [Member(address, reactor, tls, self._examine) for address in addresses]
+        self.tally = EtcdTally()
+        self.members = [Member(address, reactor, tls, self._examine, self.tally) for address in addresses]
         if mixed:
             shuffle(self.members)
         several = len(self.members) > 1

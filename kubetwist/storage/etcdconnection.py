@@ -17,6 +17,7 @@ from zope.interface import implementer
 
 from .etcderrors import BadAnswer, NoAnswer, NotSent, TooLate
 from .etcdhttp2 import Call, Session
+from .etcdtally import UNCOUNTED
 
 if TYPE_CHECKING:
     from .etcdgrpc import Channel
@@ -44,9 +45,10 @@ class TimedCall(Call):
     @ivar connection: Over which it was sent; L{None} while it waits.
     @ivar repeated: Whether it was sent before, and not taken.
     @ivar seconds: See L{__init__}.
+    @ivar counts: Where it is counted.
     """
 
-    __slots__ = ("_timeout", "connection", "number", "repeated", "seconds")
+    __slots__ = ("_timeout", "connection", "counts", "number", "repeated", "seconds")
 
     def __init__(self, path: bytes, message: bytes, seconds: float, limit: int, **how: bool) -> None:
         """
@@ -57,6 +59,7 @@ class TimedCall(Call):
         self.connection: Connection | None = None
         self.repeated = False
         self.seconds = seconds
+        self.counts = UNCOUNTED
         self._timeout: IDelayedCall | None = None
 
     def sent(self, connection: Connection) -> None:
@@ -106,6 +109,7 @@ class Request(TimedCall):
         """See L{Call.received}."""
         if self._found is not None:
             raise BadAnswer("etcd sent more than one answer")
+        self.counts.received += 1
         self._found = message
 
     def ended(self) -> None:
@@ -116,6 +120,7 @@ class Request(TimedCall):
         self.in_time()
         answer, self.answer = self.answer, None
         if answer is not None:
+            self.counts.end()
             answer.callback(self._found)
 
     def failed(self, error: Exception) -> None:
@@ -123,6 +128,7 @@ class Request(TimedCall):
         self.in_time()
         answer, self.answer = self.answer, None
         if answer is not None:
+            self.counts.end(error)
             answer.errback(error)
 
 
@@ -160,6 +166,7 @@ class Stream(TimedCall):
         if self._timeout is not None:
             self.in_time()
         if self.end is not None:
+            self.counts.received += 1
             self._receive(message)
 
     def ended(self) -> None:
@@ -174,11 +181,14 @@ class Stream(TimedCall):
         self.in_time()
         end, self.end = self.end, None
         if end is not None:
+            self.counts.end(error)
             end(error)
 
     def stop(self) -> None:
         """Listen no more."""
         self.in_time()
+        if self.end is not None:
+            self.counts.cancel()
         self.end = None
         if self.connection is not None:
             self.connection.cancel(self)

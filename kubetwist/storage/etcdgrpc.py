@@ -22,6 +22,7 @@ from twisted.python.failure import Failure
 
 from .etcdconnection import CONNECT_TIMEOUT, KEEPALIVE, Connection, Request, Stream, TimedCall
 from .etcderrors import NoAnswer, NotSent
+from .etcdtally import EtcdTally
 
 #: Seconds until a member that gave no answer is tried again: the first time, and at most.
 BACKOFF_FIRST: Final = 0.5
@@ -180,10 +181,16 @@ class Member:
     @ivar address: Where it is.
     @ivar suspected: When it gave no answer, and has not since; others are asked rather then. L{None} while it is well.
     @ivar keepalive: Seconds of silence after which it is asked for a sign of life.
+    @ivar tally: Where calls are counted.
     """
 
     def __init__(
-        self, address: Address, reactor: Any, tls: Any = None, examine: Callable[[Member], object] | None = None
+        self,
+        address: Address,
+        reactor: Any,
+        tls: Any = None,
+        examine: Callable[[Member], object] | None = None,
+        tally: EtcdTally | None = None,
     ) -> None:
         """
         @param tls: Makes the options of a TLS connection from a host name; not used without TLS.
@@ -193,6 +200,7 @@ class Member:
         self.reactor = reactor
         self.suspected: float | None = None
         self.keepalive = KEEPALIVE
+        self.tally = tally or EtcdTally()
         self.closed = False
         self._examine = examine
         self._examination: IDelayedCall | None = None
@@ -230,6 +238,8 @@ class Member:
         @raise BadAnswer: What it answered makes no sense.
         """
         request = Request(path, message, timeout)
+        request.counts = self.tally.of(path)
+        request.counts.begin()
         answer = request.answer
         assert answer is not None
         self._channel.send(request)
@@ -252,6 +262,8 @@ class Member:
         @param timeout: Seconds until the first answer.
         """
         stream = Stream(path, message, timeout, receive, end)
+        stream.counts = self.tally.of(path, "bidi_stream")
+        stream.counts.begin()
         self._channel.send(stream)
         return stream
 
