@@ -15,6 +15,9 @@ from attrs import frozen
 from .goquote import quoted
 from .resource import GroupKind, GroupResource
 
+#: How many things that are wrong with an object are told, and how many characters they have; never less than one.
+MOST_CAUSES: Final = 1000
+LONGEST_CAUSES: Final = 1024 * 1024
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
@@ -116,16 +119,19 @@ class APIStatusError(Exception):
         """
         An object that breaks the rules of its kind.
 
-        The message joins the causes without repeats, the causes keep them; as apimachinery's C{NewInvalid} does.
+        The message joins the causes without repeats, the causes keep them; as apimachinery's C{NewInvalid} does. Of
+        very many only some are told: each is longer than what it is about, and said twice.
         """
+        told, left = _bounded(causes)
         details: dict[str, Any] = {"name": name} if name else {}
         if kind.group:
             details["group"] = kind.group
         if kind.kind:
             details["kind"] = kind.kind
-        if causes:
-            details["causes"] = [cause.as_dict() for cause in causes]
-        return cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(causes)}", details)
+        if told:
+            details["causes"] = [cause.as_dict() for cause in told]
+        more = f" and {left} more errors" if left else ""
+        return cls(422, "Invalid", f"{kind} {quoted(name)} is invalid{aggregate(told)}{more}", details)
 
     @classmethod
     def bad_request(cls, message: str) -> APIStatusError:
@@ -228,6 +234,16 @@ def named(resource: GroupResource, name: str) -> dict[str, Any]:
     if resource.resource:
         details["kind"] = resource.resource
     return details
+
+
+def _bounded(causes: Sequence[Cause]) -> tuple[Sequence[Cause], int]:
+    """As many causes as an answer may have, and how many are left out."""
+    size = 0
+    for number, cause in enumerate(causes):
+        size += len(cause.message) + len(cause.field)
+        if number and (number >= MOST_CAUSES or size > LONGEST_CAUSES):
+            return causes[:number], len(causes) - number
+    return causes, 0
 
 
 def aggregate(causes: Sequence[Cause]) -> str:

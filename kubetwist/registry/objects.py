@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -35,6 +35,11 @@ from .strategy import Strategy
 if TYPE_CHECKING:
     from ..admission.chain import AdmissionChain
     from .kinds import ResourceInfo
+
+
+#: Bytes of an object as it is stored: what is larger than a request may be can not be written again. Defaults and the
+#: owners of fields make objects grow; etcd has a limit of its own, which embedded storages have not.
+LONGEST: Final = 3 * 1024 * 1024
 
 
 def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
@@ -195,6 +200,8 @@ class StoredObjects:
         before it answers; one that lost its place is waited for.
         """
         value = None if draft is None else self.value(draft)
+        if value is not None and len(value) > LONGEST:
+            self._check_growth(key, value)
         # What is created has a uid of its own.
         write = Write(self._prefix + key, value, expected, self.ttl, draft, unique=not expected and value is not None)
         began, failed = perf_counter(), False
@@ -217,6 +224,12 @@ class StoredObjects:
         if self.cache.revision < revision:
             await self.cache.seen(revision)
         return revision
+
+    def _check_growth(self, key: str, value: bytes) -> None:
+        """Refuse an object that is too large, unless it was so already and grows no more: it may be on its way out."""
+        known = self.cache.get(key)
+        if known is None or len(value) > len(known.item):
+            raise APIStatusError.too_large(f"the object is too large to be stored: limit is {LONGEST}")
 
     def _span(self, place: Span | Unrecorded, key: str, write: Write) -> Span | Unrecorded:
         """What a write leaves in a trace, by the names of the reference, whichever the storage is."""

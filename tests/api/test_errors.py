@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import APIStatusError, invalid
+from kubetwist.api.errors import LONGEST_CAUSES, MOST_CAUSES, APIStatusError, invalid
 from kubetwist.api.resource import GroupKind, GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
@@ -38,3 +38,28 @@ class NameTests(SynchronousTestCase):
             self.assertEqual(error.message, message)
             assert error.details is not None, "they name the object"
             self.assertEqual(error.details["name"], name)
+
+
+class BoundTests(SynchronousTestCase):
+    """How much an error tells."""
+
+    def test_many(self) -> None:
+        """Of thousands of things that are wrong some are told, and how many there are more."""
+        causes = [invalid(f"a[{number}]", "x", "no") for number in range(3000)]
+        error = APIStatusError.invalid(GroupKind("", "Pod"), "p", causes)
+        assert error.details is not None
+        self.assertEqual(error.details["causes"], [cause.as_dict() for cause in causes[:MOST_CAUSES]])
+        self.assertTrue(error.message.endswith(f"] and {3000 - MOST_CAUSES} more errors"))
+
+    def test_long(self) -> None:
+        """Nor is an answer many times as long as what it is about; something is told in any case."""
+        causes = [invalid("a", "x" * LONGEST_CAUSES, "no")] * 3
+        error = APIStatusError.invalid(GroupKind("", "Pod"), "p", causes)
+        assert error.details is not None
+        self.assertEqual(len(error.details["causes"]), 1)
+        self.assertTrue(error.message.endswith(" and 2 more errors"))
+
+    def test_few(self) -> None:
+        """What is usual is told as it is."""
+        error = APIStatusError.invalid(GroupKind("", "Pod"), "p", [invalid("a", 1, "no"), invalid("b", 2, "no")])
+        self.assertEqual(error.message, 'Pod "p" is invalid: [a: Invalid value: 1: no, b: Invalid value: 2: no]')

@@ -7,9 +7,9 @@ from typing import Any
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.api.options import DeleteOptions, GetOptions, UpdateOptions
+from kubetwist.api.options import CreateOptions, DeleteOptions, GetOptions, UpdateOptions
 from kubetwist.interfaces import IPatcher, IUpdater
-from kubetwist.registry import updates
+from kubetwist.registry import objects, updates
 from kubetwist.registry.namespaces import finalize_rules
 from kubetwist.registry.parts import Part, WritablePart, status_rules
 from kubetwist.registry.scales import ScaleStore
@@ -218,6 +218,21 @@ class UpdateTests(StoreTestCase):
     def test_other_namespace(self) -> None:
         """An update can not move an object."""
         self.assertEqual(self.put_error(config_map("a", "elsewhere")).code, 400)
+
+    def test_too_large(self) -> None:
+        """What could not be written back is not stored, however small the request was that leads to it."""
+        self.patch(objects, "LONGEST", 2000)
+        self.made(self.maps, config_map("b", x="1" * 1000))
+        error = self.refused(self.maps.create(self.scope, config_map("c", x="1" * 2000), CreateOptions()))
+        self.assertEqual((error.code, error.reason), (413, "RequestEntityTooLarge"))
+        self.assertEqual(self.put_error(config_map("b", x="1" * 2000)).code, 413)
+
+    def test_large_already(self) -> None:
+        """What is too large already may become smaller, and go."""
+        self.made(self.maps, config_map("b", x="1" * 3000))
+        self.patch(objects, "LONGEST", 2000)
+        self.assertEqual(self.put(self.maps, config_map("b", x="1" * 2500))["data"], {"x": "1" * 2500})
+        self.assertEqual(self.put_error(config_map("b", x="1" * 2501)).code, 413)
 
     def test_admission_sees_the_final_object(self) -> None:
         """

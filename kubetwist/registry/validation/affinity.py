@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from ...api.errors import duplicate, forbidden, invalid, required
@@ -120,8 +121,14 @@ def _pod_term(term: JSONObject, path: str, causes: Causes) -> None:
     check(topology, f"{path}.topologyKey", qualified_name_problems, causes)
 
 
+def _spread_key(constraint: JSONObject) -> tuple[str, str]:
+    """What no two constraints may have in common."""
+    return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
+
+
 def validate_topology_spread(constraints: list[JSONObject], path: str, causes: Causes) -> None:
     """How evenly pods are to be spread."""
+    left = Counter(map(_spread_key, constraints))
     for index, constraint in enumerate(constraints):
         here = f"{path}[{index}]"
         skew, domains = constraint.get("maxSkew") or 0, constraint.get("minDomains")
@@ -133,11 +140,11 @@ def validate_topology_spread(constraints: list[JSONObject], path: str, causes: C
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             choice = ("DoNotSchedule", "ScheduleAnyway")
             causes.append(unsupported(f"{here}.whenUnsatisfiable", otherwise, choice))
-        for later in constraints[index + 1 :]:
-            if (later.get("topologyKey") or "", later.get("whenUnsatisfiable") or "") == (topology, otherwise):
-                where = f"{here}.{{topologyKey, whenUnsatisfiable}}"
-                causes.append(duplicate(where, f"{{{topology}, {otherwise}}}"))
-                break
+        # All but the last of those that are alike are told of.
+        left[topology, otherwise] -= 1
+        if left[topology, otherwise]:
+            where = f"{here}.{{topologyKey, whenUnsatisfiable}}"
+            causes.append(duplicate(where, f"{{{topology}, {otherwise}}}"))
         if domains is not None:
             if domains <= 0:
                 causes.append(invalid(f"{here}.minDomains", domains, "must be greater than zero"))

@@ -255,18 +255,29 @@ def validate_resource_quota(obj: JSONObject) -> list[Cause]:
     spec = obj["spec"]
     _amounts(spec.get("hard"), "spec.hard", causes)
     hard, scopes = spec.get("hard") or {}, spec.get("scopes") or []
-    for scope in scopes:
-        if scope not in _SCOPES:
-            causes.append(invalid("spec.scopes", scopes, "unsupported scope"))
-            continue
-        for _ in _beyond(scope, hard):
-            causes.append(invalid("spec.scopes", scopes, "unsupported scope applied to resource"))
+    if not set(_SCOPES).issuperset(scopes):
+        # What all of these say is said once: each quotes the whole list.
+        unknown = invalid("spec.scopes", scopes, "unsupported scope")
+        causes.extend(unknown for scope in scopes if scope not in _SCOPES)
+    beyond = sum(len(_beyond(scope, hard)) for scope in set(scopes).intersection(_SCOPES))
+    if beyond:
+        causes.extend([invalid("spec.scopes", scopes, "unsupported scope applied to resource")] * beyond)
     for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
         if one in scopes and other in scopes:
             causes.append(invalid("spec.scopes", scopes, "conflicting scopes"))
     selector = spec.get("scopeSelector") or {}
-    for expression in selector.get("matchExpressions") or ():
-        _scope_expression(expression, hard, selector, causes)
+    expressions = selector.get("matchExpressions") or ()
+    for expression in expressions:
+        _scope_expression(expression, causes)
+    names = {one.get("scopeName") for one in expressions}.intersection(_SCOPES)
+    beyond = sum(len(_beyond(name, hard)) for name in names)
+    if beyond:
+        parts = [
+            {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
+            for one in expressions
+        ]
+        shown = go_json({"MatchExpressions": parts})
+        causes.extend([invalid_shown(_EXPRESSIONS, shown, "unsupported scope applied to resource")] * beyond)
     return causes
 
 
@@ -286,20 +297,15 @@ _ALWAYS_EXISTS: Final = (
 )
 
 
-def _scope_expression(expression: JSONObject, hard: JSONObject, selector: JSONObject, causes: Causes) -> None:
+#: The reference leaves the index out.
+_EXPRESSIONS: Final = "spec.scopeSelector.matchExpressions"
+
+
+def _scope_expression(expression: JSONObject, causes: Causes) -> None:
     name, operator = expression.get("scopeName") or "", expression.get("operator") or ""
-    values = expression.get("values") or ()
-    # The reference leaves the index out.
-    path = "spec.scopeSelector.matchExpressions"
+    values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
         causes.append(invalid(f"{path}.scopeName", name, "unsupported scope"))
-    for _ in _beyond(name, hard):
-        expressions = [
-            {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
-            for one in selector.get("matchExpressions") or ()
-        ]
-        shown = go_json({"MatchExpressions": expressions})
-        causes.append(invalid_shown(path, shown, "unsupported scope applied to resource"))
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
         causes.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
     elif operator in ("In", "NotIn"):

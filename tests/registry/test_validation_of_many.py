@@ -1,0 +1,35 @@
+"""Tests for L{kubetwist.registry.validation}: what objects of thousands of parts cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.validation.affinity import validate_topology_spread
+from kubetwist.registry.validation.config import validate_resource_quota
+
+
+class ManyTests(SynchronousTestCase):
+    """Work is in proportion to what is sent, not to its square."""
+
+    def test_many_scopes(self) -> None:
+        """Thousands of scopes that are wrong are told of by one text: each quotes all of them."""
+        hard = {f"count/a{number}": "1" for number in range(20)} | {"secrets": "1", "services": "1"}
+        unknown = [f"x{number}" for number in range(5)]
+        obj = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "q"}}
+        causes = validate_resource_quota({**obj, "spec": {"hard": hard, "scopes": [*unknown, "Terminating"]}})
+        texts = {cause.message for cause in causes}
+        self.assertEqual((len(causes), len(texts), len({id(cause) for cause in causes})), (7, 2, 2))
+        expressions = [{"scopeName": "Terminating", "operator": "Exists"}] * 3
+        spec = {"hard": hard, "scopeSelector": {"matchExpressions": expressions}}
+        causes = validate_resource_quota({**obj, "spec": spec})
+        self.assertEqual((len(causes), len({id(cause) for cause in causes})), (2, 1))
+
+    def test_constraints_that_are_alike(self) -> None:
+        """Of constraints for the same topology all but the last are duplicates."""
+        constraint = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+        constraints = [{**constraint, "topologyKey": key} for key in ("a", "b", "a", "a")]
+        causes: list[Any] = []
+        validate_topology_spread(constraints, "c", causes)
+        self.assertEqual([cause.field.partition(".")[0] for cause in causes], ["c[0]", "c[2]"])
