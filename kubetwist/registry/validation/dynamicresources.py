@@ -1,8 +1,4 @@
-"""
-Device classes, claims and slices; see kubernetes, C{pkg/apis/resource/validation/validation.go}.
-
-Expressions in selectors are taken as they are.
-"""
+"""Device classes, claims and slices; see kubernetes, C{pkg/apis/resource/validation/validation.go}."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import Any, Final
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long, too_many
 from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
+from ...cel.devices import CostlySelector, SelectorError, check_selector
 from ...schema.gostructs import go_struct
 from .fields import Causes, check, dns_label, dns_subdomain, go_json, immutable, unsupported
 from .resources import is_extended
@@ -60,6 +57,17 @@ def _selector(selector: JSONObject, path: str, causes: Causes) -> None:
         causes.append(required(f"{path}.cel"))
     elif len((cel.get("expression") or "").encode()) > 10 * 1024:
         causes.append(too_long(f"{path}.cel.expression", 10 * 1024))
+    else:
+        _expression(cel.get("expression") or "", f"{path}.cel.expression", causes)
+
+
+def _expression(text: str, path: str, causes: Causes) -> None:
+    try:
+        check_selector(text)
+    except CostlySelector as error:
+        causes.append(forbidden(path, str(error)))
+    except SelectorError as error:
+        causes.append(invalid(path, text, str(error)))
 
 
 def _configuration(config: JSONObject, path: str, causes: Causes) -> None:

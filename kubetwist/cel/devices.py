@@ -1,0 +1,98 @@
+"""
+What expressions see that select devices, in DeviceClasses and ResourceClaims.
+
+See kubernetes/dynamic-resource-allocation, C{cel/compile.go}. Schedulers evaluate them; here they are only looked at.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from kubetwist.cel.errors import CompileErrors, ProgramError
+from kubetwist.cel.estimates import Estimate
+
+if TYPE_CHECKING:
+    from kubetwist.cel.environment import Environment
+    from kubetwist.cel.types import Type
+
+#: What one expression may cost.
+MAX_COST: Final = 1_000_000
+
+#: How long what is in C{device} can be, by the way to it; below C{attributes} and C{capacity} there are maps of maps.
+_LONGEST_DRIVER: Final = 63
+_LONGEST_KEYS: Final = {"attributes": (63, 32), "capacity": (63, 32)}
+_MOST_ENTRIES: Final = 32
+_LONGEST_VALUE: Final = {"attributes": 64, "capacity": 64}
+
+
+class SelectorError(Exception):
+    """An expression that selects nothing; C{str} of it says why."""
+
+
+class CostlySelector(SelectorError):
+    """One that might take too long."""
+
+
+def check_selector(text: str) -> None:
+    """
+    Compile an expression.
+
+    @raise SelectorError: It is wrong.
+    """
+    from kubetwist.cel.types import BOOL, DYN
+
+    try:
+        program = _environment().compile(text)
+    except CompileErrors as error:
+        raise SelectorError(f"compilation failed: {error}") from None
+    except ProgramError as error:
+        raise SelectorError(f"program instantiation failed: {error}") from None
+    if program.output_type not in (BOOL, DYN):
+        raise SelectorError(f"must evaluate to bool or the unknown type, not {program.output_type}")
+    if program.estimated_cost(_size_of).max > MAX_COST:
+        raise CostlySelector("too complex, exceeds cost limit")
+
+
+def _size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:
+    """The size of what is at a path that begins with C{device}."""
+    if not path or path[0] != "device":
+        return None
+    field, *steps = path[1:] or ("",)
+    if field == "driver" and not steps:
+        return Estimate(0, _LONGEST_DRIVER)
+    if field == "allowMultipleAllocations" and not steps:
+        return Estimate(0, 1)
+    keys = _LONGEST_KEYS.get(field)
+    if keys is None or len(steps) > len(keys):
+        return None
+    if steps and steps[-1] == "@keys":
+        return Estimate(0, keys[len(steps) - 1])
+    return Estimate(0, _MOST_ENTRIES if len(steps) < len(keys) else _LONGEST_VALUE[field])
+
+
+@cache
+def _environment() -> Environment:
+    from kubetwist.cel.environment import Environment
+    from kubetwist.cel.library.costs import KubernetesCosts
+    from kubetwist.cel.library.environments import kubernetes_libraries
+    from kubetwist.cel.library.quantities import QUANTITY_TYPE
+    from kubetwist.cel.library.stringformat import check_formats
+    from kubetwist.cel.standard import BINDINGS
+    from kubetwist.cel.types import BOOL, DYN, STRING, ObjectType, map_of
+
+    device = ObjectType(
+        "kubernetes.DRADevice",
+        {
+            "driver": STRING,
+            "allowMultipleAllocations": BOOL,
+            "attributes": map_of(STRING, map_of(STRING, DYN)),
+            "capacity": map_of(STRING, map_of(STRING, QUANTITY_TYPE)),
+        },
+    )
+    return Environment(
+        variables={"device": device},
+        libraries=(*kubernetes_libraries(), BINDINGS),
+        costs=KubernetesCosts(),
+        validators=(check_formats,),
+    )

@@ -1,0 +1,45 @@
+"""Tests for L{kubetwist.cel.devices}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.cel.devices import CostlySelector, SelectorError, check_selector
+
+
+class SelectorTests(SynchronousTestCase):
+    """Expressions that select devices."""
+
+    def test_good(self) -> None:
+        """A device has a driver, attributes and capacity, the latter two by domain; what attributes are is unknown."""
+        for text in (
+            'device.driver == "gpu.example.com"',
+            "device.allowMultipleAllocations",
+            'device.attributes["gpu.example.com"].healthy',
+            'device.attributes["gpu.example.com"].model.startsWith("a") && "x" in device.capacity',
+            'device.capacity["gpu.example.com"].memory.compareTo(quantity("10Gi")) >= 0',
+            'device.attributes["gpu.example.com"].version.isGreaterThan(semver("1.0.0"))',
+            'cel.bind(gpu, device.attributes["gpu.example.com"], gpu.a && gpu.b)',
+        ):
+            check_selector(text)
+
+    def test_wrong(self) -> None:
+        """What does not compile, or tells no truth, is refused with the compiler's words."""
+        for text, why in (
+            ("device.driver ==", "compilation failed: ERROR: <input>:1:17: Syntax error"),
+            ("device.colour", "compilation failed: ERROR: <input>:1:7: undefined field 'colour'"),
+            ("node.name == 'a'", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'node'"),
+            ("device.driver", "must evaluate to bool or the unknown type, not string"),
+            ("1", "must evaluate to bool or the unknown type, not int"),
+        ):
+            error = self.assertRaises(SelectorError, check_selector, text)
+            self.assertNotIsInstance(error, CostlySelector)
+            self.assertTrue(str(error).startswith(why), str(error))
+
+    def test_cost(self) -> None:
+        """What might take too long is refused; how long it takes is known from the limits of devices."""
+        nested = "device.attributes.exists(a, device.attributes[a].exists(b, {}))"
+        check_selector(nested.format("b == 'x'"))
+        within = 'device.attributes.exists(c, device.attributes[c].exists(d, d.matches(a + "+")))'
+        error = self.assertRaises(CostlySelector, check_selector, nested.format(within))
+        self.assertEqual(str(error), "too complex, exceeds cost limit")
