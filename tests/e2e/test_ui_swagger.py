@@ -54,7 +54,8 @@ def test_try_it_out(page: Page, page_server: SubprocessServer) -> None:
     enter(page, f"{create} textarea.body-param__text", '{"metadata": {"name": "tried"}, "data": {"a": "1"}}')
     click(page, f"{create} .execute")
     page.reads('"name": "tried"', f"{create} .live-responses-table")
-    page.run("document.querySelector(arguments[0]).scrollIntoView()", f"{create} .responses-wrapper")
+    assert "-H 'Content-Type: application/json'" in page.content(f"{create} .curl-command")
+    page.run("document.querySelector(arguments[0]).scrollIntoView(); scrollBy(0, -60)", f"{create} .btn-group")
     page.picture("swagger")
     assert page_server.request("GET", f"{MAPS}/tried")[1]["data"] == {"a": "1"}
     # What it says one could send with curl tells no secret of the session.

@@ -17,10 +17,19 @@ function sent(request) {
   const url = new URL(request.url, location.href);
   if (url.origin !== location.origin) throw new Error("only this server is asked");
   request.headers ||= {};
-  // The documents of built-in kinds take any type of a body: the server takes JSON for certain.
-  if (request.headers["Content-Type"] === "*/*") request.headers["Content-Type"] = "application/json";
   if (!Object.keys(request.headers).some((name) => name.toLowerCase() === "authorization")) Object.assign(request.headers, api.identity());
   return request;
+}
+
+/** The documents of Kubernetes say that a body may have any type: these are the ones that every server takes. */
+function typed(document) {
+  for (const path of Object.values(document?.paths || {})) {
+    for (const { requestBody } of Object.values(path)) {
+      const any = requestBody?.content?.["*/*"];
+      if (any) requestBody.content = { "application/json": any, "application/yaml": any };
+    }
+  }
+  return document;
 }
 
 // Descriptions are written by whoever may define a kind: they are shown as what they are, text.
@@ -30,6 +39,7 @@ const plain = () => ({
     // A link to the document: no browser follows it as who is signed in.
     InfoUrl: () => () => null,
   },
+  statePlugins: { spec: { wrapActions: { updateJsonSpec: (original) => (document) => original(typed(document)) } } },
 });
 
 function open(documents, name) {
