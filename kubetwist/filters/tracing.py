@@ -85,8 +85,9 @@ class RequestTracing:
             remote = remote_of(fields) if TRACEPARENT in fields else None
             trusted = remote is not None and request.user is not None and not TRUSTED.isdisjoint(request.user.groups)
             baggage = baggage_of(fields) if BAGGAGE in fields else b""
-            place = begin(remote, trusted, baggage, cut(request.audit_id, LONGEST_ID), request.begun)
+            place = begin(remote, trusted, baggage, request.begun)
             if isinstance(place, Span):
+                place.trace.audit_id = cut(request.audit_id, LONGEST_ID)
                 place.name = span_name(request)
                 place.attributes = attributes_of(request)
                 request.trace = followed = _Followed(place, now())
@@ -109,16 +110,18 @@ class RequestTracing:
 
         def behind(request: KubeRequest) -> None:
             followed: Any = request.trace
-            place = followed
+            before = place = current.get()
+            if followed is place:
+                # One of those that are not recorded, which are most of them.
+                handler(request)
+                return
             if isinstance(followed, _Followed):
                 place = followed.place
                 since, followed.since = followed.since, now()
                 followed.behind += 1
                 place.past(name, since, followed.since)
-            before = current.get()
-            if before is place:
-                handler(request)
-                return
+            else:
+                place = followed
             # A request may come here from where others left their seat.
             current.set(place)
             try:

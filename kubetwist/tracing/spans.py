@@ -55,11 +55,11 @@ class Trace:
 
     __slots__ = ("anchor", "audit_id", "baggage", "deliver", "id", "left", "state")
 
-    def __init__(self, number: int, state: bytes, baggage: bytes, audit_id: str, deliver: Callable[[Span], object]):
+    def __init__(self, number: int, state: bytes, baggage: bytes, deliver: Callable[[Span], object]) -> None:
         self.id = number
         self.state = state
         self.baggage = baggage
-        self.audit_id = audit_id
+        self.audit_id = ""
         self.anchor = time_ns() - int(perf_counter() * 1e9)
         self.deliver = deliver
         self.left = MOST_SPANS
@@ -252,11 +252,9 @@ class Tracer:
         """Whether a trace that begins here is recorded: servers with the same rate agree on that."""
         return (trace_id & _LOW_BITS) >> 1 < self._bound
 
-    def begin(
-        self, remote: Remote | None, trusted: bool, baggage: bytes, audit_id: str, began: float
-    ) -> Span | Unrecorded:
+    def begin(self, remote: Remote | None, trusted: bool, baggage: bytes, began: float) -> Span | Unrecorded:
         """
-        Begin with a request; its span is to be named.
+        Begin with a request; its span is to be named, and its trace to be told the audit id.
 
         @param remote: The span of its caller.
         @param trusted: Whether that one decides; otherwise a new trace begins, with a link to it.
@@ -269,7 +267,7 @@ class Tracer:
             sampled = self.samples(number)
         if not sampled:
             return Unrecorded(number, state, baggage)
-        span = Span(Trace(number, state, baggage, audit_id, self._deliver), "", kind=SERVER, began=began)
+        span = Span(Trace(number, state, baggage, self._deliver), "", kind=SERVER, began=began)
         if remote is not None and trusted:
             span.parent_id, span.remote_parent = remote.span_id, True
         else:

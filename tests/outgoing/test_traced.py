@@ -47,7 +47,7 @@ class CallTests(TestCase):
     def begun(self) -> Span:
         """A request of somebody who has it traced."""
         self.spans: list[Span] = []
-        request = Tracer(0, self.spans.append).begin(CALLER, True, b"who=me", "", 1.0)
+        request = Tracer(0, self.spans.append).begin(CALLER, True, b"who=me", 1.0)
         assert isinstance(request, Span)
         request.name = "request"
         return request
@@ -67,7 +67,7 @@ class CallTests(TestCase):
 
     async def test_unrecorded(self) -> None:
         """Nothing is left of a call for a request that is not traced, and the other side is told that."""
-        place = Tracer(0, lambda span: self.fail("recorded")).begin(None, False, b"", "", 1.0)
+        place = Tracer(0, lambda span: self.fail("recorded")).begin(None, False, b"", 1.0)
         self.assertTrue((await self.called_with(place, {}))["traceparent"].endswith("-00"))
 
     async def test_for_nobody(self) -> None:

@@ -66,8 +66,9 @@ class TracedCase(SynchronousTestCase):
 
     def traced(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Send a request as if the filters had begun a trace."""
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
         assert isinstance(request, Span)
+        request.trace.audit_id = "an-id"
         self.request = request
         del self.spans[:]
         current.set(request)
@@ -140,8 +141,9 @@ class ReadingTests(TracedCase):
         """Another media type and another view are encoded within a span, too."""
         code = self.client.answer("GET", CONFIG_MAPS, Accept="application/yaml").code
         self.assertEqual(code, 200)
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
         assert isinstance(request, Span)
+        request.trace.audit_id = "an-id"
         self.request = request
         current.set(request)
         answer = self.client.answer("GET", CONFIG_MAPS, Accept="application/yaml;as=Table;v=v1;g=meta.k8s.io")
@@ -159,8 +161,9 @@ class ReadingTests(TracedCase):
 
     def test_watch(self) -> None:
         """The start of a watch has a span; its events have none."""
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
         assert isinstance(request, Span)
+        request.trace.audit_id = "an-id"
         self.request = request
         current.set(request)
         self.client.begin(f"{CONFIG_MAPS}?watch=1")
@@ -172,7 +175,7 @@ class ReadingTests(TracedCase):
 
     def test_untraced(self) -> None:
         """A request that is not recorded leaves nothing."""
-        current.set(Tracer(0, self.spans.append).begin(None, False, b"", "", 1.0))
+        current.set(Tracer(0, self.spans.append).begin(None, False, b"", 1.0))
         self.addCleanup(current.set, None)
         self.assertEqual(self.client.ask("POST", CONFIG_MAPS, {"metadata": {"name": "a"}})[0], 201)
         self.assertEqual(self.client.ask("GET", f"{CONFIG_MAPS}/a")[0], 200)
@@ -222,8 +225,9 @@ class WritingTests(TracedCase):
     def test_later(self) -> None:
         """A plugin that waits has a span for as long, and nothing that is done meanwhile belongs to it."""
         self.plugin.waits = Deferred()
-        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", "an-id", 1.0)
+        request = Tracer(1_000_000, self.spans.append).begin(None, False, b"", 1.0)
         assert isinstance(request, Span)
+        request.trace.audit_id = "an-id"
         self.request = request
         current.set(request)
         self.client.send(

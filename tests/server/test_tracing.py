@@ -12,15 +12,17 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from kubetwist.server.errors import StartError
+from kubetwist.server.tracing import Tracing
 from kubetwist.testing.inprocess import InProcessServer
 from kubetwist.testing.webhooks import Call, WebhookServer
+from kubetwist.tracing.configuration import TracingConfiguration
 from tests.collector import Collected, Collector
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -210,6 +212,26 @@ class TracedServerTests(TestCase):
         self.assertEqual(
             await self.refused(self.file(), "--feature-gates=APIServerTracing=false"),
             "APIServerTracing feature is not enabled, but tracing config file was provided",
+        )
+
+
+class MissingTests(SynchronousTestCase):
+    """A machine without the packages that are needed."""
+
+    def test_told(self) -> None:
+        """The server says what to install."""
+        before = dict(sys.modules)
+        self.addCleanup(sys.modules.update, before)
+        sys.modules.pop("kubetwist.tracing.exporting", None)
+        self.addCleanup(sys.modules.pop, "opentelemetry.sdk.resources")
+        sys.modules["opentelemetry.sdk.resources"] = None
+        tracing = Tracing(TracingConfiguration())
+        config, server = cast("Any", None), cast("Any", None)
+        error = self.assertRaises(StartError, tracing.start, config, server)
+        self.assertEqual(
+            str(error),
+            "--tracing-config-file needs opentelemetry.sdk.resources, which is not installed: pip install"
+            " 'kubetwist[tracing]'",
         )
 
 

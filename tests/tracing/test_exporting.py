@@ -67,7 +67,7 @@ class ExportingTests(SynchronousTestCase):
         """What is sent of a request within which somebody is called."""
         keeper = Keeper()
         exporting = Exporting(keeper, "apiserver-x")
-        request = Tracer(1_000_000, exporting.deliver).begin(remote, trusted, b"", "an-id", 1.0)
+        request = Tracer(1_000_000, exporting.deliver).begin(remote, trusted, b"", 1.0)
         assert isinstance(request, Span)
         request.name = "request"
         with request:
@@ -129,7 +129,7 @@ class ExportingTests(SynchronousTestCase):
         """A collector that does not answer is not waited for any longer than that."""
         stuck = Stuck()
         exporting = Exporting(stuck, "apiserver-x")
-        request = Tracer(1_000_000, exporting.deliver).begin(None, False, b"", "", 1.0)
+        request = Tracer(1_000_000, exporting.deliver).begin(None, False, b"", 1.0)
         assert isinstance(request, Span)
         request.end()
         exporting.close(0.01)
@@ -143,7 +143,7 @@ class ExportingTests(SynchronousTestCase):
         self.patch(exporting._complaints, "_tell", lambda *arguments, **named: told.append(named))
         tracer = Tracer(1_000_000, exporting.deliver)
         for _ in range(5000):
-            request = tracer.begin(None, False, b"", "", 1.0)
+            request = tracer.begin(None, False, b"", 1.0)
             assert isinstance(request, Span)
             request.end()
         exporting.close(0.01)

@@ -23,7 +23,7 @@ class SpanCase(SynchronousTestCase):
 
     def begun(self, remote: Remote | None = None, *, trusted: bool = False, rate: int = 1_000_000) -> Span:
         """A request that is traced."""
-        place = Tracer(rate, self.spans.append).begin(remote, trusted, b"", "an-id", 1.0)
+        place = Tracer(rate, self.spans.append).begin(remote, trusted, b"", 1.0)
         assert isinstance(place, Span)
         place.name = "request"
         return place
@@ -34,7 +34,7 @@ class TracerTests(SpanCase):
 
     def place(self, remote: Remote | None, *, trusted: bool, rate: int = 0) -> Span | Unrecorded:
         """Where a request is."""
-        return Tracer(rate, self.spans.append).begin(remote, trusted, b"", "", 1.0)
+        return Tracer(rate, self.spans.append).begin(remote, trusted, b"", 1.0)
 
     def test_rate(self) -> None:
         """As many are recorded as the rate says, whoever decides: the number of the trace does."""
