@@ -1,0 +1,139 @@
+"""
+What dashboards and alerts written for kube-apiserver ask about, whoever wrote them, is there after some use.
+
+The names, and the labels that they are selected and grouped by, are those of the rules, alerts and dashboards of
+kubernetes-mixin, and of others that are widely used.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import ssl
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import Request, urlopen
+
+from twisted.internet import reactor
+from twisted.internet.threads import deferToThread
+
+from kubetwist.testing.webhooks import Reply, WebhookServer
+from tests.resources.aggregated import NAME, AggregatedCase
+
+#: By line: a series, and labels of it.
+ASKED: Final = Path(__file__).with_name("dashboards.txt")
+_SAMPLE: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+")
+_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+DEFAULT: Final = "/api/v1/namespaces/default"
+
+
+def samples(text: str) -> list[tuple[str, dict[str, str]]]:
+    """All that is served."""
+    found = []
+    for line in text.splitlines():
+        match = None if line.startswith("#") else _SAMPLE.fullmatch(line)
+        if match is not None:
+            found.append((match[1], dict(_LABEL.findall(match[2] or ""))))
+    return found
+
+
+class DashboardTests(AggregatedCase):
+    """A server that has done something of everything."""
+
+    async def use(self) -> None:
+        """Do so."""
+        await self.done("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+        await self.done("DELETE", "/api/v1/namespaces/a")
+        await self.call_webhook()
+        for path in (f"{DEFAULT}/endpoints", "/api/v1/configmaps", f"{DEFAULT}/configmaps/a"):
+            await self.done("GET", path)
+        # This waits for what is not there yet.
+        code, _, _ = await self.ask("GET", "/api/v1/nodes?resourceVersion=999999999&timeout=50ms")
+        self.assertEqual(code, 504)
+        await deferToThread(self.show_certificate)
+        await self.backend.kill()
+        self.config.availability.look_at(NAME)
+        await self.until_condition("FailedDiscoveryCheck")
+        await self.server.settle()
+
+    async def call_webhook(self) -> None:
+        """Have a write looked at by a webhook that refuses it not."""
+        hook = WebhookServer(reactor, lambda call: Reply(200, self.allowed(call.json())))
+        await hook.start()
+        self.addCleanup(lambda: hook.stop())
+        bundle = base64.b64encode(hook.ca).decode()
+        webhook = {
+            "name": "hook.example.org",
+            "clientConfig": {"url": f"{hook.url}/", "caBundle": bundle},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        await self.done("POST", path, {"metadata": {"name": "h"}, "webhooks": [webhook]})
+        await self.done("POST", f"{DEFAULT}/configmaps", {"metadata": {"name": "a"}})
+        self.assertEqual(len(hook.calls), 1)
+
+    @staticmethod
+    def allowed(review: dict[str, Any]) -> bytes:
+        """The answer of a webhook."""
+        response = {"uid": review["request"]["uid"], "allowed": True}
+        return json.dumps({**{name: review[name] for name in ("kind", "apiVersion")}, "response": response}).encode()
+
+    def show_certificate(self) -> None:
+        """Come with a client certificate."""
+        connection = self.server.connection
+        context = ssl.create_default_context(cadata=connection.ca)
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        (folder / "crt").write_text(connection.client_certificate)
+        (folder / "key").write_text(connection.client_key)
+        context.load_cert_chain(folder / "crt", folder / "key")
+        urlopen(f"{connection.url}/api", context=context, timeout=30).close()
+
+    async def test_all(self) -> None:
+        """Every series that they ask for has all labels that they select and group by."""
+        policy = Path(self.mktemp())
+        policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+        audit = (f"--audit-policy-file={policy}", f"--audit-log-path={policy}.log")
+        await self.begin("--storage-backend=sqlite", "--controllers=namespace-controller", *audit)
+        watch = await deferToThread(self.watch)
+        self.addCleanup(watch.close)
+        await self.use()
+        found: dict[str, list[dict[str, str]]] = {}
+
+        async def all_sampled() -> bool:
+            found.clear()
+            _, body, _ = await self.ask("GET", "/metrics")
+            for name, labels in samples(body.decode()):
+                found.setdefault(name, []).append(labels)
+            return "apiserver_flowcontrol_demand_seats_bucket" in found
+
+        await self.until(all_sampled)
+        missing = []
+        for line in ASKED.read_text().splitlines():
+            name, *labels = line.split()
+            if not any(set(labels) <= one.keys() for one in found.get(name, ())):
+                missing.append(line)
+        self.assertEqual(missing, [])
+        self.check_buckets(found)
+
+    def watch(self) -> Any:
+        """Begin to watch; in a thread."""
+        connection = self.server.connection
+        url = f"{connection.url}{DEFAULT}/configmaps?watch=true"
+        request = Request(url, headers={"Authorization": f"Bearer {connection.token}"})
+        return urlopen(request, context=connection.ssl_context(), timeout=30)
+
+    def check_buckets(self, found: dict[str, list[dict[str, str]]]) -> None:
+        """The objectives of SIG Scalability are bounds of buckets, by scope; and alerts tell verbs and codes apart."""
+        buckets = found["apiserver_request_sli_duration_seconds_bucket"]
+        for scope, bound in (("resource", "1"), ("namespace", "5"), ("cluster", "30")):
+            those = [one for one in buckets if one["scope"] == scope and one["verb"] in ("GET", "LIST", "POST")]
+            self.assertIn(bound, {one["le"] for one in those}, scope)
+        total = found["apiserver_request_total"]
+        self.assertLessEqual({"GET", "LIST", "POST", "DELETE"}, {one["verb"] for one in total})
+        self.assertLessEqual({"200", "201", "504"}, {one["code"] for one in total})
+        (version,) = {one["git_version"] for one in found["kubernetes_build_info"]}
+        self.assertTrue(re.match(r"v[0-9]*\.[0-9]*", version), version)
