@@ -7,10 +7,11 @@ module, which is read when the first such message is written. They are facts of 
 and for types that are named with their group of its neighbours.
 
 A line is a type and its fields by their JSON names: C{name=GoName:what}. The Go name is the JSON name with a capital
-unless it is given. What is missing in JSON is C{""} unless something is said: C{*} null; C{*Type} null, else a struct;
-C{[]Type} null, else a list of structs; C{Type} a struct; C{0}, C{"0"} and C{f} themselves. C{+Type} is a struct whose
-fields are those of the outer one, C{+metadata} one that is written with tags. A line that begins with a blank continues
-the one before.
+unless it is given. What is missing in JSON is C{""} unless something is said: C{*} null; C{selector} null, else a label
+selector; C{*Type} null, else a struct; C{[]Type} null, else a list of structs; C{{}Type} null, else a map of them;
+C{|[]Type} and C{|?Type} what may be a struct, or a list of them, or a boolean; C{Type} a struct; C{0}, C{"0"} and C{f}
+themselves. C{+Type} is a struct whose fields are those of the outer one, C{+metadata} one that is written with tags. A
+line that begins with a blank continues the one before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from ..api.resource import JSONObject
 
-_ZEROS: Final[dict[str, Any]] = {"": "", "*": None, "0": 0, '"0"': "0", "f": False}
+_ZEROS: Final[dict[str, Any]] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
 #: What a pod's spec has beside its security context, and the struct within it.
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 
@@ -31,7 +32,7 @@ class _GoField(NamedTuple):
     A field.
 
     @ivar struct: The type of structs in it, or C{""}.
-    @ivar shape: C{"[]"}, C{"*"} or C{""}: whether C{struct} is in a list, behind a pointer, or there.
+    @ivar shape: What stands before C{struct} in the table.
     """
 
     name: str
@@ -69,20 +70,38 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     for field in _struct(type_name):
         item = value.get(field.name)
         if field.struct == "metadata":
-            shown.update((name, _by_key(part)) for name, part in sorted((item or {}).items()))
+            shown.update((name, _written(part)) for name, part in sorted((item or {}).items()))
         elif not field.struct:
-            shown[field.go_name] = field.zero if item is None else _by_key(item)
-        elif field.shape == "[]":
-            shown[field.go_name] = [go_struct(one, field.struct) for one in item] if item else None
-        elif item is None and field.shape == "*":
-            shown[field.go_name] = None
+            shown[field.go_name] = field.zero if item is None else _written(item, field.shape == "selector")
         else:
-            shown[field.go_name] = go_struct(item or {}, field.struct)
+            shown[field.go_name] = _shaped(item, field)
     return shown
 
 
-def _by_key(value: Any) -> Any:
-    return dict(sorted(value.items())) if isinstance(value, dict) else value
+def _shaped(item: Any, field: _GoField) -> Any:
+    if field.shape == "[]":
+        return [go_struct(one, field.struct) for one in item] if item else None
+    if item is None and field.shape:
+        return None
+    if field.shape == "{}":
+        return {name: go_struct(one, field.struct) for name, one in sorted(item.items())}
+    if field.shape == "|[]":
+        several = [go_struct(one, field.struct) for one in item] if isinstance(item, list) else None
+        return {"Schema": None if several is not None else go_struct(item, field.struct), "JSONSchemas": several}
+    if field.shape == "|?":
+        one = None if isinstance(item, bool) else go_struct(item, field.struct)
+        return {"Allows": one is not None or item, "Schema": one}
+    return go_struct(item or {}, field.struct)
+
+
+def _written(value: Any, selector: bool = False) -> Any:
+    """What has no struct here: maps by key, and label selectors in their own order."""
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    # Reversed, that is the order in which Go has the two fields of a selector.
+    return {name: _written(value[name]) for name in sorted(value, reverse=selector)}
 
 
 @cache
@@ -103,8 +122,8 @@ def _field(word: str) -> _GoField:
     name, _, go_name = names.partition("=")
     go_name = go_name or name[0].upper() + name[1:]
     if what in _ZEROS:
-        return _GoField(name, go_name, _ZEROS[what], "", "")
-    struct = what.lstrip("[]*")
+        return _GoField(name, go_name, _ZEROS[what], "", what)
+    struct = what.lstrip("[]{}*|?")
     return _GoField(name, go_name, None, struct, what.removesuffix(struct))
 
 

@@ -77,6 +77,30 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual(exactly["Selectors"], [{"CEL": {"Expression": "true"}}])
         self.assertIsNone(shown["Devices"]["Config"])
 
+    def test_schemas(self) -> None:
+        """What may be a schema, or several, or a boolean has a struct around it; maps of structs are by key."""
+        schema = {
+            "items": {"type": "string"},
+            "additionalProperties": False,
+            "properties": {"b": {"items": [{}]}, "a": {"additionalProperties": {"default": {"d": 1, "c": 2}}}},
+        }
+        shown = go_struct(schema, "apiextensions.JSONSchemaProps")
+        self.assertEqual(shown["Items"]["Schema"]["Type"], "string")
+        self.assertIsNone(shown["Items"]["JSONSchemas"])
+        self.assertEqual(shown["AdditionalProperties"], {"Allows": False, "Schema": None})
+        self.assertEqual(list(shown["Properties"]), ["a", "b"])
+        self.assertEqual(len(shown["Properties"]["b"]["Items"]["JSONSchemas"]), 1)
+        inner = shown["Properties"]["a"]["AdditionalProperties"]
+        self.assertIs(inner["Allows"], True)
+        self.assertEqual(list(inner["Schema"]["Default"]), ["c", "d"])
+
+    def test_selector(self) -> None:
+        """Selectors have their own order, and the maps in them that of their keys."""
+        selector = {"matchExpressions": [{"key": "a", "operator": "Exists"}], "matchLabels": {"b": "1", "a": "2"}}
+        shown = go_struct({"selector": selector}, "PersistentVolumeClaimSpec")["Selector"]
+        self.assertEqual(list(shown), ["matchLabels", "matchExpressions"])
+        self.assertEqual(list(shown["matchLabels"]), ["a", "b"])
+
     def test_embedded(self) -> None:
         """The fields of an embedded struct stand among those of the outer one; metadata keeps its tags."""
         volume = go_struct({"name": "v", "configMap": {"name": "m"}}, "Volume")

@@ -12,14 +12,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-import orjson
 from attrs import evolve
 
-from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.errors import Cause, duplicate, forbidden, go_json, invalid, required
 from ...api.formats import is_recognized
 from ...api.goquote import is_print
 from ...api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from ...schema.nodes import StructNode
 from ...schema.structuralrules import everywhere, structural_causes, unsupported
 from ..apiapproval import approval_causes
@@ -155,22 +155,13 @@ _COMMON: Final = ("subresources", "schema", "additionalPrinterColumns", "selecta
 def _versions_cause(versions: list[JSONObject], common: set[str], text: str) -> Cause:
     """A problem of all versions, which are quoted as the reference has them in memory."""
     shown = [
-        {
-            "Name": one.get("name") or "",
-            "Served": bool(one.get("served")),
-            "Storage": bool(one.get("storage")),
-            "Deprecated": bool(one.get("deprecated")),
-            "DeprecationWarning": one.get("deprecationWarning"),
-            "Schema": None if "schema" in common else one.get("schema"),
-            "Subresources": None if "subresources" in common else one.get("subresources"),
-            "AdditionalPrinterColumns": None
-            if "additionalPrinterColumns" in common
-            else one.get("additionalPrinterColumns"),
-            "SelectableFields": None if "selectableFields" in common else one.get("selectableFields"),
-        }
+        go_struct(
+            {name: value for name, value in one.items() if name not in common},
+            "apiextensions.CustomResourceDefinitionVersion",
+        )
         for one in versions
     ]
-    value = orjson.dumps(shown or None).decode()
+    value = go_json(shown or None)
     return Cause("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
 
 
