@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import resource
+import sys
 from typing import Any, Final
 
 from twisted.logger import Logger
@@ -27,7 +28,7 @@ class Neighbours:
         """
         @param most: 0 for three quarters of the files that the process may have open: others can still connect then.
         """
-        self.most = most or int(resource.getrlimit(resource.RLIMIT_NOFILE)[0] * _SHARE)
+        self.most = most or _share_of(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._counts: dict[str, int] = {}
         self._told: set[str] = set()
 
@@ -58,6 +59,10 @@ class Neighbours:
         else:
             del self._counts[place]
             self._told.discard(place)
+
+
+def _share_of(files: int) -> int:
+    return sys.maxsize if files == resource.RLIM_INFINITY else int(files * _SHARE)
 
 
 def place_of(host: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -105,6 +107,7 @@ class UnderTwist:
         """Do all of it, once the reactor runs."""
         # Threads that are at work let the reactor wait for this long each time that it wants to go on.
         sys.setswitchinterval(SWITCH_INTERVAL)
+        open_as_many_files_as_allowed()
         self._choose_logs()
         self._reactor.callWhenRunning(self._take_signals)
         # A server that waits for nothing is ready before the reactor runs, and signals are still the reactor's then.
@@ -168,3 +171,16 @@ def _exit_failed() -> None:
         if stream is not None:
             stream.flush()
     os._exit(FAILED)
+
+
+def open_as_many_files_as_allowed() -> None:
+    """
+    Let the process have as many files open as it may let itself, as every program in Go does.
+
+    The usual limit is for programs that wait by C{select}, and is less than a cluster has watches.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        # Some systems name a limit that none can have.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -94,3 +94,5 @@ class NeighboursTests(SynchronousTestCase):
         """Without a limit one place may not have all the files that there are."""
         most = Neighbours().most
         self.assertTrue(0 < most < resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.patch(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.assertGreater(Neighbours().most, 1_000_000)

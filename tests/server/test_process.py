@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -28,8 +29,17 @@ class ProcessTests(SynchronousTestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
 
-    def spawn(self, *flags: str, **more: Any) -> subprocess.Popen[bytes]:
-        """Start one that is killed after the test."""
+    def spawn(self, *flags: str, soft_limit: int = 0, **more: Any) -> subprocess.Popen[bytes]:
+        """
+        Start one that is killed after the test.
+
+        @param soft_limit: Of open files, unless it is 0.
+        """
+
+        def limit() -> None:
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard))
+
         process = subprocess.Popen(
             [sys.executable, "-m", "twisted", "kubeapi", *flags],
             stdin=subprocess.DEVNULL,
@@ -37,6 +47,7 @@ class ProcessTests(SynchronousTestCase):
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | more,
             cwd=self.folder,
+            preexec_fn=limit if soft_limit else None,
         )
 
         def end() -> None:
@@ -113,6 +124,12 @@ class ProcessTests(SynchronousTestCase):
             path = self.folder / "kubetwist-data" / "admin.kubeconfig"
             (line,) = [line for line in printed.decode().splitlines() if "kubeconfig" in line]
             self.assertTrue(line.endswith(f"the admin's kubeconfig is {path}"), line)
+
+    def test_files(self) -> None:
+        """It may have as many files open as the system lets it, whatever the usual limit is."""
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        process = self.ready("--in-memory", soft_limit=256)
+        self.assertEqual(resource.prlimit(process.pid, resource.RLIMIT_NOFILE), (hard, hard))
 
     def test_in_memory(self) -> None:
         """With C{--in-memory} nothing is left in the file system, unless a data directory is named."""
