@@ -54,8 +54,8 @@ class ReferenceFlagTests(SynchronousTestCase):
         """What can not be set says why."""
         self.assert_refused(
             'invalid argument "/events#https://127.0.0.1:4002" for "--etcd-servers-overrides" flag: all resources are'
-            " in one store, as one revision orders all changes; leave it out, and move what is elsewhere to --etcd-servers"
-            " before",
+            " in one store, as one revision orders all changes; leave it out, and move what is elsewhere to"
+            " --etcd-servers before",
             "--etcd-servers-overrides=/events#https://127.0.0.1:4002",
         )
         self.assert_refused(
