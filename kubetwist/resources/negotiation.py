@@ -40,6 +40,10 @@ DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 
 #: How many headers a negotiator remembers; clients can send any number of different ones.
 _REMEMBERED: Final = 512
+#: Longer headers are not remembered: nobody but who wants to fill the memory sends different ones of them.
+_LONGEST_REMEMBERED: Final = 1024
+#: Clauses of a header that are looked at; browsers send half a dozen. To sort them takes the square of their number.
+MOST_CLAUSES: Final = 100
 
 
 @frozen(slots=True)
@@ -89,10 +93,10 @@ def parse_accept(header: str) -> list[Clause]:
     """
     The clauses of an C{Accept} header, the one that is taken first standing first.
 
-    A clause with C{q=0} counts like any other, as in the reference.
+    A clause with C{q=0} counts like any other, as in the reference. What comes after L{MOST_CLAUSES} does not.
     """
     clauses: list[Clause] = []
-    for part in header.split(","):
+    for part in header.split(",", MOST_CLAUSES)[:MOST_CLAUSES]:
         media, *pairs = part.strip(" ").split(";")
         kind, slash, subtype = media.partition("/")
         kind = kind.strip(" ")
@@ -207,9 +211,11 @@ class Negotiator:
         """
         found = self._found.get(accept)
         if found is None:
-            if len(self._found) >= _REMEMBERED:
-                self._found.clear()
-            found = self._found[accept] = self._negotiate(accept)
+            found = self._negotiate(accept)
+            if accept is None or len(accept) <= _LONGEST_REMEMBERED:
+                if len(self._found) >= _REMEMBERED:
+                    self._found.clear()
+                self._found[accept] = found
         if isinstance(found, Negotiated):
             return found
         code, message, by_router = found
