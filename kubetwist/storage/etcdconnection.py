@@ -230,6 +230,11 @@ class Connection(Protocol):
         self._keepalive: IDelayedCall | None = None
         self._asked = False
         self._pings: IDelayedCall | None = None
+        #: Calls that were begun, and nothing of which was written.
+        self._begun: list[TimedCall] = []
+        #: Until this turn of the reactor is over. The first call of a turn is written at once, so that etcd has work;
+        #: all others then, together: they cost etcd, and us, a third less so.
+        self._turn: IDelayedCall | None = None
         self._seconds: Callable[[], float] = channel.member.reactor.seconds
         self._heard_at = 0.0
 
@@ -269,7 +274,7 @@ class Connection(Protocol):
         except BadAnswer as error:
             self.drop(error)
             return
-        if session.pending:
+        if session.pending and self._turn is None:
             self._flush()
         if session.ready and not self._opened and not self._gone:
             self._open()
@@ -290,15 +295,21 @@ class Connection(Protocol):
         if self._gone:
             return
         self._gone = True
-        for call in (self._impatient, self._keepalive, self._pings):
+        for call in (self._impatient, self._keepalive, self._pings, self._turn):
             if call is not None and call.active():
                 call.cancel()
+        begun, self._begun = self._begun, []
+        for unsent in begun:
+            self.session.calls.pop(unsent.stream, None)
         error = self._why or NoAnswer(reason.getErrorMessage())
         if self._opened:
             self.channel.lost(self)
             self.session.lost(error)
         else:
             self.channel.failed(Failure(self._why) if self._why is not None else reason, self._last)
+        # Nothing of these has arrived.
+        for unsent in begun:
+            self.channel.repeat(unsent)
 
     def drop(self, why: Exception) -> None:
         """Close it at once; what is under way fails so."""
@@ -329,20 +340,23 @@ class Connection(Protocol):
 
     def begin(self, call: TimedCall) -> None:
         """Send a call; there is L{room}."""
-        data = self.session.begin(call)
+        self.session.begin(call)
         call.sent(self)
-        if self._write(data):
-            return
-        # Nothing of what can not be sent has arrived.
-        self.session.calls.pop(call.stream, None)
-        call.in_time()
-        self.drop(NoAnswer("the connection was closed"))
-        self.channel.repeat(call)
+        self._begun.append(call)
+        if self._turn is None:
+            self._turn = self.channel.member.reactor.callLater(0, self._turn_over)
+            self._flush()
+
+    def _turn_over(self) -> None:
+        self._turn = None
+        if self.session.pending:
+            self._flush()
 
     def cancel(self, call: TimedCall) -> None:
         """Nobody wants to know more of a call."""
         self.session.cancel(call)
-        self._flush()
+        if self._turn is None:
+            self._flush()
         if not self.session.usable:
             self._retire()
         elif self.channel.waiting:
@@ -379,7 +393,9 @@ class Connection(Protocol):
     def _flush(self) -> None:
         if self._gone or self._stuck:
             return
-        if not self._write(self.session.output()):
+        if self._write(self.session.output()):
+            self._begun.clear()
+        else:
             self.drop(NoAnswer("the connection was closed"))
 
     def pauseProducing(self) -> None:

@@ -15,7 +15,7 @@ from .etcdmessages import key_bytes, key_text
 from .etcdtables import LEASE_TIME_TO_LIVE, RANGE
 
 #: Keys that are looked at in one request; their values are not sent.
-PAGE: Final = 5000
+PAGE: Final = 1000
 #: Leases that are asked about at a time.
 AT_ONCE: Final = 16
 

@@ -63,7 +63,8 @@ class Address:
     @property
     def authority(self) -> str:
         """Host and port, as they stand in a request."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        host = self.host if self.host.isascii() else self.host.encode("idna").decode("ascii")
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 class Channel:

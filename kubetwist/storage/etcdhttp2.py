@@ -139,7 +139,7 @@ class Session:
         self._pinged = ping
         self._frames = FrameReader()
         self._heads = HeadWriter(authority, scheme)
-        #: What is to be written, beside calls that begin.
+        #: What is to be written.
         self._out: list[bytes | memoryview] = []
         #: How much of that answers what nobody but the other has asked for.
         self._owed = 0
@@ -189,12 +189,8 @@ class Session:
 
     # --- calls
 
-    def begin(self, call: Call) -> bytes:
-        """
-        Send a request; there is L{room}.
-
-        @return: What is to be written, at once.
-        """
+    def begin(self, call: Call) -> None:
+        """Send a request; there is L{room}."""
         stream = call.stream = self._next
         self._next = stream + 2
         if self._next > LAST_STREAM:
@@ -209,10 +205,10 @@ class Session:
             self._out += (head, block)
             self._blocked.append(call)
             self._pump()
-            return self.output()
+            return
         self._window -= size
         call._unsent = memoryview(b"")
-        return b"".join((head, block, frame_head(size, DATA, 0 if call.goes_on else END_STREAM, stream), body))
+        self._out += (head, block, frame_head(size, DATA, 0 if call.goes_on else END_STREAM, stream), body)
 
     def cancel(self, call: Call) -> None:
         """Nobody wants to know more of a call; it is not told either."""

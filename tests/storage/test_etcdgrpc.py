@@ -89,6 +89,7 @@ class Wire:
     def turn(self) -> None:
         """Let both talk until nobody has anything to say."""
         while not self.closed:
+            self.connection.channel.member.reactor.advance(0)
             sent, self.sent = b"".join(self.sent), []
             self.peer.receive(sent)
             answered = self.peer.output()
@@ -159,6 +160,34 @@ class MemberTests(SynchronousTestCase):
         self.assertEqual(self.attempts(), 1)
         for interface in (IHandshakeListener, IPullProducer, IPushProducer):
             verifyObject(interface, wire.connection)
+
+    def test_together(self) -> None:
+        """The first call of a turn is sent at once, the others together when the turn is over."""
+        wire = self.connect_watched()
+        answers = [self.ask() for _ in range(4)]
+        self.assertEqual(len(wire.sent), 1)
+        self.reactor.advance(0)
+        self.assertEqual(len(wire.sent), 2)
+        wire.turn()
+        self.assertEqual(wire.peer.ended, [1, 3, 5, 7, 9])
+        wire.lose()
+        for answer in answers:
+            self.failureResultOf(answer, NoAnswer)
+
+    def test_lost_before_sent(self) -> None:
+        """What was not even written when its connection is lost is sent over another one."""
+        wire = self.connect_watched()
+        sent, unsent, given_up = self.ask(), self.ask(), self.watch()
+        given_up[0].stop()
+        again = self.ask()
+        wire.lose()
+        self.failureResultOf(sent, NoAnswer)
+        other = self.connect()
+        self.assertEqual(len(other.peer.requests), 2)
+        for stream in (1, 3):
+            other.peer.answer(stream, b"fine")
+        other.turn()
+        self.assertEqual((self.successResultOf(unsent), self.successResultOf(again)), (b"fine", b"fine"))
 
     def test_refusal(self) -> None:
         """An answer may be an error of etcd's, or none at all, or too many."""
@@ -505,6 +534,7 @@ class AddressTests(SynchronousTestCase):
             ("https://etcd-0.example.com:2379/", ("etcd-0.example.com", 2379, True, "etcd-0.example.com:2379")),
             ("https://[fd00::1]:99", ("fd00::1", 99, True, "[fd00::1]:99")),
             ("etcd", ("etcd", 2379, False, "etcd:2379")),
+            ("https://bücher.example", ("bücher.example", 2379, True, "xn--bcher-kva.example:2379")),
         ):
             address = Address.parse(url)
             self.assertEqual((address.host, address.port, address.tls, address.authority), expected)

@@ -85,7 +85,7 @@ class SessionCase(SynchronousTestCase):
     def begin(self, session: Session, peer: Peer, call: RecordedCall | None = None) -> RecordedCall:
         """Have a call sent."""
         call = call or RecordedCall()
-        peer.receive(session.begin(call))
+        session.begin(call)
         self.turn(session, peer)
         return call
 
