@@ -184,6 +184,14 @@ def test_yaml(page: Page, server: SubprocessServer) -> None:
     patch = {"data": {"a": "changed"}}
     server.request("PATCH", f"{MAPS}/shown", patch, content_type="application/merge-patch+json")
     page.reads("a: changed", ".yaml")
+    # What one has unfolded or folded stays so.
+    page.reads("fieldsType: FieldsV1", ".yaml")
+    page.find("button[aria-label='Fold data']").click()
+    patch = {"metadata": {"annotations": {"b": "another"}}}
+    server.request("PATCH", f"{MAPS}/shown", patch, content_type="application/merge-patch+json")
+    page.reads("b: another", ".yaml")
+    assert "a: changed" not in page.text(".yaml")
+    assert page.run("return document.activeElement.ariaLabel") == "Unfold data"
 
 
 def test_edit(page: Page, server: SubprocessServer) -> None:
@@ -311,6 +319,12 @@ def test_access_and_why(page: Page, server: SubprocessServer) -> None:
     page.reads("cannot list resource", ".problem")
     page.open("#/access")
     page.reads("selfsubjectrulesreviews", ".plain")
+    # Who may not list namespaces can still name one.
+    choose = "const choice = document.querySelector('#namespace'); choice.value = arguments[0];"
+    page.run(f"{choose} choice.dispatchEvent(new Event('change'))", "…")
+    page.find("#namespace-name").send_keys("kube-public\n")
+    page.reads("in the namespace kube-public", "main")
+    assert page.run("return document.querySelector('#namespace').value") == "kube-public"
     page.sign_in(server.token)
     page.open("#/why?user=system:serviceaccount:default:guest&verb=list&resource=secrets&namespace=default")
     page.reads("may not", "#verdict")

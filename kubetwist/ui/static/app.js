@@ -86,7 +86,7 @@ async function enter(user) {
   sessionStorage.getItem("namespace") !== null && (state.namespace = sessionStorage.getItem("namespace"));
   const search = h("input", { type: "search", placeholder: "Find a kind", "aria-label": "Find a kind", oninput: () => drawKinds(), spellcheck: false });
   const kinds = h("div");
-  const choice = h("select", { id: "namespace", onchange: () => { state.namespace = choice.value; sessionStorage.setItem("namespace", choice.value); show(); } });
+  const choice = h("select", { id: "namespace", onchange: () => { if (choice.value === ANOTHER) askForNamespace(); else useNamespace(choice.value); } });
   const view = h("main", { class: "main" });
   shell = { search, kinds, choice, view, timer: setInterval(() => { if (!document.hidden) refresh().catch(() => {}); }, 5000) };
   replace(root, h("div", { class: "shell" },
@@ -126,12 +126,34 @@ async function namespaces() {
   drawNamespaces();
 }
 
+// No namespace is called so.
+const ANOTHER = "…";
+
+function useNamespace(name) {
+  state.namespace = name;
+  sessionStorage.setItem("namespace", name);
+  drawNamespaces();
+  show();
+}
+
+/** For who may not list namespaces, but knows the name of one. */
+function askForNamespace() {
+  drawNamespaces();
+  const field = h("input", { id: "namespace-name", required: true, maxlength: 63, pattern: "[a-z0-9]([\\-a-z0-9]*[a-z0-9])?", spellcheck: false, autocomplete: "off" });
+  const dialog = h("dialog", { "aria-label": "Namespace" }, h("form", { onsubmit: (event) => { event.preventDefault(); dialog.close(); useNamespace(field.value); } },
+    h("label", { class: "row", for: "namespace-name" }, "Namespace", field),
+    h("div", { class: "row" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Cancel"), h("button", { class: "button main", type: "submit" }, "Show"))));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 function drawNamespaces() {
   if (!shell) return;
   const names = new Set(state.namespaces);
   if (state.namespace) names.add(state.namespace);
   if (!names.size) names.add("default");
-  replace(shell.choice, h("option", { value: "" }, "All namespaces"), [...names].sort().map((name) => h("option", { value: name }, name)));
+  replace(shell.choice, h("option", { value: "" }, "All namespaces"), [...names].sort().map((name) => h("option", { value: name }, name)), h("option", { value: ANOTHER }, "Another…"));
   shell.choice.value = state.namespace;
 }
 

@@ -45,10 +45,12 @@ function yamlOf({ resource, namespace, name, path }, body, view) {
   const draw = async () => {
     const text = await api.text(path, { accept: "application/yaml", signal: stop.signal, question });
     const before = body.querySelector(".yaml");
-    const top = before ? before.scrollTop : 0;
-    const shown = yamlView(text);
+    const top = before ? before.scrollTop : 0, focused = before ? before.focused() : "", itself = before === document.activeElement;
+    const shown = yamlView(text, before);
     replace(body, shown);
     shown.scrollTop = top;
+    if (itself) shown.focus({ preventScroll: true });
+    else if (focused) shown.focusOn(focused);
     return /^ {2}resourceVersion: "?(\d+)"?$/m.exec(text)?.[1] || "";
   };
   const follow = async () => {

@@ -56,14 +56,32 @@ export function editable(text) {
   return `${lines.join("\n")}\n`;
 }
 
-/** Shown, managed fields folded. */
-export function yamlView(text) {
+/** What each line that can be folded is called, however many lines come or go above it. */
+function placesOf(lines, ends) {
+  const open = [], times = new Map();
+  return lines.map((line, index) => {
+    while (open.length && open.at(-1).end <= index) open.pop();
+    if (!ends[index]) return "";
+    const place = `${open.length ? open.at(-1).place : ""}/${line.trim()}`;
+    const count = (times.get(place) || 0) + 1;
+    times.set(place, count);
+    open.push({ end: ends[index], place: count > 1 ? `${place}#${count}` : place });
+    return open.at(-1).place;
+  });
+}
+
+/** Shown; folded is what was so `before`, which is another such view of it, or else the managed fields. */
+export function yamlView(text, before) {
   const all = text.replace(/\n$/, "").split("\n");
   const lines = all.slice(0, MOST);
   const ends = folds(lines);
+  const places = placesOf(lines, ends);
   const closed = new Set();
-  const managed = blockOf(lines, "metadata", "managedFields");
-  if (managed && ends[managed[0]]) closed.add(managed[0]);
+  if (before) places.forEach((place, index) => { if (place && before.folded.has(place)) closed.add(index); });
+  else {
+    const managed = blockOf(lines, "metadata", "managedFields");
+    if (managed && ends[managed[0]]) closed.add(managed[0]);
+  }
   const elements = lines.map((line, index) => {
     const fold = ends[index] ? h("button", { class: "fold", type: "button", tabindex: index > 400 ? "-1" : null, onclick: () => toggle(index) }, "▾") : null;
     const gutter = h("span", { class: "gutter" }, String(index + 1), h("span", { class: "fold" }, fold));
@@ -76,6 +94,7 @@ export function yamlView(text) {
   function toggle(index) {
     if (!closed.delete(index)) closed.add(index);
     apply();
+    element.folded = new Set([...closed].map((one) => places[one]));
   }
   function apply() {
     let until = 0;
@@ -91,7 +110,10 @@ export function yamlView(text) {
     });
   }
   apply();
-  const element = h("div", { class: "yaml", tabindex: "0", "aria-label": "YAML" });
+  const element = h("div", { class: "yaml", tabindex: "0", role: "region", "aria-label": "YAML" });
+  element.folded = new Set([...closed].map((one) => places[one]));
+  element.focusOn = (place) => elements[places.indexOf(place)]?.fold?.focus({ preventScroll: true });
+  element.focused = () => places[elements.findIndex((one) => one.fold && one.fold === document.activeElement)] || "";
   replace(element, elements.map((one) => one.element),
     all.length > MOST ? h("div", null, h("span", { class: "gutter" }), `… and ${all.length - MOST} lines more`) : null);
   return element;
