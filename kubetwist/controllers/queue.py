@@ -19,7 +19,7 @@ Key = TypeVar("Key", bound=Hashable)
 RETRY_FIRST = 0.005
 RETRY_MOST = 1000.0
 #: Bounds of times, in seconds.
-BOUNDS = exponential(1e-8, 10.0, 12)
+BOUNDS = exponential(1e-8, 10.0, 10)
 #: Seconds of work without a pause; then the reactor has its turn.
 SLICE = 0.004
 

@@ -6,6 +6,7 @@ C{/debug/flags} and C{/debug/pprof}: the level of the log, what the process is b
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,7 @@ from ..logs.profiling import Sampler, heap_text, stacks_text
 from ..logs.verbosity import Verbosity, parse_level
 from ..resources.layer import Layer
 from .site import TEXT, KubeRequest
+from .zpages import without_passwords
 
 if TYPE_CHECKING:
     from .config import ServerConfig
@@ -42,6 +44,7 @@ _PPROF_PAGE: Final = b"""<html>
 <ul>
 <li><a href="profile?seconds=30">profile</a>: what the reactor is busy with, for speedscope</li>
 <li><a href="heap">heap</a>: objects by type</li>
+<li><a href="cmdline">cmdline</a>: how the process was started</li>
 <li><a href="goroutine">goroutine</a>: the stacks of all threads, and the calls that the reactor has planned</li>
 </ul>
 </body>
@@ -104,6 +107,11 @@ class ProfilesResource(Resource):
         elif name == "/goroutine":
             calls = self._reactor.getDelayedCalls()
             request.respond(200, stacks_text(calls, self._reactor.seconds()).encode(), TEXT)
+        elif name == "/cmdline":
+            request.respond(200, without_passwords("\0".join(sys.argv)).encode("utf-8", "surrogateescape"), TEXT)
+        elif name == "/symbol":
+            # Profiles here have names in them: there are no addresses to be looked up.
+            request.respond(200, b"num_symbols: 0\n", TEXT)
         else:
             request.respond_text(404, "Unknown profile\n")
         return NOT_DONE_YET

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ..metrics.registry import Registry
 from ..metrics.shown import Shown
 from ..registry.deprecations import deprecation_warning
 from ..resources.layer import Layer
+from ..resources.respond import GZIP_LEVEL, accepts_gzip
 from .site import KubeRequest
 
 if TYPE_CHECKING:
@@ -66,13 +68,21 @@ class MetricsResource(Resource):
             return NOT_DONE_YET
         families, readings = self._registry.families(), list(self._registry.readings())
 
+        packed = accepts_gzip(request)
+
         def text() -> bytes:
             every = [*readings, *process_readings()] if self._process else readings
-            return render(families, every, self._baseline.since, self._shown.select)
+            body = render(families, every, self._baseline.since, self._shown.select)
+            return gzip.compress(body, GZIP_LEVEL, mtime=0) if packed else body
+
+        def respond(body: bytes) -> None:
+            if packed:
+                request.setHeader(b"content-encoding", b"gzip")
+            request.respond(200, body, CONTENT_TYPE)
 
         # Thousands of lines: not in the reactor's thread.
         written = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), text)
-        written.addCallback(lambda body: request.respond(200, body, CONTENT_TYPE))
+        written.addCallback(respond)
         written.addErrback(request.crashed)
         return NOT_DONE_YET
 

@@ -34,7 +34,7 @@ _WARNING: Final = (
 _MEDIA: Final = ("application/json", "application/yaml", "text/plain")
 _GROUP: Final = "config.k8s.io"
 _NOT_LISTED: Final = frozenset(("apis", "api", "openid", "openapi", ".well-known", "index.html"))
-_PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s]*@")
+_PASSWORD: Final = re.compile(r"(?<=://)[^/@,\s\0]*@")
 
 
 class ZPage(Resource):
@@ -124,10 +124,15 @@ def status_text(status: Mapping[str, Any], begun: float) -> str:
 def flags_of(flags: tuple[Flag, ...], options: Mapping[str, Any]) -> dict[str, str]:
     """All flags with their values, as they would be given; passwords in URLs are left out."""
     return {
-        flag.name: _PASSWORD.sub("CLASSIFIED@", shown_value(flag, options[flag.name]))
+        flag.name: without_passwords(shown_value(flag, options[flag.name]))
         for flag in sorted(flags, key=lambda one: one.name)
         if flag.name in options
     }
+
+
+def without_passwords(text: str) -> str:
+    """A text without the users and passwords in its URLs."""
+    return _PASSWORD.sub("CLASSIFIED@", text)
 
 
 def shown_value(flag: Flag, value: Any) -> str:

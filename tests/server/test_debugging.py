@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from threading import Event
 from typing import Any
 
@@ -75,13 +76,31 @@ class DebuggingTests(KubeAPIMixin, TestCase):
         code, text = await self.ask("GET", "/debug/pprof/profile?seconds=301")
         self.assertEqual(code, 400)
 
+    async def test_process(self) -> None:
+        """How the process was started is told as Go tells it, without passwords; there are no symbols to look up."""
+        await self.serve()
+        self.patch(sys, "argv", ["/bin/twist", "kubeapi", "--etcd-servers=http://me:secret@a,http://b", "--v=1"])
+        for method in ("GET", "POST"):
+            code, text = await self.ask(method, "/debug/pprof/cmdline")
+            wanted = "/bin/twist\0kubeapi\0--etcd-servers=http://CLASSIFIED@a,http://b\0--v=1"
+            self.assertEqual((code, text), (200, wanted))
+        self.assertEqual(await self.ask("POST", "/debug/pprof/symbol"), (200, "num_symbols: 0\n"))
+        self.assertEqual(await self.ask("GET", "/debug/pprof/trace"), (404, "Unknown profile\n"))
+
     async def test_refused(self) -> None:
         """Only who is allowed to sees any of it."""
         await self.serve()
         await self.ask("POST", ACCOUNTS, {"metadata": {"name": "a"}})
         _, answer = await self.ask("POST", f"{ACCOUNTS}/a/token", {"spec": {}})
         token = answer["status"]["token"]
-        for path in ("/debug/flags/v", "/debug/pprof/", "/debug/pprof/heap", "/statusz", "/flagz"):
+        for path in (
+            "/debug/flags/v",
+            "/debug/pprof/",
+            "/debug/pprof/heap",
+            "/debug/pprof/cmdline",
+            "/statusz",
+            "/flagz",
+        ):
             for method in ("GET", "PUT"):
                 code, _ = await self.ask(method, path, token=token)
                 self.assertEqual(code, 403, path)

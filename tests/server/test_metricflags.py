@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
+
+from attrs import evolve
 
 from twisted.internet.threads import deferToThread
 from twisted.python.usage import UsageError
@@ -134,6 +138,43 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         (line,) = [line for line in text.splitlines() if line.startswith("apiserver_request_total{") and label in line]
         self.assertTrue(line.endswith(" 1"), line)
         self.assertEqual(await deferToThread(request, "DELETE", "/metrics/slis"), (200, "metrics reset\n"))
+
+    async def test_forms(self) -> None:
+        """The text is compressed for who takes that, and the same for who would rather have another form."""
+        server = await self.startKubeAPI("--controllers=")
+        connection = server.connection
+
+        def read(**headers: str) -> tuple[Any, bytes]:
+            fields = {"Authorization": f"Bearer {connection.token}"}
+            fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+            request = Request(f"{connection.url}/metrics", headers=fields)
+            with urlopen(request, context=connection.ssl_context(), timeout=30) as answer:
+                return answer.headers, answer.read()
+
+        openmetrics = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+        headers, plain = await deferToThread(read, Accept=openmetrics)
+        self.assertTrue(headers["content-type"].startswith("text/plain; version=0.0.4; charset=utf-8"))
+        self.assertIsNone(headers["content-encoding"])
+        headers, packed = await deferToThread(read, Accept_Encoding="gzip")
+        self.assertEqual(headers["content-encoding"], "gzip")
+        self.assertLess(10 * len(packed), len(plain))
+        self.assertIn(b"\n# TYPE version_info gauge\n", gzip.decompress(packed))
+
+    async def test_who_may(self) -> None:
+        """Who may only read does not begin anew, nor does who may not even that."""
+        server = await self.startKubeAPI("--controllers=", "--authorization-mode=RBAC")
+        account = "/api/v1/namespaces/default/serviceaccounts"
+        request: Any = server.connection.request
+        await deferToThread(request, "POST", account, {"metadata": {"name": "a"}})
+        _, answer = await deferToThread(request, "POST", f"{account}/a/token", {"spec": {}})
+        subject = {"kind": "ServiceAccount", "namespace": "default", "name": "a"}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:monitoring"}
+        binding = {"metadata": {"name": "a"}, "roleRef": role, "subjects": [subject]}
+        await deferToThread(request, "POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+        for token, codes in ((answer["status"]["token"], (200, 403)), ("", (403, 403))):
+            ask = evolve(server.connection, token=token).request
+            found = [(await deferToThread(ask, method, "/metrics"))[0] for method in ("GET", "DELETE")]
+            self.assertEqual(tuple(found), codes)
 
     async def test_no_reset(self) -> None:
         """Without profiling a DELETE is answered as a GET, as in the reference."""
