@@ -15,6 +15,7 @@ from kubetwist.api.resource import GroupVersionKind
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.registry.customresources.conversion import Conversion, Conversions
 from kubetwist.testing.webhooks import HANG_UP, Call, Reply, WebhookServer
+from kubetwist.tracing.spans import Span, Tracer
 
 V2 = GroupVersionKind("example.com", "v2", "Kite")
 
@@ -75,6 +76,21 @@ class WebhookConversionTests(TestCase):
         review = call.json()
         self.assertEqual(review["apiVersion"], "apiextensions.k8s.io/v1")
         self.assertEqual(review["request"]["desiredAPIVersion"], "example.com/v2")
+
+    async def test_traced(self) -> None:
+        """Where the request is traced there is a span for the call, which the webhook is told of."""
+        self.outgoing.traced = True
+        spans: list[Span] = []
+        request = Tracer(1_000_000, spans.append).begin(None, False, b"", 1.0)
+        with request:
+            await self.conversion().convert([kite("a"), kite("b")], V2)
+        sent, call, _ = spans
+        uid = self.webhook.calls[0].json()["request"]["uid"]
+        self.assertEqual(call.name, "Call conversion webhook")
+        self.assertEqual(call.attributes, {"desired-api-version": "example.com/v2", "object-count": 2, "UID": uid})
+        self.assertEqual((sent.name, sent.parent_id), ("HTTP POST", call.span_id))
+        told = self.webhook.calls[0].headers["traceparent"]
+        self.assertEqual(told, dict(sent.headers())[b"traceparent"].decode())
 
     async def test_batches(self) -> None:
         """A very long list is converted in several calls, by number and by size."""

@@ -27,6 +27,7 @@ from tests.collector import Collected, Collector
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
 
@@ -90,7 +91,8 @@ class TracedServerTests(TestCase):
         await webhook.start()
         self.addCleanup(webhook.stop)
         async with InProcessServer(self.file(samplingRatePerMillion=1_000_000), controllers="") as server:
-            self.assertEqual(await deferToThread(send, server, "POST", WEBHOOKS, _configuration(webhook)), 201)
+            for path in (WEBHOOKS, MUTATING):
+                self.assertEqual(await deferToThread(send, server, "POST", path, _configuration(webhook)), 201)
             body = {"metadata": {"name": "traced"}, "data": {"password": "hush-hush"}}
             state = {"traceparent": f"00-{TRACE}-{SPAN}-01", "tracestate": "v=1", "baggage": "who=me"}
             state["Audit-ID"] = "of-this-one"
@@ -108,10 +110,20 @@ class TracedServerTests(TestCase):
         names = [span.name for span in self.collector.within(create)]
         self.assertEqual(names[-2:], ["Create etcd3", "SerializeObject"])
         self.assertIn("ValidatingAdmissionWebhook", names)
-        (plugin,) = [span for span in self.collector.within(create) if span.name == "ValidatingAdmissionWebhook"]
-        (call,) = self.collector.within(plugin)
-        self.assertEqual(call.name, "Call validating webhook")
-        uid = call.attributes["UID"]
+        for told, kind in zip(webhook.calls, ("Mutating", "Validating"), strict=True):
+            (plugin,) = [span for span in self.collector.within(create) if span.name == f"{kind}AdmissionWebhook"]
+            (call,) = self.collector.within(plugin)
+            self.assertEqual(call.name, f"Call {kind.lower()} webhook")
+            self.check_call(webhook, call, told)
+        for span in spans:
+            self.assertLessEqual(span.began, span.ended)
+            self.assertNotIn("hush-hush", str(span.attributes))
+        self.assertEqual(self.collector.resources[0]["service.name"], "apiserver")
+        self.assertTrue(str(self.collector.resources[0]["service.instance.id"]).startswith("apiserver-"))
+
+    def check_call(self, webhook: WebhookServer, call: Collected, told: Call) -> None:
+        """A webhook was called within a span, and told of that."""
+        uid = told.json()["request"]["uid"]
         self.assertEqual(
             call.attributes,
             {
@@ -127,15 +139,33 @@ class TracedServerTests(TestCase):
         self.assertEqual((sent.name, sent.kind), ("HTTP POST", CLIENT))
         self.assertEqual(sent.attributes["url.full"], f"{webhook.url}/validate?timeout=10s")
         self.assertEqual(sent.attributes["http.response.status_code"], 200)
-        (told,) = webhook.calls
-        self.assertEqual(told.json()["request"]["uid"], uid)
         self.assertEqual(told.headers["traceparent"], f"00-{TRACE}-{sent.span_id}-01")
         self.assertEqual((told.headers["tracestate"], told.headers["baggage"]), ("v=1", "who=me"))
-        for span in spans:
-            self.assertLessEqual(span.began, span.ended)
-            self.assertNotIn("hush-hush", str(span.attributes))
-        self.assertEqual(self.collector.resources[0]["service.name"], "apiserver")
-        self.assertTrue(str(self.collector.resources[0]["service.instance.id"]).startswith("apiserver-"))
+
+    async def test_access_webhooks(self) -> None:
+        """A webhook that decides is told of the trace; one that knows tokens is not: nobody knows yet whose it is."""
+        webhook = WebhookServer(reactor, _grant)
+        await webhook.start()
+        self.addCleanup(webhook.stop)
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        arguments = (
+            self.file(samplingRatePerMillion=1_000_000),
+            f"--authentication-token-webhook-config-file={webhook.kubeconfig(folder, '/tokens', name='tokens')}",
+            "--authentication-token-webhook-version=v1",
+            "--authorization-mode=Webhook",
+            f"--authorization-webhook-config-file={webhook.kubeconfig(folder, '/access', name='access')}",
+            "--authorization-webhook-version=v1",
+        )
+        async with InProcessServer(*arguments, controllers="") as server:
+            await deferToThread(send, server, "GET", CONFIG_MAPS, None, "jane-token")
+        (tokens,) = [call for call in webhook.calls if call.path == "/tokens"]
+        self.assertNotIn("traceparent", tokens.headers)
+        (access,) = [call for call in webhook.calls if call.path == "/access"]
+        (root,) = self.collector.named("GET /api/v1/namespaces/{:namespace}/configmaps")
+        (sent,) = [span for span in self.collector.within(root) if span.kind == CLIENT]
+        self.assertEqual(access.headers["traceparent"], f"00-{root.trace_id}-{sent.span_id}-01")
+        self.assertEqual(sent.attributes["url.full"], f"{webhook.url}/access?timeout=30s")
 
     async def test_sampling(self) -> None:
         """Without a rate only what those ask for who may is traced; those who are called are told as much."""
@@ -251,6 +281,12 @@ def _allow(call: Call) -> dict[str, Any]:
     review = call.json()
     response = {"uid": review["request"]["uid"], "allowed": True}
     return {"kind": "AdmissionReview", "apiVersion": review["apiVersion"], "response": response}
+
+
+def _grant(call: Call) -> dict[str, Any]:
+    user = {"username": "jane", "groups": ["developers"]}
+    status = {"/tokens": {"authenticated": True, "user": user}, "/access": {"allowed": True}}
+    return {**call.json(), "status": status[call.path]}
 
 
 def _configuration(webhook: WebhookServer) -> dict[str, Any]:
