@@ -9,7 +9,7 @@ the reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from attrs import evolve
@@ -34,19 +34,27 @@ class Baseline:
     def __init__(self) -> None:
         self._before: dict[tuple[str, tuple[str, ...]], Any] = {}
 
-    def take(self, registry: Registry) -> None:
-        """Begin anew, in the reactor's thread."""
-        before: dict[tuple[str, tuple[str, ...]], Any] = {}
-        for reading in (*map(reading_of, registry.families()), *registry.readings()):
-            if not _resets(reading):
-                continue
-            for labels, value in reading.values:
-                taken = (value.sum, tuple(value.counts)) if isinstance(value, Distribution) else value
-                before[reading.name, labels] = taken
-        for family in registry.families():
+    def take(self, registry: Registry) -> Callable[[], None]:
+        """
+        Begin anew, in the reactor's thread.
+
+        @return: What does the rest of it, in any thread: there may be thousands of series.
+        """
+        families = registry.families()
+        readings = [*map(reading_of, families), *registry.readings()]
+        for family in families:
             if family.kind == "gauge" and family.labels:
                 family.clear()
-        self._before = before
+
+        def write_down() -> None:
+            before: dict[tuple[str, tuple[str, ...]], Any] = {}
+            for reading in filter(_resets, readings):
+                for labels, value in reading.values:
+                    taken = (value.sum, tuple(value.counts)) if isinstance(value, Distribution) else value
+                    before[reading.name, labels] = taken
+            self._before = before
+
+        return write_down
 
     def since(self, readings: Iterable[Reading]) -> Iterator[Reading]:
         """What has been counted since then, in any thread; series that nothing was counted in are left out."""

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThreadPool
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
@@ -62,9 +63,9 @@ class MetricsResource(Resource):
             request.respond_text(404, "404 page not found\n")
             return NOT_DONE_YET
         if self._resets and request.method == b"DELETE":
-            self._baseline.take(self._registry)
+            written = self._in_thread(self._baseline.take(self._registry))
             self._forgotten()
-            request.respond_text(200, "metrics reset\n")
+            written.addCallback(lambda _: request.respond_text(200, "metrics reset\n")).addErrback(request.crashed)
             return NOT_DONE_YET
         families, readings = self._registry.families(), list(self._registry.readings())
 
@@ -81,10 +82,11 @@ class MetricsResource(Resource):
             request.respond(200, body, CONTENT_TYPE)
 
         # Thousands of lines: not in the reactor's thread.
-        written = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), text)
-        written.addCallback(respond)
-        written.addErrback(request.crashed)
+        self._in_thread(text).addCallback(respond).addErrback(request.crashed)
         return NOT_DONE_YET
+
+    def _in_thread(self, work: Callable[[], Any]) -> Deferred[Any]:
+        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)
 
 
 class Served:

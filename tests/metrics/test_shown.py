@@ -118,7 +118,7 @@ class BaselineTests(SynchronousTestCase):
             self.plain.value += 1
             self.looked.observe(0.5)
         self.gauge.of("x").value = 1
-        self.baseline.take(self.registry)
+        self.baseline.take(self.registry)()
         self.assertEqual(self.shown(), ['looked{a="x"} 3', "plain_total 0"])
         self.labelled.of("x").value += 1
         self.labelled.of("y").value += 1
@@ -143,7 +143,7 @@ class BaselineTests(SynchronousTestCase):
         """What has begun anew by itself is not less than nothing."""
         self.labelled.of("x").value = 5
         self.looked.observe(0.5)
-        self.baseline.take(self.registry)
+        self.baseline.take(self.registry)()
         self.labelled.of("x").value = 2
         self.looked = Summary((1.0,))
         self.looked.observe(3.0)
