@@ -14,6 +14,7 @@ from attrs import evolve
 from ..api.resource import GroupVersionKind, JSONObject
 from .negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
 from .openapi_operations import Operation, Path
+from .openapi_parameters import RESOURCE_VERSION
 from .openapi_schemas import V2_REFERENCE, V3_REFERENCE
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ def _operation(operation: Operation, path: Path) -> Operation:
         # The reference tells of its selection only, and not how the objects are deleted.
         selection = next((one.parameters for one in path.operations if one.action == "list"), operation.parameters)
         operation = evolve(operation, parameters=selection, body="")
+    if operation.action == "get":
+        operation = evolve(operation, parameters=(*operation.parameters, RESOURCE_VERSION))
     answers = operation.answers[:1] if operation.method == "patch" else operation.answers
     return evolve(
         operation,

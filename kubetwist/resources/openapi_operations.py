@@ -57,6 +57,11 @@ class Operation:
     answer: str = ""
 
 
+_LOG: Final = "log"
+#: Resources whose DELETE answers with the object, and is said to answer with a Status.
+_SAID_TO_ANSWER_STATUS: Final = frozenset(("customresourcedefinitions", "namespaces"))
+
+
 @frozen
 class Path:
     """A path and its operations."""
@@ -195,12 +200,16 @@ class _Writer:
     def operations(self) -> Iterator[tuple[str, Operation]]:
         """All of them, with their paths."""
         resource = self.resource
+        sub = resource.subresource
+        of_noun = f"{sub} of the specified {self.noun}" if sub else f"the specified {self.noun}"
+        if sub == _LOG:
+            # A connection here, in the reference an object that is read.
+            yield self.item, self._get(of_noun)
+            return
         if resource.connect_methods:
             yield from self._connect()
             return
         verbs = set(resource.verbs)
-        sub = resource.subresource
-        of_noun = f"{sub} of the specified {self.noun}" if sub else f"the specified {self.noun}"
         if not sub:
             yield from self._collection(verbs)
         if "create" in verbs:
@@ -257,7 +266,7 @@ class _Writer:
                     self.named + self.release.deletion(),
                     body=DELETE_OPTIONS,
                     body_required=False,
-                    answer=self.type if resource.delete_returns_object else STATUS,
+                    answer=self.type if self._tells_object() else STATUS,
                     answers=((200, "OK"), (202, "Accepted")),
                 ),
             )
@@ -321,7 +330,7 @@ class _Writer:
         )
 
     def _get(self, of_noun: str) -> Operation:
-        log = self.resource.subresource == "log"
+        log = self.resource.subresource == _LOG
         return self._operation(
             "get",
             "read",
@@ -354,6 +363,10 @@ class _Writer:
                         answer=STRING,
                     ),
                 )
+
+    def _tells_object(self) -> bool:
+        """Whether DELETE is said to answer with the object."""
+        return self.resource.delete_returns_object and self.resource.resource not in _SAID_TO_ANSWER_STATUS
 
     def _scoped(self) -> str:
         return "Namespaced" if self.resource.namespaced else ""

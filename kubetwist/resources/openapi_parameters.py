@@ -72,6 +72,9 @@ LIST_AND_WATCH: Final = _queries(
     ("watch", "boolean", "Send a stream of changes after resourceVersion instead of a list."),
 )
 
+#: Of lists, and of reading custom resources.
+RESOURCE_VERSION: Final = next(one for one in LIST_AND_WATCH if one.name == "resourceVersion")
+
 #: Of 1.36 and later.
 SHARD_SELECTOR: Final = _queries(
     ("shardSelector", "string", "Leave only objects of some hash ranges. An alpha feature; ignored where it is off."),

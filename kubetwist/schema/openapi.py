@@ -1,8 +1,8 @@
 """
 Definitions in the form in which servers publish them.
 
-OpenAPI 3 has C{default}, wherever Go always writes a value, and C{allOf} around references that have something beside
-them; OpenAPI 2 has neither. Both follow from L{kubetwist.schema.goshape}.
+OpenAPI 3 has C{default}, wherever Go always writes a value, C{allOf} around references that have something beside them,
+and C{enum}; OpenAPI 2 has none of these. They follow from L{kubetwist.schema.goshape} and L{kubetwist.schema.enums}.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..api.resource import JSONObject
+from .enums import enum_values
 from .goshape import ALWAYS, LEAVES, json_kind, referred, shape
 
 #: Types that are several JSON types at once: in OpenAPI 2, and in OpenAPI 3.
@@ -44,10 +45,22 @@ def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSON
     if properties is None:
         return published
     published["properties"] = {
-        name: _part(part, ref_prefix, _is_valued(definition, name, part, name in required), defaults)
+        name: _field(definition, name, part, name in required, ref_prefix, defaults)
         for name, part in properties.items()
     }
     return published
+
+
+def _field(
+    definition: str, name: str, schema: JSONObject, required: bool, ref_prefix: str, defaults: bool
+) -> JSONObject:
+    go = shape(definition, name, schema, required)
+    part = _part(schema, ref_prefix, go.presence == ALWAYS, defaults)
+    values = enum_values(definition, go.go_type) if defaults else None
+    if values is not None:
+        holder = part.get("items") or part.get("additionalProperties") or part
+        holder["enum"] = values
+    return part
 
 
 def _plain(schema: JSONObject) -> JSONObject:
@@ -57,10 +70,6 @@ def _plain(schema: JSONObject) -> JSONObject:
         plain["type"] = plain["type"][0]
     plain.pop("enum", None)
     return plain
-
-
-def _is_valued(definition: str, name: str, schema: JSONObject, required: bool) -> bool:
-    return shape(definition, name, schema, required).presence == ALWAYS
 
 
 def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> JSONObject:

@@ -20,7 +20,8 @@ from kubetwist.resources.installed import InstalledGroups
 from kubetwist.resources.layer import Layer
 from kubetwist.resources.openapi import OpenAPIV2, OpenAPIV3
 from kubetwist.resources.openapi_builder import Builder
-from kubetwist.resources.openapi_operations import Definitions, Release, resource_paths
+from kubetwist.resources.openapi_custom import custom_paths
+from kubetwist.resources.openapi_operations import Definitions, Path, Release, resource_paths
 from kubetwist.resources.openapi_schemas import reachable, references, v2_schemas, v3_schemas
 from kubetwist.resources.remoteopenapi import RemoteOpenAPI
 
@@ -177,7 +178,21 @@ class OperationsTests(SynchronousTestCase):
         self.assertEqual(apps[deployment]["delete"].answer, f"{META}Status")
         self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}"]["delete"].answer, "io.k8s.api.core.v1.Pod")
         self.assertEqual(apps[f"{deployment}/scale"]["put"].body, "io.k8s.api.autoscaling.v1.Scale")
-        self.assertEqual(core["/api/v1/namespaces/{namespace}/pods/{name}/log"]["get"].produces[0], "text/plain")
+        log = core["/api/v1/namespaces/{namespace}/pods/{name}/log"]["get"]
+        self.assertEqual((log.produces[0], log.action, log.name), ("text/plain", "get", "readCoreV1NamespacedPodLog"))
+        self.assertIn("tailLines", [one.name for one in log.parameters])
+        self.assertEqual(core["/api/v1/namespaces/{name}"]["delete"].answer, f"{META}Status")
+
+    def test_reading_custom_resources(self) -> None:
+        """Of custom resources, the revision that one is to be read at is told of as well."""
+        plain = [
+            Path(path, list(methods.values()))
+            for path, methods in paths_of(installed(), APPS).items()
+            if path.endswith("/deployments/{name}")
+        ]
+        for paths, has in ((plain, False), (custom_paths(plain), True)):
+            (read,) = (one for path in paths for one in path.operations if one.method == "get")
+            self.assertEqual("resourceVersion" in [one.name for one in read.parameters], has)
 
     def test_field_validation(self) -> None:
         """C{fieldValidation} is a parameter of writes, by which kubectl sees that the server validates."""
