@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
+from signal import SIGCONT, SIGSTOP, SIGTERM
 from typing import Any
 
 from cryptography import x509
@@ -229,6 +229,23 @@ class ClusterTests(EtcdCase):
             revision = self.write(storage, "/r/a", value, revision)
             values.append(value)
             self.assertEqual(self.reactor.run(storage.read("/r/a")).value, value)
+        self.reactor.turn_until(lambda: storage.revision >= revision)
+        self.assertEqual([event.value for event in observer.events], values)
+        self.assertEqual(observer.reasons, [])
+
+    def test_stopped_member(self) -> None:
+        """When the member that is asked is stopped in good order, nobody notices, be it the leader or not."""
+        storage = self.open()
+        observer = self.follow(storage)
+        revision = self.write(storage, "/r/a", b"0", 0)
+        values = [b"0"]
+        asked = storage.client.choose()
+        assert asked is not None
+        (member,) = [one for one in self.etcd.members if one.url == asked.address.url]
+        member.signal(SIGTERM)
+        while member.running or len(values) < 20:
+            values.append(b"%d" % len(values))
+            revision = self.write(storage, "/r/a", values[-1], revision)
         self.reactor.turn_until(lambda: storage.revision >= revision)
         self.assertEqual([event.value for event in observer.events], values)
         self.assertEqual(observer.reasons, [])
