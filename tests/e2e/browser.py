@@ -142,6 +142,17 @@ class Page:
         self.find("header.top")
         self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
 
+    def go_on(self, token: str, user: str) -> None:
+        """Begin anew as this user, who need not sign in again where that was done by somebody before."""
+        self.load()
+        self.until(lambda: self.all("header.top, input[name=token]"))
+        changed = self.run("const changed = sessionStorage.length; sessionStorage.clear(); return changed")
+        if self.text(".who") != user:
+            self.sign_in(token)
+        elif changed:
+            self.load()
+        self.until(lambda: self.all(".side a[href='#/list/-/configmaps']"))
+
     def write(self, old: str, new: str) -> None:
         """Change the text in the editor."""
         self.find("textarea")
@@ -152,6 +163,19 @@ class Page:
             old,
             new,
         )
+
+    def press(self, *keys: str, held: str = "") -> None:
+        """Press keys, by Selenium's names for them, or as what they write; C{held} is held down meanwhile."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        chain = ActionChains(self.browser)
+        if held:
+            chain.key_down(getattr(Keys, held))
+        chain.send_keys(*(getattr(Keys, key, key) for key in keys))
+        if held:
+            chain.key_up(getattr(Keys, held))
+        chain.perform()
 
     def rows(self) -> list[list[str]]:
         """The cells of the rows that are elements."""

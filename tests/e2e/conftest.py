@@ -146,5 +146,5 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, page_server: SubprocessServer) -> Page:
     """The page, signed in as an administrator."""
     page = Page(browser, page_server.url)
-    page.sign_in(page_server.token)
+    page.go_on(page_server.token, "kubetwist-test-admin")
     return page

@@ -103,11 +103,6 @@ def test_browse_and_watch(page: Page, server: SubprocessServer) -> None:
 
 def test_sort_and_keys(page: Page, server: SubprocessServer) -> None:
     """Rows are sorted by what their cells mean, and everything is done with keys alone."""
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.keys import Keys
-
-    def press(*keys: str) -> None:
-        ActionChains(page.browser).send_keys(*keys).perform()
 
     def names() -> list[str]:
         return [row[-1] for row in page.rows()]
@@ -125,25 +120,25 @@ def test_sort_and_keys(page: Page, server: SubprocessServer) -> None:
     page.until(lambda: names() == ["four", "one", "three", "two"])
     # The table has the focus; its first heading is what follows, and sorts by when it was, not by letters.
     page.until(lambda: page.run("return document.activeElement.className") == "grid")
-    press(Keys.TAB, Keys.ENTER)
+    page.press("TAB", "ENTER")
     page.until(lambda: names() == ["two", "three", "four", "one"])
     assert page.find("th[aria-sort=ascending]").text.startswith("Last Seen")
-    press(Keys.ENTER)
+    page.press("ENTER")
     page.until(lambda: names() == ["one", "four", "three", "two"])
-    press(Keys.ENTER)
+    page.press("ENTER")
     page.until(lambda: names() == ["four", "one", "three", "two"])
-    ActionChains(page.browser).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
-    press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    page.press("TAB", held="SHIFT")
+    page.press("ARROW_DOWN", "ARROW_DOWN", "ARROW_DOWN")
     page.until(lambda: page.text("#chosen-row").endswith("three"))
     assert page.find(".grid").get_attribute("aria-activedescendant") == "chosen-row"
-    press(Keys.ENTER)
+    page.press("ENTER")
     page.reads("message: three", ".yaml")
-    press(Keys.ESCAPE)
+    page.press("ESCAPE")
     page.until(lambda: names() == ["four", "one", "three", "two"])
-    press("/", "thr")
+    page.press("/", "thr")
     page.until(lambda: names() == ["three"])
-    press(Keys.ESCAPE, "g")
-    press("limitr", Keys.TAB, Keys.ENTER)
+    page.press("ESCAPE", "g")
+    page.press("limitr", "TAB", "ENTER")
     page.reads("No limitranges here.")
 
 
@@ -199,7 +194,7 @@ def test_edit(page: Page, server: SubprocessServer) -> None:
     make(server, MAPS, config_map("edited", a="1", b="2"))
     page.open("#/object/-/configmaps/default/edited/edit")
     page.write("data:\n", "data:\n  c: new\n")
-    page.find("#review").click()
+    page.press("ENTER", held="CONTROL")
     page.reads("+   c: new", ".diff")
     page.picture("edit")
     assert server.request("GET", f"{MAPS}/edited")[1]["data"] == {"a": "1", "b": "2"}

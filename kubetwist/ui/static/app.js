@@ -265,7 +265,7 @@ function overview() {
       return h("a", { class: "card", href: listAddress(one) }, count, h("small", null, one.resource));
     })),
     h("h2", null, "Keys"),
-    h("p", { class: "quiet keys" }, [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "choose a row"], ["Enter", "open it"], ["Esc", "back to the list"]]
+    h("p", { class: "quiet keys" }, [["/", "filter"], ["g", "find a kind"], ["↑ ↓", "choose a row"], ["Enter", "open it"], ["Ctrl Enter", "review what was written"], ["Esc", "back to the list"]]
       .map(([keys, what]) => h("span", null, keys.split(" ").map((one) => [h("kbd", null, one), " "]), what))));
   return { element, title: "" };
 }

@@ -20,7 +20,7 @@ const parse = (text) => {
 /** A text area with the numbers of its lines. */
 function editor(text, changed) {
   const numbers = h("pre", { "aria-hidden": "true" });
-  const area = h("textarea", { "aria-label": "YAML", spellcheck: false, autocomplete: "off", autocapitalize: "off", wrap: "off", value: text });
+  const area = h("textarea", { "aria-label": "YAML", "aria-description": "Escape, then Tab, leaves it; Control and Enter review.", spellcheck: false, autocomplete: "off", autocapitalize: "off", wrap: "off", value: text });
   const count = () => {
     const lines = area.value.split("\n").length;
     if (Number(numbers.dataset.lines) === lines) return;
@@ -33,6 +33,7 @@ function editor(text, changed) {
   area.addEventListener("keydown", (event) => {
     // Indents; Escape first, and it moves on as everywhere.
     if (event.key === "Escape") { area.blur(); event.stopPropagation(); }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); document.querySelector("#review").click(); }
     if (event.key !== "Tab" || event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     area.setRangeText("  ", area.selectionStart, area.selectionEnd, "end");

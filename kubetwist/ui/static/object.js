@@ -98,7 +98,8 @@ function eventsOf({ resource, namespace, name, path }, body, view) {
 
 function askToDelete({ resource, namespace, name, path }) {
   const said = h("div", { "aria-live": "polite" });
-  const how = h("select", { id: "propagation" }, ["Background", "Foreground", "Orphan"].map((one) => h("option", { value: one }, one)));
+  const how = h("select", { id: "propagation" }, [["Background", "are deleted afterwards"], ["Foreground", "are deleted first"], ["Orphan", "stay"]]
+    .map(([one, means]) => h("option", { value: one }, `${means} (${one})`)));
   const dialog = h("dialog", { "aria-label": "Delete" });
   const go = async () => {
     try {
