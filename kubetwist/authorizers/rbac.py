@@ -8,7 +8,7 @@ changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
@@ -22,6 +22,8 @@ from ..registry.grants import Grants, UnknownRole
 
 #: Decisions that are remembered; all are forgotten when there are more.
 REMEMBERED = 65536
+#: How much of a question a client may have made up, in characters, for its answer to be remembered: anybody may ask.
+LONGEST: Final = 1024
 
 _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_RULE = ("verbs", "nonResourceURLs")
@@ -66,9 +68,10 @@ class RBAC:
         verdict = self._decisions.get(key)
         if verdict is None:
             verdict = self._decide(attributes)
-            if len(self._decisions) >= REMEMBERED:
-                self._decisions.clear()
-            self._decisions[key] = verdict
+            if _length(attributes) <= LONGEST:
+                if len(self._decisions) >= REMEMBERED:
+                    self._decisions.clear()
+                self._decisions[key] = verdict
         return verdict
 
     def rules_for(self, user: UserInfo, namespace: str) -> JSONObject:
@@ -107,6 +110,13 @@ class RBAC:
             if role.allow(question):
                 return Verdict(Decision.ALLOW, f"RBAC: allowed by {binding.described_for(question.user)}")
         return Verdict(Decision.NO_OPINION, f"RBAC: {aggregated(errors)}" if errors else "")
+
+
+def _length(asked: AuthorizerAttributes) -> int:
+    """How long all the texts of a question are."""
+    user = asked.user
+    where = (asked.verb, asked.group, asked.resource, asked.subresource, asked.namespace, asked.name, asked.path)
+    return len(user.name) + sum(map(len, where)) + sum(map(len, user.groups))
 
 
 def _part(rule: Rule, names: tuple[str, ...]) -> JSONObject:

@@ -122,6 +122,24 @@ class DecisionTests(RBACTestCase):
             self.rbac.authorize(AuthorizerAttributes(USERS["bob"], "get", resource="pods", name=str(number)))
         self.assertLessEqual(len(self.rbac._decisions), 10)
 
+    def test_long_questions(self) -> None:
+        """Nobody fills the memory with questions about names and paths that are made up, signed in or not."""
+        long = "x" * 50_000
+        nobody = UserInfo("system:anonymous", groups=("system:unauthenticated",))
+        for question in (
+            AuthorizerAttributes(nobody, "get", version="v1", resource="pods", namespace="default", name=long),
+            AuthorizerAttributes(nobody, "get", version="v1", resource="pods", namespace=long),
+            AuthorizerAttributes(nobody, "get", version="v1", resource=long),
+            AuthorizerAttributes(nobody, long, version="v1", resource="pods"),
+            AuthorizerAttributes(nobody, "get", path=f"/{long}", is_resource_request=False),
+            AuthorizerAttributes(UserInfo(long), "get", version="v1", resource="pods"),
+            AuthorizerAttributes(UserInfo("a", groups=(long,)), "get", version="v1", resource="pods"),
+        ):
+            self.assertFalse(self.allowed(question))
+        self.assertEqual(len(self.rbac._decisions), 0)
+        self.assertFalse(self.allowed(reading("bob")))
+        self.assertEqual(len(self.rbac._decisions), 1)
+
     def test_caches_not_filled(self) -> None:
         """Before the caches are filled for the first time nothing is decided."""
         clock = Clock()
