@@ -245,8 +245,7 @@ class Negotiator:
             and any(f"{clause.type}/{clause.subtype}" == PROTOBUF for clause in clauses)
             and not any(clause.params for clause in clauses)
         )
-        # Whoever asks for nothing but protobuf is told what there is besides.
-        return 406, _accepted((JSON, YAML) if protobuf_only else MEDIA_TYPES), False
+        return 406, PROTOBUF_ONLY if protobuf_only else _accepted(MEDIA_TYPES), False
 
     def _match(self, clause: Clause, media: str) -> Negotiated | None:
         kind, _, subtype = media.partition("/")
@@ -283,6 +282,10 @@ class Negotiator:
 
 def _accepted(media_types: tuple[str, ...]) -> str:
     return f"only the following media types are accepted: {', '.join(media_types)}"
+
+
+#: What those are told who ask for nothing but protobuf, where it is not given: what there is besides.
+PROTOBUF_ONLY: Final = _accepted((JSON, YAML))
 
 
 def _not_produced(produced: tuple[str, ...]) -> str:

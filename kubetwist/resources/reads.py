@@ -22,8 +22,8 @@ from .encoding import Body, YAMLEncoder, pretty, to_yaml
 from .endpoint import Endpoint
 from .respond import respond_body
 from .traced import TracedReading
-from .views import View, view
-from .watching import Flusher, WatchStream
+from .views import Unshown, View, view
+from .watching import Flusher, UnshownStream, WatchStream
 
 if TYPE_CHECKING:
     from ..server.site import KubeRequest
@@ -136,7 +136,7 @@ class Reads:
             options.fields = (*options.fields, ("metadata.name", name, True))
         timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
         timeout = max(timeout, 0.0)  # What should have ended before it began ends at once.
-        make = WatchStream
+        make = UnshownStream if isinstance(shown.encoder, Unshown) else WatchStream
         if b"upgrade" in request.fields and is_websocket(request.fields):
             from .socketwatching import WatchSocket
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, not_a_list, pretty
-from .negotiation import negotiate_list, negotiate_object, negotiate_untabled, negotiate_watch, wants_pretty
+from .negotiation import (
+    PATCH_TYPES,
+    PROTOBUF_ONLY,
+    Negotiated,
+    NotAcceptable,
+    negotiate_list,
+    negotiate_object,
+    negotiate_untabled,
+    negotiate_watch,
+    wants_pretty,
+)
 from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
@@ -39,14 +49,13 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
     @param collection: Whether a list is answered (or watched), not a single object.
     @raise APIStatusError: The client accepts nothing that can be had (406), or asks for an unknown part (400).
     """
-    accept = request.getHeader(b"accept")
-    if collection:
-        negotiated = negotiate_list(accept)
-        if request.info.verb == "watch":
-            negotiated = negotiate_watch(accept)
-    else:
-        negotiate = negotiate_object if endpoint.tables else negotiate_untabled
-        negotiated = negotiate(accept, request.method in _WITH_BODY and not request.read_body())
+    try:
+        negotiated = _negotiated(endpoint, request, collection)
+    except NotAcceptable as error:
+        if error.message != PROTOBUF_ONLY or request.method != b"GET" or endpoint.patch_types is not PATCH_TYPES:
+            raise
+        # The reference has this form, and so tells in it first of all what else is wrong.
+        return View(Unshown(error), b"", False)
     transform = negotiated.transform
     include = ""
     if transform:
@@ -54,6 +63,10 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
             include = check_include(first(request, "includeObject"))
         elif transform == "PartialObjectMetadataList" and not collection:
             raise not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
+        elif transform == "PartialObjectMetadataList" and request.info.verb == "watch":
+            # The reference finds that out at the first event.
+            error = not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
+            return View(Unshown(error), negotiated.content_type, False)
         elif transform == "PartialObjectMetadata" and collection and request.info.verb != "watch":
             raise APIStatusError(
                 406,
@@ -67,6 +80,27 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
         encoder = endpoint.encoders[key] = _make(endpoint, *key)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
     return View(encoder, negotiated.content_type, indented and negotiated.media == "json")
+
+
+def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
+    accept = request.getHeader(b"accept")
+    if not collection:
+        negotiate = negotiate_object if endpoint.tables else negotiate_untabled
+        return negotiate(accept, request.method in _WITH_BODY and not request.read_body())
+    negotiated = negotiate_list(accept)
+    return negotiate_watch(accept) if request.info.verb == "watch" else negotiated
+
+
+class Unshown:
+    """Stands for an encoder where nothing can be shown, which is told when there is something to show."""
+
+    def __init__(self, error: APIStatusError) -> None:
+        self._error = error
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise self._error
+
+    one = listing = _refuse
 
 
 def _make(endpoint: Endpoint, media: str, transform: str, version: str, include: str) -> Any:

@@ -341,3 +341,22 @@ class WatchStream:
     def stopProducing(self) -> None:
         """The connection is gone."""
         self._disconnected(None)
+
+
+class UnshownStream(WatchStream):
+    """A watch whose events can not be shown in the form that was asked for: the first one ends it."""
+
+    _waiting_to_end = False
+
+    def send(self, kind: str, record: Record, event: Any) -> None:
+        """End, but not before the head of the answer is written."""
+        self._end_soon()
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> None:
+        """End."""
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        if not self._over and not self._waiting_to_end:
+            self._waiting_to_end = True
+            self._calls.append(self._reactor.callLater(0, self.end))

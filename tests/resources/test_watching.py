@@ -129,6 +129,17 @@ class WatchTests(WatchTestCase):
         self.assertEqual(summary(self.more(everywhere)), [("ADDED", "o")])
         self.assertEqual(self.more(), [])
 
+    def test_as_a_list(self) -> None:
+        """Events are no lists: whoever wants them as such has the watch end at the first one."""
+        for query in (f"resourceVersion={self.revision()}", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"):
+            client = self.server.client()
+            accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+            head, _, body = client.begin(f"{MAPS}?watch=1&{query}", Accept=accept).partition(b"\r\n\r\n")
+            self.assertTrue(head.startswith(b"HTTP/1.1 200 "), head)
+            self.relabel("a", x=query[:1])
+            self.server.clock.advance(0)
+            self.assertEqual(body + client.taken(), END)
+
     def test_one_object(self) -> None:
         """A field selector, or the older path, watches one object."""
         older = self.server.client()
