@@ -61,6 +61,7 @@ class Auditor:
         """
         info = request.info
         ruling = self._policy.ruling(info, user)
+        self.counts.levels[ruling.level] += 1
         if ruling.level == NONE:
             return None
         fields = request.fields

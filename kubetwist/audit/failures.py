@@ -19,11 +19,13 @@ class Counts:
 
     @ivar events: That were made.
     @ivar rejected: Requests that failed because their event could not be written.
+    @ivar levels: Requests, by the place in L{LEVELS<kubetwist.audit.policy.LEVELS>} that the policy has for them.
     @ivar errors: Events that were lost, by what lost them: C{log}, C{webhook}, C{buffered}, C{truncate}.
     """
 
     events: int = 0
     rejected: int = 0
+    levels: list[int] = field(factory=lambda: [0, 0, 0, 0])
     errors: dict[str, int] = field(factory=dict)
 
 

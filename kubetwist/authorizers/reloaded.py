@@ -16,6 +16,7 @@ from ..outgoing.outgoing import Outgoing
 from .configuration import WEBHOOK, AuthorizationConfiguration, Configured, load_configuration
 from .union import AuthorizerUnion, PrivilegedGroup
 from .webhook import WebhookAuthorizer
+from .webhooktally import WebhookTally
 
 #: Makes the authorizer of a type that is no webhook.
 Make = Callable[[str], IAuthorizer]
@@ -31,10 +32,14 @@ class ReloadedAuthorizer:
 
     name = "union"
 
-    def __init__(self, reactor: Any, outgoing: Outgoing, known: Collection[str], make: Make) -> None:
+    def __init__(
+        self, reactor: Any, outgoing: Outgoing, known: Collection[str], make: Make, tally: WebhookTally | None = None
+    ) -> None:
         """
         @param known: The types of authorizers that there are.
+        @param tally: Where webhooks are counted.
         """
+        self._tally = tally or WebhookTally()
         self._reactor = reactor
         self._outgoing = outgoing
         self._known = known
@@ -98,7 +103,7 @@ class ReloadedAuthorizer:
             assert one.settings is not None and one.rules is not None, "a webhook has both"
             client = self._outgoing.client(one.settings)
             clients.append(client)
-            return WebhookAuthorizer(self._reactor, client, one.rules)
+            return WebhookAuthorizer(self._reactor, client, one.rules, called=one.name, tally=self._tally)
         authorizer = self._made.get(one.kind)
         if authorizer is None:
             if self._started and one.kind not in _STATELESS:

@@ -7,11 +7,13 @@ Somebody else decides: a webhook is asked with a C{SubjectAccessReview}, and wha
 from __future__ import annotations
 
 from hashlib import sha256
+from time import perf_counter
 from typing import Any, ClassVar, Final, Protocol
 
 import orjson
 from attrs import frozen
 
+from twisted.internet.defer import CancelledError
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -19,11 +21,15 @@ from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.resource import JSONObject, UserInfo
 from ..interfaces import IAuthorizer, IRuleResolver
 from ..outgoing.client import Answer
+from ..outgoing.errors import CallError
 from ..outgoing.refusals import check_answer
 from ..outgoing.remembered import ExpiringCache, SharedCalls
 from ..outgoing.retrying import USUAL_BACKOFF, Backoff, with_backoff
 from ..outgoing.reviews import review_status
+from .webhooktally import WebhookTally
 
+#: What the webhook is called that flags describe, and no file.
+DEFAULT_NAME: Final = "default"
 #: Decisions of one webhook that are remembered.
 REMEMBERED: Final = 8192
 #: Characters that a client chooses; a decision about more of them is not remembered.
@@ -89,7 +95,16 @@ class WebhookAuthorizer:
         client: Posting,
         rules: WebhookRules,
         backoff: Backoff = USUAL_BACKOFF,
+        *,
+        called: str = DEFAULT_NAME,
+        tally: WebhookTally | None = None,
     ) -> None:
+        """
+        @param called: Its name, for metrics.
+        @param tally: Where it is counted.
+        """
+        self._called = called
+        self._tally = tally or WebhookTally()
         self._reactor = reactor
         self._client = client
         self._rules = rules
@@ -140,12 +155,20 @@ class WebhookAuthorizer:
             "status": {"allowed": False},
         }
         body = orjson.dumps(review)
+        began = perf_counter()
         try:
             status = await with_backoff(self._reactor, lambda: self._review(body), self._backoff)
             verdict = _verdict(status)
+        except CancelledError:
+            self._tally.asked(self._called, "canceled", perf_counter() - began)
+            raise
         except Exception as error:
+            result = "timeout" if isinstance(error, CallError) and error.timed_out else "error"
+            ignored = self._on_error is Decision.NO_OPINION
+            self._tally.asked(self._called, result, perf_counter() - began, ignored=ignored)
             self._log.error("Failed to make webhook authorizer request: {why}", why=str(error))
             return Verdict(self._on_error, "", str(error))
+        self._tally.asked(self._called, "success", perf_counter() - began)
         if remember:
             allowed = status.get("allowed") is True
             self._known.put(key, verdict, rules.authorized_seconds if allowed else rules.unauthorized_seconds)
@@ -257,4 +280,4 @@ def make(options: Any, server: Any) -> WebhookAuthorizer:
         unauthorized_seconds=options["authorization-webhook-cache-unauthorized-ttl"],
     )
     client = FileClient(server.outgoing, server.files, path, "--authorization-webhook-config-file")
-    return WebhookAuthorizer(server.reactor, client, rules)
+    return WebhookAuthorizer(server.reactor, client, rules, tally=server.authorization_webhooks)

@@ -165,7 +165,10 @@ class ElectedControllers:
     As L{RunningControllers}, where other servers have controllers for the same storage.
 
     @ivar running: Those of now; L{None} while another server has them.
+    @ivar elected: What is held by who has them.
     """
+
+    elected: Final = NAME
 
     def __init__(self, make_context: Callable[[], Context], factories: Sequence[Any], identity: str) -> None:
         """

@@ -47,10 +47,12 @@ class WatchTally:
     What one watch writes others write, too, at the same time: the sizes are looked at once for all of them.
     """
 
-    __slots__ = ("_again", "_data", "sizes")
+    __slots__ = ("_again", "_data", "sizes", "terminated")
 
     def __init__(self) -> None:
         self.sizes = Distribution(_SIZES)
+        #: How many watches were cut off, as their clients were too slow.
+        self.terminated = 0
         self._data = b""
         self._again = 0
 
@@ -121,6 +123,13 @@ class Flusher:
         yield Reading("apiserver_watch_events_total", "counter", "Events that watches were told.", labels, counts)
         text = "Bytes of the events that watches were told."
         yield Reading("apiserver_watch_events_sizes", "histogram", text, labels, list(sizes.items()))
+        cut: dict[tuple[str, ...], float] = {}
+        for (group, _, resource), one in self._tallies.items():
+            if one.terminated:
+                cut[group, resource] = cut.get((group, resource), 0.0) + one.terminated
+        text = "Watches that were cut off, as their clients were too slow."
+        by_resource = ("group", "resource")
+        yield Reading("apiserver_terminated_watchers_total", "counter", text, by_resource, list(cut.items()))
         text = "How long it took until watches were told all that was there."
         seconds = list(self._initial.items())
         yield Reading("apiserver_watch_list_duration_seconds", "histogram", text, (*labels, "scope"), seconds)
@@ -304,6 +313,8 @@ class WatchStream:
 
     def _give_up(self) -> None:
         """The reader is too slow for what happens: cut it off, and free what waited for it."""
+        if not self._over:
+            self._tally.terminated += 1
         self._stop()
         self._waiting = []
         self._cut_off()

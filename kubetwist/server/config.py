@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, field
 
 from ..authentication.frontproxy import ProxyHeaders
+from ..authorizers.webhooktally import WebhookTally
 from ..flowcontrol.turns import Turns
 from ..interfaces import IAuthorizer, IStorageBackend
 from ..metrics.registry import Registry
@@ -58,6 +59,7 @@ class ServerConfig:
     @ivar turns: Where heavy work is done a little at a time.
     @ivar metrics: What is counted.
     @ivar health_metrics: What is counted of health checks.
+    @ivar authorization_webhooks: What is counted of webhooks that decide.
     @ivar running_controllers: L{kubetwist.controllers.running.RunningControllers}, once they are begun with.
     @ivar outgoing: How others are called: L{kubetwist.outgoing.outgoing.Outgoing}; closed when the server stops.
     @ivar streams: Which bodies are passed on as they arrive: L{kubetwist.server.site.KubeSite.streams}.
@@ -98,6 +100,7 @@ class ServerConfig:
     streams: list[Callable[[Any], bool]] = field(factory=list)
     metrics: Registry = field(factory=Registry)
     health_metrics: Registry = field(factory=Registry)
+    authorization_webhooks: WebhookTally = field(factory=WebhookTally)
     turns: Turns = field(init=False)
     outgoing: Outgoing = field(init=False)
     files: WatchedFiles = field(init=False)

@@ -210,7 +210,9 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
             raise StartError("; ".join(problems))
         from ..authorizers.union import AuthorizerUnion, PrivilegedGroup
 
-        return AuthorizerUnion([PrivilegedGroup(), *map(make, modes)], [(mode, mode.lower()) for mode in modes])
+        # Metrics tell of authorizers by the names that a file would have for them.
+        names = [(mode, "default" if mode == "Webhook" else mode.lower()) for mode in modes]
+        return AuthorizerUnion([PrivilegedGroup(), *map(make, modes)], names)
     except ValueError as error:
         raise StartError(str(error)) from error
 
@@ -225,7 +227,7 @@ def _configured_authorizer(
         )
     from ..authorizers.reloaded import ReloadedAuthorizer
 
-    authorizer = ReloadedAuthorizer(server.reactor, server.outgoing, known, make)
+    authorizer = ReloadedAuthorizer(server.reactor, server.outgoing, known, make, server.authorization_webhooks)
     authorizer.read(server.files, path)
     return authorizer
 

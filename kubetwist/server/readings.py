@@ -48,6 +48,8 @@ def tell_of(config: Any) -> None:
     registry.read(lambda: _storage(config))
     registry.read(lambda: _credentials(config))
     registry.read(_expressions)
+    registry.read(config.authorization_webhooks.readings)
+    registry.read(lambda: _reloads(config))
     registry.read(lambda: _features(config))
     registry.read(lambda: _decisions(config))
     if config.apis is not None:
@@ -174,6 +176,11 @@ def _decisions(config: Any) -> Iterator[Reading]:
 
 def _controllers(config: Any) -> Iterator[Reading]:
     running = config.running_controllers
+    if hasattr(running, "elected"):
+        values = [((running.elected,), 0.0 if running.running is None else 1.0)]
+        text = "Whether the controllers run here, and not at another server of the same storage: 1, or 0."
+        yield _gauge("leader_election_master_status", text, ("name",), values)
+        running = running.running
     controllers = getattr(running, "controllers", None) or {}
     queues = {(name,): one.queue for name, one in controllers.items() if getattr(one, "queue", None) is not None}
     yield _gauge(
@@ -245,6 +252,18 @@ def _credentials(config: Any) -> Iterator[Reading]:
     yield Reading("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
 
 
+def _reloads(config: Any) -> Iterator[Reading]:
+    reloads = config.files.reloads.items()
+    for flag, kind in (("--authorization-config", "authorization"), ("--authentication-config", "authentication")):
+        found = [((status, ""), count, at) for (what, status), (count, at) in reloads if what == flag]
+        prefix = f"apiserver_{kind}_config_controller_automatic_reload"
+        labels = ("status", "apiserver_id_hash")
+        counts = [(key, float(count)) for key, count, _ in found]
+        yield _counter(f"{prefix}s_total", f"Changes of {flag}, by whether it is used.", labels, counts)
+        times = [(key, at) for key, _, at in found]
+        yield _gauge(f"{prefix}_last_timestamp_seconds", f"When {flag} last changed.", labels, times)
+
+
 def _expressions() -> Iterator[Reading]:
     # Who does not have any has not imported this either.
     environment = sys.modules.get("kubetwist.cel.environment")
@@ -298,5 +317,10 @@ def _audit(config: Any) -> Iterator[Reading]:
     yield _counter("apiserver_audit_event_total", "Audit events.", (), [((), float(counts.events))])
     text = "Requests that failed because their audit event could not be written."
     yield _counter("apiserver_audit_requests_rejected_total", text, (), [((), float(counts.rejected))])
+    # Who is told of nothing has not imported this either.
+    from ..audit.policy import LEVELS
+
+    levels = [((level,), float(count)) for level, count in zip(LEVELS, counts.levels, strict=True) if count]
+    yield _counter("apiserver_audit_level_total", "Requests, by what the policy says of them.", ("level",), levels)
     lost = [((plugin,), float(number)) for plugin, number in counts.errors.items()]
     yield _counter("apiserver_audit_error_total", "Audit events that were lost.", ("plugin",), lost)

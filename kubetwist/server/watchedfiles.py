@@ -21,6 +21,8 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..api.times import posix_now
+
 #: Seconds between two looks.
 INTERVAL: Final = 5.0
 #: Bytes of a file.
@@ -79,6 +81,7 @@ class WatchedFiles:
         self._reactor = reactor
         self._interval = INTERVAL if interval is None else interval
         self._in_thread = in_thread or self._in_reactors_thread
+        self.reloads: dict[tuple[str, str], tuple[int, float]] = {}
         self._watches: list[_Watch] = []
         self._timer: Any = None
         self._running = False
@@ -177,7 +180,12 @@ class WatchedFiles:
             else:
                 self._used(None, watch)
 
+    def _count(self, watch: _Watch, status: str) -> None:
+        count, _ = self.reloads.get((watch.what, status), (0, 0.0))
+        self.reloads[watch.what, status] = (count + 1, posix_now())
+
     def _used(self, _: Any, watch: _Watch) -> None:
+        self._count(watch, "success")
         self._log.info(
             "{what}: new content of {paths} is in use", what=watch.what, paths=", ".join(map(str, watch.paths))
         )
@@ -189,6 +197,7 @@ class WatchedFiles:
             self._log.failure("using the new content of {what} failed", failure, what=watch.what)
 
     def _log_refused(self, watch: _Watch, why: str) -> None:
+        self._count(watch, "failure")
         self._log.error(
             "{what}: what was read before stays in use, as the new content can not be used: {why}",
             what=watch.what,

@@ -111,6 +111,8 @@ class DashboardTests(AggregatedCase):
             return "apiserver_flowcontrol_demand_seats_bucket" in found
 
         await self.until(all_sampled)
+        levels = {one["level"] for one in found["apiserver_audit_level_total"]}
+        self.assertEqual(levels, {"Metadata"})
         missing = []
         for line in ASKED.read_text().splitlines():
             name, *labels = line.split()

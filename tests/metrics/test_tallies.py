@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission_plugins.podsecurity.levels import LevelVersion
@@ -9,7 +12,7 @@ from kubetwist.admission_plugins.podsecurity.tally import PodSecurityTally
 from kubetwist.admission_plugins.policies.tally import PolicyTally
 from kubetwist.admission_plugins.webhooks.tally import WebhookTally
 from kubetwist.metrics.registry import Reading, Registry, Watermark
-from kubetwist.resources.watching import WatchTally
+from kubetwist.resources.watching import Flusher, WatchTally
 
 from .test_registry import read
 
@@ -71,6 +74,15 @@ class WatchTallyTests(SynchronousTestCase):
         tally.several([b"x" * 10, b"x" * 3000, b"x" * 1_000_000])
         self.assertEqual(tally.sizes.count, 5)
         self.assertEqual((tally.sizes.counts[0], tally.sizes.counts[2], tally.sizes.counts[-1]), (3, 1, 1))
+
+    def test_cut_off(self) -> None:
+        """Watches that were cut off are told of by resource, whatever version they are of."""
+        flusher = Flusher(Clock())
+        for version in ("v1", "v2"):
+            flusher.tally(SimpleNamespace(group="g", version=version, resource="things")).terminated += 2
+        flusher.tally(SimpleNamespace(group="g", version="v1", resource="others"))
+        cut = told(*flusher.readings())["apiserver_terminated_watchers_total"]
+        self.assertEqual(cut, {(("group", "g"), ("resource", "things")): 4.0})
 
 
 class PluginTallyTests(SynchronousTestCase):

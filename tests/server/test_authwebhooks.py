@@ -324,6 +324,32 @@ class DecisionTests(WebhookCase):
 
         await self.until(refused)
 
+    async def test_counted(self) -> None:
+        """Questions are counted by webhook and result, and those that others decided; so are changes of the file."""
+        broken = await self.serve(lambda call: Reply(400, b""))
+        rbac = {"type": "RBAC", "name": "rbac"}
+        path = self.configure(self.hook(broken, "broken", failurePolicy="NoOpinion"), rbac)
+        server = await self.start("--controllers=", f"--authorization-config={path}")
+        self.assertEqual((await self.ask(server, "GET", "/version", token="jane-token"))[0], 200)
+        good = await self.serve(_review({"allowed": True}))
+        self.configure(self.hook(good, "good"), rbac)
+
+        async def allowed() -> bool:
+            return (await self.ask(server, "GET", "/nothing", token="jane-token"))[0] == 404
+
+        await self.until(allowed)
+        _, text = await self.ask(server, "GET", "/metrics", token="root")
+        lines = text.splitlines()
+        prefix = "apiserver_authorization_webhook_"
+        labels = '{name="broken",result="error"}'
+        (count,) = [line for line in lines if line.startswith(f"{prefix}evaluations_total{labels}")]
+        self.assertIn(count.replace("evaluations_total", "evaluations_fail_open_total"), lines)
+        self.assertIn(f'{prefix}evaluations_total{{name="good",result="success"}} 1', lines)
+        self.assertIn(f'{prefix}duration_seconds_count{{name="good",result="success"}} 1', lines)
+        prefix = "apiserver_authorization_config_controller_automatic_reload"
+        self.assertIn(f'{prefix}s_total{{status="success",apiserver_id_hash=""}} 1', lines)
+        self.assertTrue(any(line.startswith(f"{prefix}_last_timestamp_seconds") for line in lines))
+
     async def test_reload(self) -> None:
         """A new file counts without a restart, a bad one changes nothing, and the log says why."""
         webhook = await self.serve(_review({"allowed": True}))

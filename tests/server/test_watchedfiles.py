@@ -104,6 +104,8 @@ class WatchedFilesTests(SynchronousTestCase):
         self.write("three")
         self.look()
         self.assertEqual(self.told, ["THREE"])
+        counts = {key: count for key, (count, _) in self.files.reloads.items()}
+        self.assertEqual(counts, {("--flag", "failure"): 1, ("--flag", "success"): 1})
 
     def test_refused(self) -> None:
         """Whoever uses the content may refuse it as well."""
