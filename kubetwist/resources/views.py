@@ -65,8 +65,8 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
             raise not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
         elif transform == "PartialObjectMetadataList" and request.info.verb == "watch":
             # The reference finds that out at the first event.
-            error = not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
-            return View(Unshown(error), negotiated.content_type, False)
+            no_list = not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
+            return View(Unshown(no_list), negotiated.content_type, False)
         elif transform == "PartialObjectMetadata" and collection and request.info.verb != "watch":
             raise APIStatusError(
                 406,
