@@ -159,12 +159,9 @@ class WebhookAuthorizer:
         try:
             status = await with_backoff(self._reactor, lambda: self._review(body), self._backoff)
             verdict = _verdict(status)
-        except CancelledError:
-            self._tally.asked(self._called, "canceled", perf_counter() - began)
-            raise
         except Exception as error:
-            result = "timeout" if isinstance(error, CallError) and error.timed_out else "error"
-            ignored = self._on_error is Decision.NO_OPINION
+            result = _result(error)
+            ignored = self._on_error is Decision.NO_OPINION and result != "canceled"
             self._tally.asked(self._called, result, perf_counter() - began, ignored=ignored)
             self._log.error("Failed to make webhook authorizer request: {why}", why=str(error))
             return Verdict(self._on_error, "", str(error))
@@ -178,6 +175,13 @@ class WebhookAuthorizer:
         answer = await self._client.post(body, timeout=self._rules.timeout)
         check_answer(answer, quote=False)
         return review_status(answer, "SubjectAccessReview", self._api_version)
+
+
+def _result(error: Exception) -> str:
+    """What metrics call it when there is no decision."""
+    if isinstance(error, CancelledError):
+        return "canceled"
+    return "timeout" if isinstance(error, CallError) and error.timed_out else "error"
 
 
 def _verdict(status: JSONObject) -> Verdict:
