@@ -36,6 +36,8 @@ WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0
 _WIDTHS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 #: Assignments that are remembered.
 _REMEMBERED: Final = 4096
+#: How many characters a client may have chosen of what is remembered.
+_LONGEST: Final = 1024
 _READING: Final = frozenset(("get", "list", "watch"))
 #: Seconds that a client is told to stay away: at least, and at most.
 _RETRY: Final = (1, 32)
@@ -270,9 +272,11 @@ class FlowControl:
         )
         found = self._remembered.get(key)
         if found is None:
-            if len(self._remembered) >= _REMEMBERED:
-                self._remembered.clear()
-            found = self._remembered[key] = self._classify(user, info)
+            found = self._classify(user, info)
+            if sum(map(len, user.groups)) + sum(len(part) for part in key if isinstance(part, str)) <= _LONGEST:
+                if len(self._remembered) >= _REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[key] = found
         return found
 
     def _classify(self, user: UserInfo, info: Sought) -> Assignment:

@@ -120,6 +120,16 @@ class LevelTests(SynchronousTestCase):
         self.assertNotIn("one", self.flow.levels)
         self.assertEqual(self.flow.classify(UserInfo("joe"), INFO).level.name, "catch-all")
 
+    def test_long_texts(self) -> None:
+        """What clients make up at any length is told apart all the same, but not remembered."""
+        long = b"x" * 50_000
+        for target in (b"/" + long, b"/api/v1/namespaces/" + long + b"/pods", b"/apis/a/b/" + long):
+            self.assertEqual(self.flow.classify(JANE, request_info_of(b"GET", target)).level.name, "one")
+        for user in (UserInfo("x" * 50_000), UserInfo("joe", groups=("x" * 50_000,))):
+            self.flow.classify(user, INFO)
+        self.assertEqual(len(self.flow._remembered), 0)
+        self.assertIs(self.flow.classify(JANE, INFO), self.flow.classify(JANE, INFO))
+
     def test_waiting_costs_nothing(self) -> None:
         """While a wide request waits for more seats than are free, the server rests."""
         running = self.fill()
