@@ -23,7 +23,7 @@ from zope.interface import implementer
 
 from ..api.durations import format_duration
 from .dialing import CheckedEndpoint, Diversions, WatchedEndpoint
-from .errors import BadSettings, CallError, Unreachable
+from .errors import COMMON_NAME_ONLY, BadSettings, CallError, Unreachable
 from .settings import CallSettings
 from .tally import CallTally
 
@@ -155,8 +155,8 @@ class WebhookClient:
         host, began = self._fields[b"Host"][0].decode("latin-1"), perf_counter()
         try:
             answer = await self._call("POST", url, fields, body, timeout)
-        except CallError:
-            self._tally.failed(host, perf_counter() - began, len(body))
+        except CallError as error:
+            self._tally.failed(host, perf_counter() - began, len(body), nameless=COMMON_NAME_ONLY in str(error))
             raise
         self._tally.answered(host, answer.code, perf_counter() - began, len(body), len(answer.body))
         return answer

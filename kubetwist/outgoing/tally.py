@@ -35,10 +35,11 @@ class CallTally:
     Numbers that only grow.
 
     @ivar clients: How many clients were made.
+    @ivar nameless: Calls that failed as the other's certificate has no names but a common one.
     """
 
     def __init__(self) -> None:
-        self.clients = 0
+        self.clients = self.nameless = 0
         self._hosts: dict[str, _Host] = {}
 
     def _host(self, name: str) -> _Host:
@@ -61,8 +62,13 @@ class CallTally:
         host.received.observe(received)
         self._note(host, str(code), took, sent)
 
-    def failed(self, name: str, took: float, sent: int) -> None:
-        """A call has no answer."""
+    def failed(self, name: str, took: float, sent: int, *, nameless: bool = False) -> None:
+        """
+        A call has no answer.
+
+        @param nameless: Whether that is since the other's certificate has no names but a common one.
+        """
+        self.nameless += nameless
         self._note(self._host(name), "<error>", took, sent)
 
     @staticmethod
@@ -92,6 +98,8 @@ class CallTally:
         ):
             values = [((_METHOD, known), getattr(host, what)) for known, host in hosts]
             yield Reading(f"rest_client_{name}", "histogram", text, ("verb", "host"), values)
+        name, text = "apiserver_webhooks_x509_missing_san_total", "Calls that failed as a certificate has no names."
+        yield Reading(name, "counter", text, (), [((), float(self.nameless))])
         made = [(("miss",), float(self.clients))]
         text = "Clients of webhooks that were made, each with its own connections."
         yield Reading("rest_client_transport_create_calls_total", "counter", text, ("result",), made)

@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from .errors import BadSettings, Unreachable
+from .errors import COMMON_NAME_ONLY, BadSettings, Unreachable
 from .settings import CallSettings
 
 _log = Logger()
@@ -29,8 +29,6 @@ _BEGIN: Final = b"-----BEGIN CERTIFICATE-----"
 _EXPIRED, _NOT_YET = 10, 9
 _BAD_PURPOSE: Final = 26
 _TOO_LONG: Final = (22, 25)
-#: What a name is that can not be verified: a common name alone does not count.
-_COMMON_NAME_ONLY: Final = "x509: certificate relies on legacy Common Name field, use SANs instead"
 
 
 def certificates(content: bytes) -> list[crypto.X509]:
@@ -170,7 +168,7 @@ def name_fault(certificate: Any, name: str) -> str:
         return f"x509: certificate is valid for {', '.join(map(str, addresses))}, not {name}"
     if not names:
         if not addresses and certificate.subject:
-            return _COMMON_NAME_ONLY
+            return COMMON_NAME_ONLY
         return f"x509: certificate is not valid for any names, but wanted to match {name}"
     try:
         verify_certificate_hostname(certificate, name.rstrip("."))

@@ -40,6 +40,14 @@ class TallyTests(SynchronousTestCase):
         self.assertEqual(len(counts), 201)
         self.assertEqual(counts["200", "POST", "other"], 300)
 
+    def test_nameless(self) -> None:
+        """Certificates that have no names but a common one are told of, whoever shows them."""
+        tally = CallTally()
+        tally.failed("a", 0.1, 1, nameless=True)
+        tally.failed("a", 0.1, 1)
+        counted = [reading for reading in tally.readings(0) if reading.name.endswith("missing_san_total")]
+        self.assertEqual([list(one.values) for one in counted], [[((), 1.0)]])
+
 
 class OutgoingTests(ClientCase):
     """Calls of a server's clients."""
