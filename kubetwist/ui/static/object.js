@@ -6,6 +6,7 @@ import { listAddress, objectAddress } from "./app.js";
 import { yamlView } from "./yaml.js";
 import { TableView } from "./table.js";
 
+const METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const TABS = [["yaml", "YAML"], ["edit", "Edit"], ["events", "Events"], ["graph", "Owners and dependents"]];
 
 export function objectView(resource, namespace, name, tab) {
@@ -56,8 +57,7 @@ function yamlOf({ resource, namespace, name, path }, body, view) {
   const follow = async () => {
     const version = await draw();
     const query = new URLSearchParams({ watch: "1", fieldSelector: `metadata.name=${name}`, resourceVersion: version });
-    const accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
-    for await (const event of api.watch(`${api.pathOf(resource, namespace)}?${query}`, { accept, signal: stop.signal })) {
+    for await (const event of api.watch(`${api.pathOf(resource, namespace)}?${query}`, { accept: METADATA, signal: stop.signal })) {
       if (event.type === "MODIFIED") await draw();
       else if (event.type === "DELETED") { body.prepend(h("div", { class: "note" }, h("div", { class: "problem", role: "alert" }, "It has been deleted."))); return false; }
     }
@@ -81,10 +81,9 @@ function yamlOf({ resource, namespace, name, path }, body, view) {
 function eventsOf({ resource, namespace, name, path }, body, view) {
   const events = api.resourceOf("", "events");
   if (!events) { replace(body, h("div", { class: "page" }, "The server has no events.")); return; }
-  const accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
   let table = null, closed = false;
   view.close = () => { closed = true; if (table) table.close(); };
-  api.json(path, { accept }).then((object) => {
+  api.json(path, { accept: METADATA }).then((object) => {
     if (closed) return;
     const selector = `involvedObject.uid=${object.metadata.uid}`;
     table = new TableView({ ...events }, namespace || "", (row, only) => {
@@ -101,18 +100,25 @@ function askToDelete({ resource, namespace, name, path }) {
   const how = h("select", { id: "propagation" }, [["Background", "are deleted afterwards"], ["Foreground", "are deleted first"], ["Orphan", "stay"]]
     .map(([one, means]) => h("option", { value: one }, `${means} (${one})`)));
   const dialog = h("dialog", { "aria-label": "Delete" });
+  // Should another of this name take its place meanwhile, that one is not meant.
+  let preconditions = {};
+  api.json(path, { accept: METADATA }).then((object) => {
+    preconditions = { uid: object.metadata.uid };
+    really.disabled = false;
+  }, (error) => replace(said, problem(error)));
   const go = async () => {
     try {
       const question = api.questionOf("delete", resource, namespace, name);
-      await api.ask(path, { method: "DELETE", question, body: JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: how.value }) });
+      await api.ask(path, { method: "DELETE", question, body: JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: how.value, preconditions }) });
       dialog.close();
       location.hash = listAddress(resource);
     } catch (error) { replace(said, problem(error)); }
   };
+  const really = h("button", { class: "button danger", type: "button", id: "really", disabled: true, onclick: go }, "Delete");
   dialog.append(h("h1", null, `Delete this ${resource.kind}?`), h("p", null, h("code", null, name), namespace ? ` in ${namespace}` : ""),
     h("label", { class: "row", for: "propagation" }, "Dependents", how), said,
     h("div", { class: "row" }, h("button", { class: "button", type: "button", onclick: () => dialog.close() }, "Cancel"),
-      h("button", { class: "button danger", type: "button", id: "really", onclick: go }, "Delete")));
+      really));
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
