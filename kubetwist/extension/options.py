@@ -15,6 +15,9 @@ _TAKEN: Final = frozenset(
         *("vmodule", "profiling", "tracing-config-file"),
         *("min-request-timeout", "storage-backend", "watch-cache", "watch-cache-sizes", "default-watch-cache-size"),
         *("delete-collection-workers", "webhook-url-denied-cidrs", "max-connections-per-address"),
+        *("tls-cipher-suites", "tls-sni-cert-key", "strict-transport-security-directives", "livez-grace-period"),
+        *("shutdown-send-retry-after", "shutdown-watch-termination-grace-period", "show-hidden-metrics-for-version"),
+        *("disabled-metrics", "allow-metric-labels", "allow-metric-labels-manifest"),
     )
 )
 _SECTION: Final = "Kubernetes API server"

@@ -164,11 +164,12 @@ class ServerTests(KubeAPIMixin, TestCase):
         self.assertEqual((await self.ask(server, "GET", f"{FORTUNES}/a"))[0], 404)
 
     async def test_metrics(self) -> None:
-        """Prometheus is told of it, too."""
+        """Prometheus is told of it, too, as the flags have it."""
         await self.tell()
-        code, text = await self.ask(await self.start(), "GET", "/metrics")
+        code, text = await self.ask(await self.start("--disabled-metrics=version_info"), "GET", "/metrics")
         self.assertEqual(code, 200, text)
         self.assertIn("kubernetes_build_info", text)
+        self.assertNotIn("version_info", text)
 
     async def test_computed(self) -> None:
         """Objects that are computed are read, selected and shaped like others, and can not be written."""
