@@ -162,12 +162,12 @@ class MemberTests(SynchronousTestCase):
             verifyObject(interface, wire.connection)
 
     def test_together(self) -> None:
-        """The first call of a turn is sent at once, the others together when the turn is over."""
+        """The calls of a turn are sent together when the turn is over."""
         wire = self.connect_watched()
         answers = [self.ask() for _ in range(4)]
-        self.assertEqual(len(wire.sent), 1)
+        self.assertEqual(wire.sent, [])
         self.reactor.advance(0)
-        self.assertEqual(len(wire.sent), 2)
+        self.assertEqual(len(wire.sent), 1)
         wire.turn()
         self.assertEqual(wire.peer.ended, [1, 3, 5, 7, 9])
         wire.lose()
@@ -177,7 +177,9 @@ class MemberTests(SynchronousTestCase):
     def test_lost_before_sent(self) -> None:
         """What was not even written when its connection is lost is sent over another one."""
         wire = self.connect_watched()
-        sent, unsent, given_up = self.ask(), self.ask(), self.watch()
+        sent = self.ask()
+        self.reactor.advance(0)
+        unsent, given_up = self.ask(), self.watch()
         given_up[0].stop()
         again = self.ask()
         wire.lose()
@@ -273,6 +275,7 @@ class MemberTests(SynchronousTestCase):
         wire = self.connect()
         wire.broken = True
         second, (_, messages, ends) = self.ask(), self.watch()
+        self.reactor.advance(0)
         self.failureResultOf(first, NoAnswer)
         other = self.connect()
         other.peer.answer(1, b"fine")
@@ -411,7 +414,9 @@ class MemberTests(SynchronousTestCase):
         wire = self.connect()
         wire.most = 10
         second = self.ask()
+        self.reactor.advance(0)
         third = self.ask()
+        self.reactor.advance(0)
         wire.peer.answer(1, b"one")
         wire.connection.dataReceived(wire.peer.output())
         self.assertEqual(self.successResultOf(first), b"one")
