@@ -137,7 +137,14 @@ def test_sort_and_keys(page: Page, server: SubprocessServer) -> None:
     page.until(lambda: names() == ["four", "one", "three", "two"])
     page.press("/", "thr")
     page.until(lambda: names() == ["three"])
-    page.press("ESCAPE", "g")
+    # Who comes back from an object finds the table as it was.
+    page.find(".grid tbody tr:not([aria-hidden])").click()
+    page.reads("message: three", ".yaml")
+    page.press("ESCAPE")
+    page.until(lambda: page.text("#chosen-row").endswith("three"))
+    assert names() == ["three"]
+    assert page.run("return document.querySelector('#filter').value") == "thr"
+    page.press("g")
     page.press("limitr", "TAB", "ENTER")
     page.reads("No limitranges here.")
 
@@ -430,6 +437,18 @@ def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.Captu
     make(server, path, config_map("a-last"))
     page.until(lambda: page.rows()[0][0] == "a-last")
     page.picture("many")
+    # Who comes back from an object deep down finds its row again.
+    page.run(scroll, 0.5)
+    page.until(lambda: page.rows()[15][0].startswith("m-05"))
+    page.run("document.querySelectorAll('.grid tbody tr:not([aria-hidden])')[15].click()")
+    page.reads("name: m-0", ".yaml")
+    name = page.find("h1").text
+    page.press("ESCAPE")
+    page.until(lambda: page.text("#chosen-row").startswith(name))
+    assert page.run(
+        "const box = arguments[0].getBoundingClientRect(); return box.top > 100 && box.bottom < innerHeight",
+        page.find("#chosen-row"),
+    )
     page.find("#filter").send_keys("m-0777")
     page.until(lambda: len(page.rows()) == 10)
 

@@ -74,6 +74,7 @@ function signInView(certified, failed) {
 
 async function signOut() {
   sessionStorage.removeItem("certificate");
+  looks.clear();
   try { await api.signOut(); } catch { /* it is over in any case */ }
   location.hash = "";
   begin();
@@ -229,15 +230,19 @@ async function show() {
   } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "This is not here")), h("div", { class: "page" }, problem(error))); }
 }
 
+// How tables were looked at: who comes back from an object finds them so.
+const looks = new Map();
+
 function listView(resource) {
   const namespace = resource.namespaced ? state.namespace : "";
+  const here = listAddress(resource), look = looks.get(here) || { filter: "", wide: false };
   const table = new TableView(resource, namespace, (row, only) => {
     const address = objectAddress(resource, row.namespace, row.name);
     if (!only) location.hash = address;
     return address;
   });
-  const filter = h("input", { type: "search", id: "filter", placeholder: "Filter rows", "aria-label": "Filter rows", spellcheck: false, oninput: () => table.setFilter(filter.value) });
-  const wide = h("input", { type: "checkbox", id: "wide", onchange: () => table.setWide(wide.checked) });
+  const filter = h("input", { type: "search", id: "filter", placeholder: "Filter rows", "aria-label": "Filter rows", spellcheck: false, value: look.filter, oninput: () => table.setFilter(filter.value) });
+  const wide = h("input", { type: "checkbox", id: "wide", checked: look.wide, onchange: () => table.setWide(wide.checked) });
   const element = h("div", { class: "main" },
     h("div", { class: "bar" }, h("h1", null, resource.resource), h("span", { class: "kind" }, resource.group ? `${resource.group}/${resource.version}` : resource.version), table.count, h("span", { class: "grow" }),
       filter, h("label", { class: "quiet", for: "wide" }, wide, "wide"),
@@ -245,7 +250,8 @@ function listView(resource) {
     table.element);
   element.classList.add("fills");
   setTimeout(() => table.table.focus({ preventScroll: true }));
-  return { element, title: resource.resource, close: () => table.close(), filter };
+  table.look = look;
+  return { element, title: resource.resource, close: () => { looks.set(here, table.look); table.close(); }, filter };
 }
 
 function overview() {

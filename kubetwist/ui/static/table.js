@@ -157,6 +157,7 @@ export class TableView {
     this.wide = false;
     this.sorted = null;
     this.selected = "";
+    this.sought = "";
     this.visible = [];
     this.pending = false;
     this.pool = [];
@@ -186,6 +187,14 @@ export class TableView {
     this.rows.close();
     this.resized.disconnect();
     clearInterval(this.ticking);
+  }
+
+  /** What is chosen of how rows are shown, and which; taken again by another table of the same kind. */
+  get look() { return { filter: this.filter, wide: this.wide, sorted: this.sorted, selected: this.selected }; }
+
+  set look({ filter, wide, sorted, selected }) {
+    Object.assign(this, { filter, wide, sorted: sorted || null, selected: selected || "", sought: selected || "" });
+    this.later();
   }
 
   setFilter(text) { this.filter = text.toLowerCase(); this.rows.reordered = true; this.scroller.scrollTop = 0; this.later(); }
@@ -271,6 +280,7 @@ export class TableView {
     if (source.columns.length && (source.touched || source.reordered || !this.signature)) this.headings();
     source.reordered = source.touched = false;
     const total = this.visible.length;
+    if (this.sought && source.state === "live") this.seek();
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / HEIGHT) - SPARE);
     const last = Math.min(total, first + Math.ceil(this.scroller.clientHeight / HEIGHT) + 2 * SPARE);
     this.top.firstChild.style.height = `${first * HEIGHT}px`;
@@ -295,6 +305,15 @@ export class TableView {
     else if (this.note.firstChild) replace(this.note);
   }
 
+  /** Bring the row into sight that was chosen when the table was left. */
+  seek() {
+    const index = this.visible.findIndex((row) => row.key === this.sought), view = this.scroller;
+    this.sought = "";
+    if (index < 0) return;
+    this.bottom.firstChild.style.height = `${this.visible.length * HEIGHT}px`;
+    view.scrollTop = (index + 1) * HEIGHT - view.clientHeight / 2;
+  }
+
   line() {
     const cells = this.columns.map(() => h("td"));
     const line = { element: null, cells, texts: cells.map(() => null), key: "" };
@@ -302,7 +321,9 @@ export class TableView {
     line.element = h("tr", { onclick: (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      if (!String(getSelection())) this.open(line.row);
+      if (String(getSelection())) return;
+      this.selected = line.row.key;
+      this.open(line.row);
     } }, cells);
     return line;
   }
