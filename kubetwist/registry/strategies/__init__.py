@@ -27,7 +27,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "certificates.k8s.io": ("certificates",),
     "coordination.k8s.io": ("coordination",),
     "discovery.k8s.io": ("discovery",),
-    "events.k8s.io": ("cluster",),
+    "events.k8s.io": ("events",),
     "flowcontrol.apiserver.k8s.io": ("flowcontrol",),
     "networking.k8s.io": ("networking",),
     "node.k8s.io": ("node",),

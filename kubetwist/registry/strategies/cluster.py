@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
-from ...api.names import is_dns1123_label_problems
+from ...api.names import is_dns1123_label_problems, path_segment_problems
 from ...api.resource import JSONObject
 from ..strategy import Strategy
-from ..validation import cluster
+from ..validation import cluster, events
 
 #: The label by which selectors can choose a namespace by name.
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -159,7 +159,7 @@ def _drop_config(obj: JSONObject, old: JSONObject) -> None:
 
 
 class EventStrategy(Strategy):
-    """v1 and events.k8s.io/v1 Event, stored as the former."""
+    """v1 Event."""
 
     allow_create_on_update = True
 
@@ -172,13 +172,13 @@ class EventStrategy(Strategy):
         for name in ("reportingComponent", "reportingInstance"):
             obj.setdefault(name, "")
 
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """Whatever can be a part of a path."""
+        return path_segment_problems(name, prefix)
+
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The namespace fits the object that the event is about."""
-        return cluster.validate_event(obj)
-
-    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """As a new one; those of the newer kind change only their series."""
-        return cluster.validate_event_update(obj, old)
+        return events.validate_event(obj)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

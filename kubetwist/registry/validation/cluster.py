@@ -1,19 +1,17 @@
-"""Namespaces, nodes and events; see kubernetes, C{pkg/apis/core/validation}."""
+"""Namespaces and nodes; see kubernetes, C{pkg/apis/core/validation}."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ...api.errors import Cause, forbidden, invalid, required
+from ...api.errors import Cause, forbidden, invalid
 from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
     check,
     cidr,
-    dns_label,
     go_json,
-    invalid_shown,
     is_ipv6,
     one_of,
     quantity,
@@ -135,79 +133,4 @@ def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
             path = f"status.addresses[{index}]"
             causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown}", path))
         seen.add(key)
-    return causes
-
-
-# --- events ------------------------------------------------------------------------------------------------------
-
-
-def validate_event(obj: JSONObject) -> list[Cause]:
-    """An event lives where the object it is about lives; those of the newer kind tell more."""
-    causes: Causes = []
-    _event_namespace(obj, causes)
-    if obj.get("eventTime") is None:
-        return causes
-    component, instance = obj.get("reportingComponent") or "", obj.get("reportingInstance") or ""
-    if not component:
-        causes.append(required("reportingComponent"))
-    check(component, "reportingComponent", qualified_name_problems, causes)
-    if not instance:
-        causes.append(required("reportingInstance"))
-    _longest(instance, 128, "reportingInstance", causes)
-    if not obj.get("action"):
-        causes.append(required("action"))
-    _longest(obj.get("action") or "", 128, "action", causes)
-    if not obj.get("reason"):
-        causes.append(required("reason"))
-    _longest(obj.get("reason") or "", 128, "reason", causes)
-    _longest(obj.get("message") or "", 1024, "message", causes)
-    return causes
-
-
-def _longest(text: str, limit: int, path: str, causes: Causes) -> None:
-    if len(text.encode()) > limit:
-        # The reference shows nothing of the value here.
-        causes.append(invalid_shown(path, '""', f"can have at most {limit} characters"))
-
-
-def _event_namespace(obj: JSONObject, causes: Causes) -> None:
-    namespace = obj["metadata"].get("namespace") or ""
-    about = (obj.get("involvedObject") or {}).get("namespace") or ""
-    path = "involvedObject.namespace"
-    if not about:
-        # About something without a namespace: such events live in the default one.
-        if namespace not in ("", "default", "kube-system"):
-            causes.append(invalid(path, about, "does not match event.namespace"))
-    elif namespace != about:
-        causes.append(invalid(path, about, "does not match event.namespace"))
-    if namespace:
-        for text in dns_label(namespace):
-            causes.append(invalid("namespace", namespace, text))
-
-
-def validate_event_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Events of the newer kind change their series only."""
-    causes: Causes = []
-    if old.get("eventTime") is None:
-        _event_namespace(obj, causes)
-        return causes
-    causes.extend(validate_event(obj))
-    fields = (
-        "involvedObject",
-        "reason",
-        "message",
-        "source",
-        "firstTimestamp",
-        "lastTimestamp",
-        "count",
-        "reportingComponent",
-        "reportingInstance",
-        "action",
-        "related",
-        "type",
-        "eventTime",
-    )
-    for name in fields:
-        if obj.get(name) != old.get(name):
-            causes.append(invalid(name, obj.get(name), "field is immutable"))
     return causes
