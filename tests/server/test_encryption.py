@@ -15,6 +15,7 @@ from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from kubetwist.server.errors import StartError
+from kubetwist.storage.encryption.envelope import key_id_hash
 from kubetwist.testing.inprocess import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 from tests.storage.encryption.kmsplugin import KMSPlugin
@@ -343,6 +344,30 @@ class ServiceTests(EncryptionCase):
         await self.start()
         self.assertEqual(await self.value("c"), VALUE)
         self.assertEqual(self.plugin.calls[2:], ["status", "encrypt key-1", "decrypt key-1"])
+
+    async def test_counted(self) -> None:
+        """Metrics tell of values by resource and prefix, of the service's calls, and of its keys by their digests."""
+        self.plugin.start()
+        self.configure(self.service(), IDENTITY)
+        await self.start()
+        await self.put("a")
+        await self.start()
+        self.assertEqual(await self.value("a"), VALUE)
+        _, text = await self.ask("GET", "/metrics")
+        lines = text.splitlines()
+        prefix = "k8s:enc:kms:v2:foo:"
+        labels = f'resource="secrets",transformation_type="from_storage",transformer_prefix="{prefix}",status="OK"'
+        (line,) = [one for one in lines if one.startswith("apiserver_storage_transformation_operations_total{")]
+        self.assertIn(labels, line)
+        digest = key_id_hash("key-1")
+        used = f'transformation_type="from_storage",provider_name="foo",key_id_hash="{digest}",apiserver_id_hash=""'
+        self.assertTrue(
+            any(one.startswith(f"apiserver_envelope_encryption_key_id_hash_total{{{used}}}") for one in lines)
+        )
+        for method in ("Status", "Encrypt", "Decrypt"):
+            labels = f'provider_name="foo",method_name="/v2.KeyManagementService/{method}",grpc_status_code="OK"'
+            self.assertIn(f"apiserver_envelope_encryption_kms_operations_latency_seconds_count{{{labels}}} 1", lines)
+        self.assertNotIn("key-1", text)
 
     async def test_new_key(self) -> None:
         """With a new key of the service, secrets that are replaced by themselves are encrypted with it."""
