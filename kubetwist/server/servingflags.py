@@ -47,7 +47,7 @@ ROWS: Final[dict[str, list[Row]]] = {
             "cors-allowed-origins",
             _checked(_check_origins),
             (),
-            "Patterns for the origins whose pages may ask this server from a browser, such as '//example\\.com(:|$)'.",
+            "Patterns for the origins whose pages may ask this server from a browser, such as //example[.]com(:|$).",
         ),
         (
             "strict-transport-security-directives",
