@@ -11,7 +11,7 @@ from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from ...cel.devices import CostlySelector, SelectorError, check_selector
 from ...schema.gostructs import go_struct
-from .fields import Causes, check, dns_label, dns_subdomain, go_json, immutable, unsupported
+from .fields import Causes, check, dns_label, dns_subdomain, go_json, immutable, invalid_shown, unsupported
 from .resources import is_extended
 
 _MOST: Final = 32
@@ -330,7 +330,8 @@ def _chosen_nodes(spec: JSONObject, path: str, flags: Sequence[str], causes: Cau
             causes.append(required(f"{path}.nodeSelector.nodeSelectorTerms", text))
         elif len(terms) > 1:
             where = f"{path}.nodeSelector.nodeSelectorTerms"
-            causes.append(invalid(where, terms, "must have exactly one node selector term"))
+            shown = go_json([go_struct(term, "NodeSelectorTerm") for term in terms])
+            causes.append(invalid_shown(where, shown, "must have exactly one node selector term"))
     for name in flags:
         if spec.get(name):
             chosen.append(f"`{name}`")

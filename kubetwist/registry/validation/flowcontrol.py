@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from .fields import Causes, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
 
 _VERBS: Final = (
@@ -244,19 +245,10 @@ def validate_priority_level(obj: JSONObject) -> list[Cause]:
     else:
         causes.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
     if name == "exempt" and kind != "Exempt":
-        shown = {"Type": kind, "Limited": limited, "Exempt": _shown_exempt(exempt)}
+        shown = go_struct(spec, "flowcontrol.PriorityLevelConfigurationSpec")
         text = "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"
         causes.append(invalid_shown("spec", go_json(shown), text))
     return causes
-
-
-def _shown_exempt(exempt: JSONObject | None) -> JSONObject | None:
-    if exempt is None:
-        return None
-    return {
-        "NominalConcurrencyShares": exempt.get("nominalConcurrencyShares"),
-        "LendablePercent": exempt.get("lendablePercent"),
-    }
 
 
 def _share(found: JSONObject, path: str, causes: Causes) -> None:

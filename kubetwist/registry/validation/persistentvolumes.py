@@ -146,34 +146,14 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", causes)
     if before.get("nodeAffinity") is not None and spec.get("nodeAffinity") != before["nodeAffinity"]:
         text = "field is immutable, except for updating from beta label to GA"
-        causes.append(invalid_shown("nodeAffinity", _affinity_shown(spec.get("nodeAffinity")), text))
+        affinity = spec.get("nodeAffinity")
+        shown = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
+        causes.append(invalid_shown("nodeAffinity", go_json(shown), text))
     return causes
 
 
 def _source(spec: JSONObject) -> JSONObject:
     return {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
-
-
-def _affinity_shown(affinity: JSONObject | None) -> str:
-    if affinity is None:
-        return "null"
-
-    def expressions(found: list[JSONObject] | None) -> Any:
-        if not found:
-            return None
-        return [
-            {"Key": one.get("key", ""), "Operator": one.get("operator", ""), "Values": one.get("values")}
-            for one in found
-        ]
-
-    terms = [
-        {
-            "MatchExpressions": expressions(term.get("matchExpressions")),
-            "MatchFields": expressions(term.get("matchFields")),
-        }
-        for term in (affinity.get("required") or {}).get("nodeSelectorTerms") or ()
-    ]
-    return go_json({"Required": {"NodeSelectorTerms": terms}})
 
 
 # --- claims ------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes
         return
     terms, before = needed.get("nodeSelectorTerms") or [], was.get("nodeSelectorTerms") or []
     if before and len(terms) != len(before):
-        shown = go_json(terms)
+        shown = go_json([go_struct(term, "NodeSelectorTerm") for term in terms])
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.nodeSelectorTerms"))
         return
@@ -152,25 +152,9 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes
         for part in ("matchExpressions", "matchFields"):
             if (term.get(part) or [])[: len(earlier.get(part) or [])] != (earlier.get(part) or []):
                 text = "only additions are allowed (no mutations or deletions)"
-                where = f"{path}.nodeSelectorTerms[{index}]"
-                causes.append(Cause("FieldValueInvalid", f"Invalid value: {_term_shown(term)}: {text}", where))
+                shown, where = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
+                causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", where))
                 break
-
-
-def _term_shown(term: JSONObject) -> str:
-    def shown(part: Any) -> Any:
-        return (
-            None
-            if not part
-            else [
-                {"Key": one.get("key", ""), "Operator": one.get("operator", ""), "Values": one.get("values")}
-                for one in part
-            ]
-        )
-
-    return go_json(
-        {"MatchExpressions": shown(term.get("matchExpressions")), "MatchFields": shown(term.get("matchFields"))}
-    )
 
 
 # --- status ------------------------------------------------------------------------------------------------------
