@@ -417,7 +417,7 @@ class Connection(Protocol):
     # --- signs of life
 
     def _pinged(self) -> None:
-        if self._pings is None or not self._pings.active():
+        if not self._gone and (self._pings is None or not self._pings.active()):
             self._pings = self.channel.member.reactor.callLater(PING_PATIENCE, self._answer_ping)
 
     def _answer_ping(self) -> None:

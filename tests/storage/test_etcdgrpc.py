@@ -56,7 +56,7 @@ class Wire:
     def registerProducer(self, producer: Any, streaming: bool) -> None:
         """Who is told when everything is written."""
         self.producer = producer
-        assert streaming is False
+        assert streaming is (self.writeSomeData is None)
 
     def writeSomeData(self, data: bytes) -> Any:
         """Write at once."""
@@ -99,6 +99,16 @@ class Wire:
                 return
 
 
+class SlowWire(Wire):
+    """One that writes when it can, and tells when it has too much to write; as TLS is."""
+
+    writeSomeData = None
+
+    def write(self, data: bytes) -> None:
+        """Write later, that is now."""
+        self.sent.append(data)
+
+
 class MemberTests(SynchronousTestCase):
     """Calls of a member, over connections in memory."""
 
@@ -119,13 +129,13 @@ class MemberTests(SynchronousTestCase):
         """How often somebody has tried to connect."""
         return len(self.reactor.tcpClients)
 
-    def connect(self, settings: dict[Any, int] | None = None, greet: bool = True) -> Wire:
+    def connect(self, settings: dict[Any, int] | None = None, greet: bool = True, kind: type[Wire] = Wire) -> Wire:
         """Have the last attempt succeed."""
         host, port, factory, _, _ = self.reactor.tcpClients[-1]
         self.assertEqual((host, port), ("127.0.0.1", 7))
         protocol = factory.buildProtocol(None)
         connection = protocol._wrappedProtocol
-        wire = Wire(connection, Peer(settings))
+        wire = kind(connection, Peer(settings))
         protocol.makeConnection(wire)
         if greet:
             wire.turn()
@@ -427,6 +437,22 @@ class MemberTests(SynchronousTestCase):
             wire.peer.answer(stream, b"%d" % stream)
         wire.turn()
         self.assertEqual((self.successResultOf(second), self.successResultOf(third)), (b"3", b"5"))
+
+    def test_paused(self) -> None:
+        """Where the transport has too much to write, calls wait until it has less."""
+        first = self.ask()
+        wire = self.connect(kind=SlowWire)
+        wire.producer.pauseProducing()
+        second = self.ask()
+        wire.turn()
+        wire.peer.answer(1, b"one")
+        wire.turn()
+        self.assertEqual((self.successResultOf(first), list(wire.peer.requests)), (b"one", [1]))
+        wire.producer.resumeProducing()
+        wire.turn()
+        wire.peer.answer(3, b"two")
+        wire.turn()
+        self.assertEqual(self.successResultOf(second), b"two")
 
     def test_stream(self) -> None:
         """A stream has answers until it is stopped; only the first must come in time."""
