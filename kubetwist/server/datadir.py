@@ -24,7 +24,7 @@ from ..api.users import MASTERS
 from .certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
 from .errors import StartError
 from .files import sync_directory, write_file
-from .kubeconfig import kubeconfig
+from .kubeconfig import kubeconfig, refreshed
 
 MARKER = "kubetwist.json"
 FORMAT = 1
@@ -277,7 +277,10 @@ class Credentials:
         content = kubeconfig(url, self.trust, self.admin)
         path = self._data.kubeconfig
         try:
-            if not path.exists() or path.read_bytes() != content:
+            found = path.read_bytes() if path.exists() else content
+            if found != content:
+                content = refreshed(found, content)
+            if found != content or not path.exists():
                 self._data.write(path, content)
             elif path.stat().st_mode & 0o777 != 0o600:
                 path.chmod(0o600)
