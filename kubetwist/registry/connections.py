@@ -21,7 +21,7 @@ from ..interfaces import IConnecter
 from .admitting import admit_connection
 from .connectoptions import connect_options
 from .kinds import ResourceInfo, SubresourceInfo
-from .kubelets import check_proxied, kubelet_of
+from .kubelets import check_proxied, check_runs, kubelet_of
 from .logoptions import log_options
 from .scope import RequestScope
 from .serviceproxies import pod_addresses, service_backend
@@ -128,6 +128,7 @@ class PodProxy(Connection):
         """See L{Connection.target}."""
         scheme, name, port = split_name(name, "pod")
         pod = self.pod(scope, name)
+        check_runs(self._stores, pod)
         if not port:
             port = _first_port(pod)
         elif not port.isdigit():

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Kinds of addresses that a node is looked for at, best first, and the port of a kubelet that does not tell its own.
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 PORT: Final = 10250
+#: The container runtime of nodes that are there in appearance only; what it says of itself begins so.
+PRETENDED: Final = "pretend://"
 
 
 @frozen
@@ -67,18 +69,38 @@ def kubelet_of(stores: Stores, name: str) -> Kubelet:
     """
     The kubelet of a node.
 
-    @raise APIStatusError: There is no such node (404), or it does not tell where it is (500).
+    @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it does not tell where it is (500).
     """
     node = stores.view("", "nodes", "", name)
     if node is None:
         raise stores.get("", "nodes").not_found(name)
     status = node.get("status") or {}
+    _check_real(name, status)
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
     port = endpoint.get("Port") or 0
     host = node_host(node, stores.connection_rules.address_types)
     return Kubelet(
         host, port if port > 0 else stores.connection_rules.port, tuple(status.get("declaredFeatures") or ())
     )
+
+
+def check_runs(stores: Stores, pod: JSONObject) -> None:
+    """
+    Refuse pods that run in appearance only: their addresses may well be those of something else.
+
+    @raise APIStatusError: It is on a pretend node (503).
+    """
+    name = (pod.get("spec") or {}).get("nodeName") or ""
+    node = stores.view("", "nodes", "", name) if name else None
+    if node is not None:
+        _check_real(name, node.get("status") or {})
+
+
+def _check_real(name: str, status: JSONObject) -> None:
+    runtime = (status.get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
+    if runtime.startswith(PRETENDED):
+        told = f"{name} is a pretend node: it has no kubelet, and no container runs on it"
+        raise APIStatusError.service_unavailable(told)
 
 
 def node_host(node: JSONObject, types: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..api.errors import APIStatusError
 from ..api.listoptions import parse_int64
 from ..api.resource import JSONObject
+from .kubelets import check_runs
 
 if TYPE_CHECKING:
     from .stores import Stores
@@ -29,7 +30,7 @@ def service_backend(
 
     @param port: Its name or number; C{""} for the one without a name.
     @param whole: How the service and its port were named together.
-    @raise APIStatusError: There is no such service (404), port or pod (503).
+    @raise APIStatusError: There is no such service (404), port or pod, or the pod runs nowhere (503).
     """
     port = _port_name(stores, namespace, name, port)
     endpoints = stores.view("", "endpoints", namespace, name)
@@ -50,7 +51,9 @@ def service_backend(
             start = choose(len(addresses))
             for step in range(len(addresses)):
                 address = addresses[(start + step) % len(addresses)]
-                if _is_pods(stores, namespace, address):
+                pod = _pod_at(stores, namespace, address)
+                if pod is not None:
+                    check_runs(stores, pod)
                     return str(address["ip"]), int(one["port"])
     raise _nobody(whole)
 
@@ -70,13 +73,13 @@ def _port_name(stores: Stores, namespace: str, name: str, port: str) -> str:
     raise APIStatusError.service_unavailable(f'no service port {number} found for service "{name}"')
 
 
-def _is_pods(stores: Stores, namespace: str, address: JSONObject) -> bool:
-    """Whether an address is that of a pod in the namespace: whoever writes endpoints can put anything there."""
+def _pod_at(stores: Stores, namespace: str, address: JSONObject) -> JSONObject | None:
+    """The pod in the namespace that has an address, if one has: whoever writes endpoints can put anything there."""
     reference = address.get("targetRef")
     if reference is None or reference.get("namespace", "") != namespace:
-        return False
+        return None
     pod = stores.view("", "pods", namespace, reference.get("name", ""))
-    return pod is not None and address["ip"] in pod_addresses(pod)
+    return pod if pod is not None and address["ip"] in pod_addresses(pod) else None
 
 
 def pod_addresses(pod: JSONObject) -> list[str]:

@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.registry.connections import connection_storage
-from kubetwist.registry.kubelets import ConnectionRules
+from kubetwist.registry.kubelets import PRETENDED, ConnectionRules
 from kubetwist.registry.logoptions import log_options
 from kubetwist.registry.parts import status_rules
 from kubetwist.registry.serviceproxies import service_backend
@@ -273,6 +273,29 @@ class ProxyTests(ConnectionCase):
         self.assertEqual(self.why("nodes", "proxy", "gone"), (404, 'nodes "gone" not found'))
         self.made(self.store("nodes"), {"metadata": {"name": "new"}})
         self.assertEqual(self.why("nodes", "proxy", "new")[1], "no preferred addresses found; known addresses: []")
+
+    def test_pretend_nodes(self) -> None:
+        """What is on a node that is there in appearance only leads nowhere, and why is said."""
+        self.running()
+        self.node(nodeInfo={"containerRuntimeVersion": f"{PRETENDED}1.0.0"})
+        self.tell("pods", "p", podIP="10.1.2.3", podIPs=[{"ip": "10.1.2.3"}])
+        self.made(self.store("services"), {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "name": "w"}]}})
+        reference = {"kind": "Pod", "name": "p", "namespace": "default"}
+        self.endpoints("s", addresses=[{"ip": "10.1.2.3", "targetRef": reference}])
+        told = (503, "n is a pretend node: it has no kubelet, and no container runs on it")
+        for resource, subresource, name in (
+            ("pods", "log", "p"),
+            ("pods", "exec", "p"),
+            ("pods", "attach", "p"),
+            ("pods", "portforward", "p"),
+            ("pods", "proxy", "p:80"),
+            ("services", "proxy", "s:80"),
+            ("nodes", "proxy", "n"),
+            ("nodes", "proxy", "n:9100"),
+        ):
+            self.assertEqual(self.why(resource, subresource, name), told, (resource, subresource, name))
+        self.tell("nodes", "n", nodeInfo={"containerRuntimeVersion": "containerd://2.0.0"})
+        self.assertEqual(self.shown("pods", "proxy", "p:80", "/x"), "http://10.1.2.3:80/x")
 
 
 class LogOptionsTests(SynchronousTestCase):

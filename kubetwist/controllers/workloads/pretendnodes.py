@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from ...api.errors import APIStatusError
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import format_micro_time, format_time
+from ...registry.kubelets import PRETENDED
 from ...registry.stores import seen
 from ...storage.record import Record
 from ...storage.window import DELETED
@@ -151,7 +152,7 @@ class PretendNode:
                 "bootID": system,
                 "kernelVersion": "6.12.0",
                 "osImage": "kubetwist pretend node",
-                "containerRuntimeVersion": "pretend://1.0.0",
+                "containerRuntimeVersion": f"{PRETENDED}1.0.0",
                 "kubeletVersion": version,
                 "kubeProxyVersion": "",
                 "operatingSystem": "linux",
