@@ -107,11 +107,15 @@ def _restrict(kind: str, values: Values, restricted: Sequence[frozenset[str] | N
 
 
 def _sum(one: float | Distribution | None, other: float | Distribution) -> float | Distribution:
-    if not isinstance(other, Distribution):
-        return other + one if isinstance(one, (int, float)) else other
-    both = Distribution(other.bounds)
-    both.sum, both.counts = other.sum, list(other.counts)
-    if isinstance(one, Distribution):
-        both.sum += one.sum
-        both.counts = [sum(pair) for pair in zip(one.counts, both.counts, strict=True)]
-    return both
+    if isinstance(other, Distribution):
+        return together([one, other] if isinstance(one, Distribution) else [other])
+    return other + one if isinstance(one, (int, float)) else other
+
+
+def together(parts: Sequence[Distribution]) -> Distribution:
+    """One histogram of all that was observed in several with the same bounds, one at least."""
+    whole = Distribution(parts[0].bounds)
+    for part in parts:
+        whole.sum += part.sum
+        whole.counts = [sum(pair) for pair in zip(whole.counts, part.counts, strict=True)]
+    return whole

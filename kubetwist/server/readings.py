@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ..authentication.tally import token_readings
 from ..metrics.registry import Reading, Registry
+from ..metrics.shown import together
 from ..storage.layers import innermost, shared_storage
 from .version import git_version, version_document
 
@@ -247,8 +248,9 @@ def _features(config: Any) -> Iterator[Reading]:
 def _credentials(config: Any) -> Iterator[Reading]:
     authenticators = getattr(config.authenticator, "authenticators", ())
     yield from token_readings(one.tally for one in authenticators if hasattr(one, "tally"))
-    left = [((), one.left) for one in config.client_authorities if one.left.count][:1]
+    every = [one.left for one in config.client_authorities]
     text = "How long the certificates of clients were still good for."
+    left = [((), together(every))] if every else []
     yield Reading("apiserver_client_certificate_expiration_seconds", "histogram", text, (), left)
 
 

@@ -106,7 +106,10 @@ class DashboardTests(AggregatedCase):
         async def all_sampled() -> bool:
             found.clear()
             _, body, _ = await self.ask("GET", "/metrics")
-            for name, labels in samples(body.decode()):
+            told = samples(body.decode())
+            # Each sample is told once: Prometheus takes no other.
+            self.assertEqual(len({(name, *sorted(labels.items())) for name, labels in told}), len(told))
+            for name, labels in told:
                 found.setdefault(name, []).append(labels)
             return "apiserver_flowcontrol_demand_seats_bucket" in found
 
