@@ -486,6 +486,35 @@ class ConfigTests(SynchronousTestCase):
         )
 
 
+class RangeTests(SynchronousTestCase):
+    """ServiceCIDRs."""
+
+    def ranges(self, *cidrs: str) -> list[str]:
+        """What is wrong with one of these ranges."""
+        return problems("networking.k8s.io", "ServiceCIDR", spec={"cidrs": list(cidrs)})
+
+    def test_ranges(self) -> None:
+        """There is one of a family, in the form that it is always written in."""
+        self.assertEqual(self.ranges("10.0.0.0/24"), [])
+        self.assertEqual(self.ranges("10.0.0.0/24", "fd00::/64"), [])
+        self.assertEqual(
+            self.ranges("fd00:0::/64"),
+            ['spec.cidrs[0]: Invalid value: "fd00:0::/64": must be in canonical form ("fd00::/64")'],
+        )
+        found = self.ranges("10.0.0.1/24")
+        self.assertEqual(
+            found, ['spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length']
+        )
+        for second in ("10.1.0.0/24", "x"):
+            (found_text,) = self.ranges("10.0.0.0/24", second)
+            start = (
+                f'spec.cidrs: Invalid value: {{"CIDRs":["10.0.0.0/24","{second}"]}}: may specify no more than one IP'
+            )
+            self.assertTrue(found_text.startswith(start), found_text)
+        (found_text,) = self.ranges("a", "b", "c")
+        self.assertTrue(found_text.endswith("may only hold up to 2 values"), found_text)
+
+
 class OtherTests(SynchronousTestCase):
     """The remaining groups, a rule or two each."""
 

@@ -108,7 +108,7 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What its claims are stays."""
-        return dynamicresources.validate_claim_update(obj, old)
+        return dynamicresources.validate_claim_template_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

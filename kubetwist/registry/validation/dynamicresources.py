@@ -108,6 +108,14 @@ def validate_claim_template(obj: JSONObject) -> list[Cause]:
     return causes
 
 
+def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What claims are made of stays."""
+    causes: Causes = []
+    shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"))
+    immutable(obj["spec"], old["spec"], "spec", causes, shown)
+    return causes
+
+
 def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Who uses the devices, and which they are; that is not changed, only taken back."""
     causes: Causes = []

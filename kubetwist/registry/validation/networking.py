@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ...api.addresses import ip_problems, parse_cidr, parse_ip
+from ...api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip
 from ...api.errors import Cause, forbidden, invalid, required, too_long
 from ...api.names import is_wildcard_dns1123_subdomain_problems, path_segment_problems, port_name_problems
 from ...api.resource import JSONObject
@@ -349,15 +349,19 @@ def validate_service_cidr(obj: JSONObject) -> list[Cause]:
     if not ranges:
         causes.append(required("spec.cidrs", "at least one CIDR required"))
         return causes
+    # The reference shows what the ranges are in.
+    shown = go_json({"CIDRs": ranges})
     if len(ranges) > 2:
-        causes.append(invalid("spec.cidrs", ranges, "may only hold up to 2 values"))
+        causes.append(invalid_shown("spec.cidrs", shown, "may only hold up to 2 values"))
         return causes
     parsed = [parse_cidr(value) for value in ranges]
-    if len(ranges) == 2 and all(parsed) and len({one[1].version for one in parsed if one}) == 1:
+    if len(ranges) == 2 and (not all(parsed) or len({one[1].version for one in parsed if one}) == 1):
         text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-        causes.append(invalid("spec.cidrs", ranges, text))
+        causes.append(invalid_shown("spec.cidrs", shown, text))
+        return causes
     for index, value in enumerate(ranges):
-        cidr(value, f"spec.cidrs[{index}]", causes)
+        for text in cidr_problems(value):
+            causes.append(invalid(f"spec.cidrs[{index}]", value, text))
     return causes
 
 
