@@ -24,7 +24,7 @@ from zope.interface import implementer
 from ..api.durations import format_duration
 from .dialing import CheckedEndpoint, Diversions, WatchedEndpoint
 from .errors import COMMON_NAME_ONLY, BadSettings, CallError, Unreachable
-from .settings import CallSettings
+from .settings import CallSettings, split_url
 from .tally import CallTally
 
 #: Bytes of an answer, unless said otherwise: what an object of the API may have.
@@ -73,13 +73,7 @@ class WebhookClient:
         @param connected: Has this client in it as long as there are connections.
         @raise BadSettings: They can not be used.
         """
-        parts = urlsplit(settings.url)
-        try:
-            port = parts.port
-        except ValueError:
-            raise BadSettings(f"invalid port in {settings.url}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadSettings(f"no URL of a server: {settings.url}")
+        parts, self._host, self._port = split_url(settings.url)
         self.settings = settings
         # As Go's URLs are shown: whatever is odd is escaped.
         self._url = urlunsplit((parts.scheme, parts.netloc, quote(parts.path, safe=_PATH) or "/", "", ""))
@@ -89,8 +83,6 @@ class WebhookClient:
         self._limit = limit
         self._tally = tally
         self._diversions = diversions
-        self._host = parts.hostname
-        self._port = port or (443 if parts.scheme == "https" else 80)
         self._secure = parts.scheme == "https"
         self._agent: Any = None
         self._pool: Any = None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 from attrs import field, frozen
+
+from .errors import BadSettings
 
 #: Names the host and port to connect to; raises L{kubetwist.outgoing.errors.Unreachable} when there are none.
 Dial = Callable[[], tuple[str, int]]
@@ -47,3 +51,24 @@ class CallSettings:
     loopback: bool = False
     denied: tuple[Network, ...] = ()
     patience: float = 30.0
+
+
+#: The ports of what has none in its URL.
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+def split_url(url: str) -> tuple[SplitResult, str, int]:
+    """
+    The parts of a URL of a server, its host and its port.
+
+    @raise BadSettings: It is none. An object of the API may have named it.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        why = "invalid port" if "port" in str(error).lower() else "invalid host"
+        raise BadSettings(f"{why} in {url}") from None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise BadSettings(f"no URL of a server: {url}")
+    return parts, parts.hostname, port or _PORTS[parts.scheme]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.protocol import Factory
@@ -18,7 +17,7 @@ from twisted.internet.protocol import Factory
 from .connection import HANDSHAKE_TIMEOUT, BackendConnection, Stale, StreamedAnswer, Upload
 from .dialing import CheckedEndpoint, Diversions
 from .errors import BadSettings, Unreachable
-from .settings import CallSettings
+from .settings import CallSettings, split_url
 
 __all__ = ["StreamedAnswer", "StreamingClient", "Upload"]
 
@@ -49,18 +48,14 @@ class StreamingClient:
         @param connected: Has this client in it as long as there are connections.
         @raise BadSettings: They can not be used.
         """
-        parts = urlsplit(settings.url)
-        try:
-            port = parts.port
-        except ValueError:
-            raise BadSettings(f"invalid port in {settings.url}") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname or not parts.netloc.isascii():
+        parts, host, port = split_url(settings.url)
+        if not parts.netloc.isascii():
             raise BadSettings(f"no URL of a server: {settings.url}")
         self.settings = settings
         self.host = parts.netloc.rpartition("@")[2].encode()
         self._reactor = reactor
         self._diversions = diversions
-        self._place = parts.hostname, port or (443 if parts.scheme == "https" else 80)
+        self._place = host, port
         self._connected = set() if connected is None else connected
         self._fields = _own_fields(settings)
         self._names = frozenset(name.lower() for name, _ in self._fields)
@@ -68,7 +63,7 @@ class StreamingClient:
         if parts.scheme == "https":
             from .tls import ClientTLS
 
-            self._tls = ClientTLS(settings, parts.hostname)
+            self._tls = ClientTLS(settings, host)
         self._open: set[BackendConnection] = set()
         self._kept: list[BackendConnection] = []
         self._connecting: set[Deferred[Any]] = set()

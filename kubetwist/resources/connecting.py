@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..api.errors import APIStatusError
 from ..api.gourl import URL
-from ..outgoing.errors import AddressNotAllowed, NoSuchHost
+from ..outgoing.errors import AddressNotAllowed, BadSettings, NoSuchHost
 from ..registry.kubelets import not_allowed
 from .endpoint import Endpoint
 from .negotiation import negotiate_log
@@ -62,6 +62,9 @@ class Connects:
             return await clients.client(target)
         except NoSuchHost as error:
             raise no_such_host(error) from error
+        except BadSettings as error:
+            # What nodes and pods say of their addresses need not be any.
+            raise APIStatusError.bad_request(str(error)) from error
 
 
 def subpath(info: RequestInfo) -> str:

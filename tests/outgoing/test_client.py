@@ -330,6 +330,8 @@ class TrustTests(ClientCase):
             CallSettings(url="ftp://x"),
             CallSettings(url="https://"),
             CallSettings(url="https://x:99999"),
+            CallSettings(url="https://[127.0.0.1:80]:443"),
+            CallSettings(url="https://[x"),
             CallSettings(url="https://x", ca=b"nonsense"),
             CallSettings(url="https://x", certificate=b"nonsense", key=b"more"),
         ):

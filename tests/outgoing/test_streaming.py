@@ -274,7 +274,7 @@ class ConnectionTests(StreamingCase):
 
     def test_bad_settings(self) -> None:
         """What can not be called is told when the client is made."""
-        for url in ("ftp://x", "https://", "http://x:99999999", "nonsense"):
+        for url in ("ftp://x", "https://", "http://x:99999999", "nonsense", "http://[127.0.0.1:80]:443", "http://[x"):
             self.assertRaises(BadSettings, self.outgoing.stream_client, CallSettings(url=url))
 
     async def test_odd_request(self) -> None:

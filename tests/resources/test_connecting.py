@@ -228,6 +228,15 @@ class ProxyTests(ConnectingCase):
             code, answer = await self.tell("GET", path)
             self.assertEqual((code, answer["message"]), (400, "address not allowed"), path)
 
+    async def test_no_addresses(self) -> None:
+        """What is said to be an address and is none leads nowhere, and is told as a mistake of who says so."""
+        await self.begin()
+        for address in ("127.0.0.1:10250", "a]b", "[", "127.0.0.1/x:y", "::1]:80"):
+            await self.move(10250, address)
+            for path in (f"{NODE}/healthz", "/api/v1/nodes/https:node:80/proxy/"):
+                code, answer = await self.tell("GET", path)
+                self.assertEqual((code, answer["reason"]), (400, "BadRequest"), (address, answer))
+
     async def test_kubelets_by_name(self) -> None:
         """A kubelet that is called by a name must show a certificate for it; the name is looked up once."""
         kubelet = await self.begin(trust=True, strict=True, names=("node.example",))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ...api.resource import JSONObject
 from ...outgoing.clientconfig import settings_of
-from ...outgoing.errors import BadSettings
+from ...outgoing.settings import split_url
 from .conditions import Conditions
 from .selecting import Selection
 
@@ -55,12 +54,8 @@ class Webhook:
         """
         if self._client is None:
             settings = settings_of(self._config, self._outgoing)
-            parts = urlsplit(settings.url)
-            try:
-                target = f"{parts.hostname}:{parts.port or 443}"
-            except ValueError as error:
-                raise BadSettings(str(error)) from None
             if self._credentials is not None:
-                settings = self._credentials.added_to(settings, target)
+                _, host, port = split_url(settings.url)
+                settings = self._credentials.added_to(settings, f"{host}:{port}")
             self._client = self._outgoing.client(settings)
         return self._client
