@@ -99,7 +99,14 @@ def test_hostile_descriptions(page: Page, page_server: SubprocessServer) -> None
     spec = {"type": "object", "description": HOSTILE, "properties": {"text": text}}
     schema = {"type": "object", "description": HOSTILE, "properties": {"spec": spec}}
     schema["externalDocs"] = {"url": "javascript:window.hacked=1", "description": HOSTILE}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    column = {"name": HOSTILE, "type": "string", "jsonPath": ".spec.text", "description": HOSTILE}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [column],
+    }
     names = {"plural": "traps", "kind": "Trap"}
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -127,6 +134,13 @@ def test_hostile_descriptions(page: Page, page_server: SubprocessServer) -> None
     assert page.all(hostile) == []
     loaded = page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
     assert not any("evil.example/x.png" in name for name in loaded)
+    # The page at /ui shows what columns are called, and more of it in a title.
+    page.load()
+    page.open("#/list/evil.example/traps")
+    page.until(lambda: HOSTILE in page.content(".grid thead"))
+    assert page.find(".grid th:last-child").get_attribute("title") == HOSTILE
+    assert page.run("return window.hacked") is None
+    assert page.all(hostile) == []
 
 
 def test_policy_holds(page: Page) -> None:
