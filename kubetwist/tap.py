@@ -60,8 +60,10 @@ class Options(FlagOptions):
         if self["in-memory"]:
             if self["storage-backend"] != "memory" and "storage-backend" in self.given:
                 raise FlagError(f"--in-memory and --storage-backend={self['storage-backend']} contradict each other")
+            if self["etcd-servers"]:
+                raise FlagError("--in-memory and --etcd-servers contradict each other")
             self["storage-backend"] = "memory"
-        if self["etcd-servers"] and "storage-backend" not in self.given and not self["in-memory"]:
+        if self["etcd-servers"] and "storage-backend" not in self.given:
             self["storage-backend"] = "etcd3"
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")

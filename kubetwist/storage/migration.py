@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
+import orjson
 from attrs import define, field
 
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 
 from ..api.goquote import quoted
+from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IExpiringStorage, IForwardStorage, IStorageBackend
 from .errors import KeyNotFound
 from .expiry import Timer
@@ -37,12 +39,24 @@ NAMED: Final = 3
 #: How values begin that are encrypted, for the key that they are at; and those that are not JSON.
 ENCRYPTED: Final = b"k8s:enc:"
 PROTOBUF: Final = b"k8s\0"
-#: Below it, those who serve a store say that they do.
+#: Below it, those who serve a store say that they do, if clients can reach them from elsewhere.
 SERVED: Final = "masterleases/"
+#: The Lease of the one of them whose controllers run.
+CONTROLLERS: Final = "leases/kube-system/kubetwist-controllers"
 
 
 class MigrationError(Exception):
     """It can not be moved, or was not; the text is one line."""
+
+
+async def _holder(backend: IStorageBackend, key: str) -> str:
+    """Who holds a Lease at present; C{""} if nobody does, or if it can not be told, as it is encrypted."""
+    try:
+        spec = orjson.loads((await backend.read(key)).value)["spec"]
+        until = seconds_since_epoch(spec["renewTime"]) + spec["leaseDurationSeconds"]
+        return str(spec.get("holderIdentity") or "") if posix_now() < until else ""
+    except (KeyNotFound, ValueError, KeyError, TypeError, AttributeError):
+        return ""
 
 
 @define
@@ -114,9 +128,13 @@ class Migration:
     # --- before
 
     async def _check_unserved(self, backend: IStorageBackend, prefix: str, which: str) -> None:
+        if not backend.shared:
+            return
         page = await backend.read_page(f"{prefix}{SERVED}", limit=NAMED)
-        if backend.shared and page.items:
-            names = ", ".join(item.key.rpartition("/")[2] for item in page.items)
+        names = ", ".join(item.key.rpartition("/")[2] for item in page.items)
+        if not names:
+            names = await _holder(backend, f"{prefix}{CONTROLLERS}")
+        if names:
             raise MigrationError(
                 f"the {which} is served at present, by {names}: stop what serves it, and wait until its leases are over"
             )

@@ -64,6 +64,11 @@ class FlagTests(SynchronousTestCase):
         self.assert_refused(
             "--in-memory and --storage-backend=sqlite contradict each other", "--in-memory", "--storage-backend=sqlite"
         )
+        self.assert_refused(
+            "--in-memory and --etcd-servers contradict each other",
+            "--in-memory",
+            "--etcd-servers=http://127.0.0.1:2379",
+        )
 
     def test_both_forms(self) -> None:
         """A value stands behind an equals sign, or is the next argument."""
