@@ -301,12 +301,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
     def other_paths() -> list[str]:
         layers = (aggregator.layer, kube.layer, extensions.layer)
         paths = {path for layer in layers for path in layer.paths() if not path.startswith("/api")}
-        checks = (
-            f"/{path}/{check.name}"
-            for path in ("healthz", "livez", "readyz")
-            for check in aggregator.health_checks(path)
-        )
-        return [*paths, *checks]
+        return sorted(paths)
 
     listed: IInstalled = installed
     if apis.aggregation is not None:

@@ -44,8 +44,8 @@ def install_documents(
     run = partial(deferToThreadPool, reactor, reactor.getThreadPool())
     others = None if aggregation is None else Others(aggregation, reactor, run)
     beta = int(definitions.minor.partition(".")[2]) < 33
-    front.claim("/", Index(lambda: [*index_paths(installed), *other_paths()]))
-    front.claim("/index.html", Index(lambda: [*index_paths(installed), *other_paths()]))
+    for path in ("/", "/index.html"):
+        front.claim(path, Index(lambda: [*index_paths(installed), *other_paths()]), listed=False)
     front.claim("/apis", Groups(installed, beta, lambda: None if others is None else others.discovery, listed, made))
     front.claim("/api", CoreVersions(installed, address, beta, made))
     for group_version in installed.group_versions():
@@ -59,7 +59,9 @@ def install_documents(
         return None if others is None else others.openapi
 
     front.claim_below("/openapi/v2", OpenAPIV2(installed, builder, run, documents))
-    front.claim_below("/openapi/v3", OpenAPIV3(installed, builder, run, remote=documents))
+    # The index has this one with a slash and without.
+    v3 = OpenAPIV3(installed, builder, run, remote=documents)
+    front.claim_below("/openapi/v3", v3, beneath=lambda: ("",))
     return others
 
 

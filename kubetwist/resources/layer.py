@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource
@@ -24,20 +24,37 @@ class Layer(Resource):
         self._below: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
         self._taken: dict[tuple[bytes, ...], IResource] = {}
         self._unlisted: set[tuple[bytes, ...]] = set()
+        self._beneath: dict[str, Callable[[], Iterable[str]]] = {}
 
-    def claim(self, path: str, resource: IResource) -> None:
-        """Answer C{path} itself, with or without a trailing slash, but nothing below it."""
+    def claim(self, path: str, resource: IResource, *, listed: bool = True) -> None:
+        """
+        Answer C{path} itself, with or without a trailing slash, but nothing below it.
+
+        @param listed: Whether those who look for paths are told of this one.
+        """
+        if not listed:
+            self._unlisted.add(segments(path))
         self._exact[segments(path)] = resource
 
-    def claim_below(self, path: str, resource: IResource | Callable[[], IResource], *, listed: bool = True) -> None:
+    def claim_below(
+        self,
+        path: str,
+        resource: IResource | Callable[[], IResource],
+        *,
+        listed: bool = True,
+        beneath: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
         """
         Answer C{path} and everything below it.
 
         @param resource: A leaf that routes on the whole path, or what makes it at the first request.
         @param listed: Whether those who look for paths are told of this one.
+        @param beneath: What there is below it that they are told of as well, without C{path} and a slash.
         """
         if not listed:
             self._unlisted.add(segments(path))
+        if beneath is not tuple:
+            self._beneath[path] = beneath
         self._below[segments(path)] = resource
 
     def take(self, path: str, resource: IResource) -> None:
@@ -54,9 +71,10 @@ class Layer(Resource):
         self._below.pop(segments(path), None)
 
     def paths(self) -> list[str]:
-        """Every claimed path that is listed, sorted."""
+        """Every claimed path that is listed, and those below that are, sorted."""
         listed = {*self._exact, *self._below} - self._unlisted
-        return sorted("/" + b"/".join(path).decode() for path in listed)
+        below = (f"{path}/{rest}" for path, beneath in self._beneath.items() for rest in beneath())
+        return sorted({*("/" + b"/".join(path).decode() for path in listed), *below})
 
     def getChild(self, path: bytes, request: IRequest) -> IResource:
         """Traversal has eaten a segment; whoever answers routes on the whole path, so it is given back."""

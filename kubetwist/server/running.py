@@ -327,7 +327,8 @@ class APIServer:
             return checks
 
         for path in EVERYWHERE:
-            server.layer.claim_below(f"/{path}", HealthResource(path, checks_of(path), health))
+            checks = checks_of(path)
+            server.layer.claim_below(f"/{path}", HealthResource(path, checks, health), beneath=_names(checks))
 
     def _listen(self, credentials: Credentials) -> None:
         from .prompttls import PromptFactory
@@ -540,6 +541,10 @@ class APIServer:
         else:
             done.callback(None)
         return done
+
+
+def _names(checks: Callable[[], list[HealthCheck]]) -> Callable[[], list[str]]:
+    return lambda: [check.name for check in checks()]
 
 
 def _for_browsers(handler: Handler, options: Any) -> Handler:

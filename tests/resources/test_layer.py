@@ -50,6 +50,18 @@ class LayerTests(SynchronousTestCase):
         self.first.claim("/", self.leaf)
         self.assertIs(found(self.first, b"/")[0], self.leaf)
 
+    def test_paths(self) -> None:
+        """Claims are listed, sorted, with what is told to be below them; but for those that are not to be."""
+        self.first.claim_below("/readyz", self.leaf, beneath=lambda: ("ping", "log"))
+        self.first.claim("/version", self.leaf)
+        self.first.claim("/", self.leaf, listed=False)
+        self.first.claim_below("/debug", self.leaf, listed=False)
+        self.first.claim_below("/openapi/v3", self.leaf, beneath=lambda: ("",))
+        self.assertEqual(
+            self.first.paths(),
+            ["/openapi/v3", "/openapi/v3/", "/readyz", "/readyz/log", "/readyz/ping", "/version"],
+        )
+
     def test_delegation(self) -> None:
         """What a server does not claim is answered by the one behind it."""
         self.second.claim_below("/apis/a", self.leaf)
