@@ -147,8 +147,8 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     if before.get("nodeAffinity") is not None and spec.get("nodeAffinity") != before["nodeAffinity"]:
         text = "field is immutable, except for updating from beta label to GA"
         affinity = spec.get("nodeAffinity")
-        shown = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
-        causes.append(invalid_shown("nodeAffinity", go_json(shown), text))
+        found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
+        causes.append(invalid_shown("nodeAffinity", go_json(found), text))
     return causes
 
 
