@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from ..authentication.tally import token_readings
-from ..metrics.registry import Reading, Registry
+from ..metrics.later import Later
+from ..metrics.registry import Distribution, Reading, Registry
 from ..metrics.shown import together
 from ..storage.layers import innermost, shared_storage
 from .version import git_version, version_document
@@ -100,18 +102,17 @@ def _caches(config: Any) -> Iterator[Reading]:
         _RESOURCE,
         [(labels, float(count * size)) for labels, (count, size) in sizes.items()],
     )
-    yield _gauge(
-        "apiserver_watch_cache_resource_version",
-        "How far caches have come.",
-        _RESOURCE,
-        [(labels, float(cache.revision)) for labels, cache in caches.items()],
-    )
-    for name, text, what in (
-        ("events_received_total", "Changes that caches were told of.", "received"),
-        ("initializations_total", "How often caches were filled.", "fills"),
+    for name, kind, text, what in (
+        ("resource_version", "gauge", "How far caches have come.", "revision"),
+        ("events_received_total", "counter", "Changes that caches were told of.", "received"),
+        ("initializations_total", "counter", "How often caches were filled.", "fills"),
     ):
-        values = [(labels, float(getattr(cache, what))) for labels, cache in caches.items()]
-        yield _counter(f"apiserver_watch_cache_{name}", text, _RESOURCE, values)
+        values = Later(partial(_numbers, caches, what))
+        yield Reading(f"apiserver_watch_cache_{name}", kind, text, _RESOURCE, values)
+
+
+def _numbers(caches: Mapping[tuple[str, str], Any], what: str) -> list[tuple[tuple[str, str], float]]:
+    return [(labels, float(getattr(cache, what))) for labels, cache in caches.items()]
 
 
 def _use_of_caches(config: Any) -> Iterator[Reading]:
@@ -131,29 +132,61 @@ def _use_of_caches(config: Any) -> Iterator[Reading]:
         ("watch_cache_events_dispatched_total", "Changes that watches were told.", (), "dispatched"),
         ("storage_decode_errors_total", "Stored values that could not be decoded.", (), "unreadable"),
     ):
-        values = [((*labels, *("" for _ in more)), float(getattr(tally, what))) for labels, _, tally in caches]
-        yield _counter(f"apiserver_{name}", text, (*_RESOURCE, *more), [one for one in values if one[1]])
-    received = [(labels, float(cache.received)) for labels, cache, _ in caches]
-    yield _counter("apiserver_storage_events_received_total", "Changes that the storage told.", _RESOURCE, received)
-    waits = [(labels, tally.waits) for labels, _, tally in caches if tally.waits.count]
+        labels = (*_RESOURCE, *more)
+        yield Reading(f"apiserver_{name}", "counter", text, labels, Later(partial(_tallied, caches, what, len(more))))
+    received = Later(lambda: [(labels, float(cache.received)) for labels, cache, _ in caches])
+    text = "Changes that the storage told."
+    yield Reading("apiserver_storage_events_received_total", "counter", text, _RESOURCE, received)
+    waits = Later(lambda: [(labels, tally.waits) for labels, _, tally in caches if tally.waits.count])
     text = "How long readers waited until caches were as far as they wanted."
     yield Reading("apiserver_watch_cache_read_wait_seconds", "histogram", text, _RESOURCE, waits)
-    capacities = [(labels, float(cache.capacity)) for labels, cache, _ in caches]
-    yield _gauge("watch_cache_capacity", "Past changes that caches keep at most.", _RESOURCE, capacities)
-    asked = [
-        ((operation, *labels), seconds) for labels, _, tally in caches for operation, seconds in tally.requests.items()
-    ]
+    capacities = Later(lambda: [(labels, float(cache.capacity)) for labels, cache, _ in caches])
+    text = "Past changes that caches keep at most."
+    yield Reading("watch_cache_capacity", "gauge", text, _RESOURCE, capacities)
     # Dashboards look for the storage under this name, whichever it is.
-    names = ("operation", *_RESOURCE)
-    yield Reading("etcd_request_duration_seconds", "histogram", "How long the storage took.", names, asked)
-    counts = [(labels, float(seconds.count)) for labels, seconds in asked]
-    yield _counter("etcd_requests_total", "What the storage was asked for.", names, counts)
-    failures = [
-        ((operation, *labels), float(count))
-        for labels, _, tally in caches
-        for operation, count in tally.failures.items()
-    ]
-    yield _counter("etcd_request_errors_total", "What the storage did not do.", names, failures)
+    for name, kind, text, how in (
+        ("request_duration_seconds", "histogram", "How long the storage took.", _as_it_is),
+        ("requests_total", "counter", "What the storage was asked for.", _counted),
+    ):
+        asked = Later(partial(_asked, caches, how))
+        yield Reading(f"etcd_{name}", kind, text, ("operation", *_RESOURCE), asked)
+    failures = Later(lambda: _failures(caches))
+    text = "What the storage did not do."
+    yield Reading("etcd_request_errors_total", "counter", text, ("operation", *_RESOURCE), failures)
+
+
+#: By group and resource, a cache and what is counted of its use.
+_Caches = list[tuple[tuple[str, str], Any, Any]]
+
+
+def _tallied(caches: _Caches, what: str, more: int) -> Iterator[tuple[tuple[str, ...], float]]:
+    """One number of each cache where it is not 0, with so many empty labels besides."""
+    for labels, _, tally in caches:
+        value = getattr(tally, what)
+        if value:
+            yield (*labels, *("",) * more), float(value)
+
+
+def _as_it_is(seconds: Distribution) -> Distribution:
+    return seconds
+
+
+def _counted(seconds: Distribution) -> float:
+    return float(seconds.count)
+
+
+def _asked(
+    caches: _Caches, what: Callable[[Distribution], float | Distribution]
+) -> Iterator[tuple[tuple[str, ...], float | Distribution]]:
+    for labels, _, tally in caches:
+        for operation, seconds in list(tally.requests.items()):
+            yield (operation, *labels), what(seconds)
+
+
+def _failures(caches: _Caches) -> Iterator[tuple[tuple[str, ...], float]]:
+    for labels, _, tally in caches:
+        for operation, count in list(tally.failures.items()):
+            yield (operation, *labels), float(count)
 
 
 def _storage(config: Any) -> Iterator[Reading]:
