@@ -14,13 +14,15 @@ from typing import Any, Final
 
 import orjson
 
-from ..api.errors import shown
+from ..api.errors import APIStatusError, shown
 from ..api.resource import JSONObject
 from .mismatch import DecodeError, Mismatch, Unreadable
 from .nodes import StructNode, Trail
 
 #: Copies a value; takes a list in which it leaves a mark for everything that it drops because nobody knows it.
 Reader = Callable[[Any, list[str]], Any]
+#: Makes a default; takes the same list.
+Filler = Callable[[list[str]], Any]
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 META_FIELDS: Final = frozenset(("apiVersion", "kind", "metadata"))
@@ -29,6 +31,21 @@ SCALARS: Final = frozenset((str, int, bool, type(None)))
 #: Up to here, a float that is whole is written as an integer.
 _MOST_WHOLE: Final = float(1 << 63)
 _NOTHING: Final = object()
+
+
+#: Bytes of JSON that defaults may add to one object: it could not be stored with more. Lists of items whose defaults
+#: have defaults in turn would grow without end.
+MOST_FILLED: Final = 3 * 1024 * 1024
+
+
+class Dropped(list[str]):
+    """
+    The marks that a L{Reader} leaves while it goes through one object.
+
+    @ivar filled: Bytes of JSON that defaults have added to it.
+    """
+
+    filled = 0
 
 
 class NotText(Exception):
@@ -77,7 +94,7 @@ class Structural:
         self.list_type: str = schema.get("x-kubernetes-list-type") or ""
         self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self._read: Reader | None = None
-        self._default: Callable[[], Any] | None = None
+        self._default: Filler | None = None
 
     @property
     def has_default(self) -> bool:
@@ -98,11 +115,14 @@ class Structural:
             self._read = _compiled(self, meta)
         return self._read
 
-    def filler(self, meta: Reader) -> Callable[[], Any]:
+    def filler(self, meta: Reader) -> Filler:
         """What makes the default, complete with the defaults of its own fields."""
         if self._default is None:
-            value = self.reader(meta)(self.default, [])
-            self._default = _maker(value)
+            try:
+                self._default = _maker(self.reader(meta)(self.default, Dropped()))
+            except APIStatusError:
+                # Whoever would get it is told.
+                self._default = _refuse
         return self._default
 
     def uniqueness_anywhere(self) -> bool:
@@ -120,11 +140,24 @@ class Structural:
         return any(part is not None and (part.embedded or part.embedded_anywhere()) for part in parts)
 
 
-def _maker(value: Any) -> Callable[[], Any]:
+def _maker(value: Any) -> Filler:
     if value.__class__ in SCALARS:
-        return lambda: value
+        return lambda dropped: value
     encoded = orjson.dumps(value)
-    return lambda: orjson.loads(encoded)
+    size = len(encoded)
+
+    def make(dropped: list[str]) -> Any:
+        if isinstance(dropped, Dropped):
+            dropped.filled += size
+            if dropped.filled > MOST_FILLED:
+                _refuse(dropped)
+        return orjson.loads(encoded)
+
+    return make
+
+
+def _refuse(dropped: list[str]) -> Any:
+    raise APIStatusError.too_large(f"the object is too large with its defaults: limit is {MOST_FILLED}")
 
 
 def copied(value: Any) -> Any:
@@ -189,7 +222,7 @@ def _items(schema: Structural, meta: Reader) -> Reader:
     def read(value: list[Any], unknown: list[str]) -> Any:
         if null is None:
             return [None if one is None else read_item(one, unknown) for one in value]
-        return [null() if one is None else read_item(one, unknown) for one in value]
+        return [null(unknown) if one is None else read_item(one, unknown) for one in value]
 
     return read
 
@@ -206,7 +239,7 @@ def _loose(schema: Structural, meta: Reader) -> Reader:
 def _fields(schema: Structural, meta: Reader) -> Reader:
     readers: dict[str, Reader] = {}
     nullable: set[str] = set()
-    defaults: list[tuple[str, Callable[[], Any]]] = []
+    defaults: list[tuple[str, Filler]] = []
     for name, part in schema.properties.items():
         if schema.embedded and name in META_FIELDS:
             continue
@@ -232,7 +265,7 @@ def _fields(schema: Structural, meta: Reader) -> Reader:
                 result[name] = None
         for name, make in defaults:
             if name not in result:
-                result[name] = make()
+                result[name] = make(unknown)
         return result
 
     return read
@@ -264,7 +297,7 @@ def _others(schema: Structural, meta: Reader) -> Callable[[dict[str, Any], str, 
         elif additional.nullable:
             result[name] = None
         elif fill is not None:
-            result[name] = fill()
+            result[name] = fill(unknown)
 
     return follow
 
@@ -299,8 +332,9 @@ class CustomType:
         @param problems: Takes a text for each field that was dropped because the schema does not have it.
         @return: A new object that shares nothing with C{obj} that could be changed.
         @raise DecodeError: Its metadata, or that of a resource embedded in it, does not fit.
+        @raise APIStatusError: Its defaults are too large (413).
         """
-        unknown: list[str] = []
+        unknown = Dropped()
         try:
             decoded: JSONObject = self._read(obj, unknown)
         except (Mismatch, Unreadable, NotText):
@@ -333,7 +367,7 @@ class CustomType:
         part = self.schema.properties.get(name)
         if part is None or not part.has_default:
             return None
-        return part.filler(self._meta.compiled())()
+        return part.filler(self._meta.compiled())(Dropped())
 
     def zero(self) -> JSONObject:
         """An object of this kind without content, as bookmarks carry it."""

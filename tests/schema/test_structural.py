@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.errors import APIStatusError
 from kubetwist.schema.listrules import embedded_causes, list_causes
 from kubetwist.schema.mismatch import DecodeError
 from kubetwist.schema.structural import OBJECT_META, CustomType, Structural
@@ -29,6 +30,34 @@ def decoded(kind: CustomType, obj: dict[str, Any]) -> tuple[dict[str, Any], list
     """An object, and what was dropped of it."""
     problems: list[str] = []
     return kind.decode(obj, problems), problems
+
+
+class GrowthTests(SynchronousTestCase):
+    """How large an object becomes by its defaults."""
+
+    def nested(self, depth: int, width: int) -> dict[str, Any]:
+        """Lists of empty items, each with a list of such items for a default."""
+        part: dict[str, Any] = {"type": "object", "properties": {"v": {"type": "string", "default": "x" * 10}}}
+        for _ in range(depth):
+            many = {"type": "array", "items": part, "default": [{}] * width}
+            part = {"type": "object", "properties": {"l": many}}
+        return part["properties"]  # type: ignore[no-any-return]
+
+    def test_defaults_in_defaults(self) -> None:
+        """Defaults whose items have defaults in turn do not grow without end: objects that get them are refused."""
+        kind = custom(self.nested(12, 6))
+        error = self.assertRaises(APIStatusError, decoded, kind, {"metadata": {"name": "n"}})
+        self.assertEqual((error.code, error.reason), (413, "RequestEntityTooLarge"))
+        self.assertEqual(decoded(kind, {"l": []}), ({"l": []}, []))
+        self.assertEqual(len(decoded(custom(self.nested(3, 6)), {})[0]["l"]), 6)
+
+    def test_many_defaults(self) -> None:
+        """Nor does a small object with many items that get a large default each."""
+        part = {"type": "object", "properties": {"a": {"type": "object", "default": {"t": "x" * 10_000}}}}
+        part["properties"]["a"]["properties"] = {"t": TEXT}  # type: ignore[index]
+        kind = custom({"l": {"type": "array", "items": part}})
+        self.assertEqual(len(decoded(kind, {"l": [{}] * 100})[0]["l"]), 100)
+        self.assertEqual(self.assertRaises(APIStatusError, decoded, kind, {"l": [{}] * 1000}).code, 413)
 
 
 class PruningTests(SynchronousTestCase):
