@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock as Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.server.certificates import Authority, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import make_backend
+from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.etcd import EtcdStorage
 from kubetwist.storage.layers import innermost, shared_storage
 from kubetwist.storage.memory import MemoryStorage
@@ -40,7 +42,22 @@ class EtcdBackendTests(SynchronousTestCase):
         self.assertIsInstance(storage, EtcdStorage)
         self.assertEqual(storage.client.endpoints, "http://127.0.0.1:1, http://127.0.0.1:2")
         self.assertIs(shared_storage(storage), storage)
-        self.assertEqual(options("--etcd-servers=http://a", "--in-memory")["storage-backend"], "memory")
+
+    def test_patience(self) -> None:
+        """The start waits for etcd as long as is said, and no longer."""
+        clock = Clock()
+        flags = ("--etcd-servers=http://127.0.0.1:1", "--storage-initialization-timeout=2s")
+        storage = make_backend(options(*flags), clock)
+
+        async def refuse(timeout: float | None = None) -> int:
+            raise StorageUnavailable("nobody is there")
+
+        storage.client.revision = refuse
+        opened = Deferred.fromCoroutine(storage.open())
+        clock.advance(1)
+        self.assertNoResult(opened)
+        clock.advance(1)
+        self.assertIn("no etcd at http://127.0.0.1:1", str(self.failureResultOf(opened, StorageUnavailable).value))
 
     def test_layers(self) -> None:
         """A store that stands over another one is as shared as that."""

@@ -139,6 +139,18 @@ class ServedMetricsTests(KubeAPIMixin, TestCase):
         self.assertTrue(line.endswith(" 1"), line)
         self.assertEqual(await deferToThread(request, "DELETE", "/metrics/slis"), (200, "metrics reset\n"))
 
+    async def test_no_counts(self) -> None:
+        """Objects are not counted where that is not wanted; all else is told."""
+        server = await self.startKubeAPI("--controllers=", "--etcd-count-metric-poll-period=0")
+        _, text = await deferToThread(server.connection.request, "GET", "/metrics")
+        for name in (
+            "apiserver_resource_objects",
+            "apiserver_storage_objects",
+            "apiserver_resource_size_estimate_bytes",
+        ):
+            self.assertNotIn(f"{name}{{", text)
+        self.assertIn("apiserver_watch_cache_resource_version{", text)
+
     async def test_forms(self) -> None:
         """The text is compressed for who takes that, and the same for who would rather have another form."""
         server = await self.startKubeAPI("--controllers=")
