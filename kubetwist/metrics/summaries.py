@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -24,7 +25,8 @@ class Summary(Distribution):
 
     def observe(self, value: float) -> None:
         """Count one observation."""
-        super().observe(value)
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
         self._recent.append(value)
 
     def quantiles(self) -> Iterator[tuple[float, float]]:
