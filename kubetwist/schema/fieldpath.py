@@ -27,6 +27,9 @@ class MalformedStep(ValueError):
 
 
 # Go's encoder writes these so that JSON can stand within HTML.
+#: Indexes are Go's integers.
+_MOST: Final = 1 << 63
+_DIGITS: Final = 19
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _escaped = re.compile("[<>&\u2028\u2029]").search
 
@@ -92,6 +95,9 @@ def _canonical(step: str) -> str | None:
     if step[0] == "i":
         if not re.fullmatch(r"[+-]?\d+", content, re.ASCII):
             raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: invalid syntax")
+        # Python takes no numbers of thousands of digits, and Go none beyond 64 bits.
+        if len(content.lstrip("+-0")) > _DIGITS or not -_MOST <= int(content) < _MOST:
+            raise MalformedStep(f"strconv.Atoi: parsing {quoted(content)}: value out of range")
         return f"i:{int(content)}"
     if step[0] not in "kv":
         return None

@@ -132,6 +132,13 @@ class EncodingTests(SynchronousTestCase):
         for fields in ({"f": {}}, {"name": {}}, {"k:[1]": {}}, {"k:{": {}}, {"v:": {}}, {"i:x": {}}, [], {"f:a": 1}):
             self.assertRaises(MalformedStep, decode, fields)
 
+    def test_large_indexes(self) -> None:
+        """An index is a number of Go, however many digits somebody writes."""
+        self.assertEqual(canonical("i:+0007"), "i:7")
+        self.assertEqual(canonical(f"i:-{1 << 63}"), f"i:-{1 << 63}")
+        for step in (f"i:{1 << 63}", "i:" + "9" * 20, "i:" + "9" * 10_000, "i:-" + "9" * 10_000):
+            self.assertRaisesRegex(MalformedStep, "value out of range", canonical, step)
+
     def test_escapes(self) -> None:
         """Values are written as Go writes them: safe within HTML."""
         self.assertEqual(value_step("a<b>&c"), 'v:"a\\u003cb\\u003e\\u0026c"')
