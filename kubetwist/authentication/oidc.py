@@ -12,15 +12,18 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
+from time import perf_counter
 from typing import Any, Final
 
 import orjson
 from attrs import evolve, frozen
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..api.configurations import BadConfiguration
@@ -28,6 +31,7 @@ from ..api.goquote import quoted
 from ..api.resource import JSONObject, UserInfo
 from ..api.times import posix_now
 from ..interfaces import IAuthenticator
+from ..metrics.registry import Distribution, Reading
 from .bearer import bearer_token
 from .claims import user_of_claims
 from .configuration import (
@@ -52,6 +56,8 @@ _BRIEFLY: Final = 10
 _MOST_ISSUERS: Final = 16
 #: How Google's issuer is called in some of its tokens, and what it is.
 _GOOGLE: Final = ("accounts.google.com", "https://accounts.google.com")
+#: Bounds of the seconds that it takes to find out whose a token is.
+_SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _PART: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
 
@@ -298,6 +304,7 @@ class OpenIDConnectTokens:
         self._now = now
         self._by_issuer: dict[str, _Authenticator] = {}
         self._known: OrderedDict[bytes, tuple[UserInfo, float]] = OrderedDict()
+        self._seconds: dict[tuple[str, str], Distribution] = {}
 
     def use(self, configurations: Sequence[JWTConfiguration]) -> None:
         """Accept the tokens of these issuers from now on, and of no others; what is known of them stays known."""
@@ -313,6 +320,7 @@ class OpenIDConnectTokens:
                 if provider not in kept:
                     provider.stop()
         self._by_issuer = by_issuer
+        self._seconds = {key: one for key, one in self._seconds.items() if key[1] in by_issuer}
         self._forget()
 
     def stop(self) -> None:
@@ -350,10 +358,42 @@ class OpenIDConnectTokens:
         authenticator = None if token is None else self._by_issuer.get(token.issuer)
         if token is None or authenticator is None:
             return None
-        user = authenticator.user(token, now)
+        note = partial(self._note, token.issuer, perf_counter())
+        try:
+            user = authenticator.user(token, now)
+        except AuthenticationFailed:
+            note("failure")
+            raise
         if isinstance(user, Deferred):
+            user.addBoth(_noted, note)
             return user.addCallback(self._remember, digest, authenticator)
+        note("success")
         return self._remember(user, digest, authenticator)
+
+    def _note(self, issuer: str, began: float, result: str) -> None:
+        seconds = self._seconds.get((result, issuer))
+        if seconds is None:
+            seconds = self._seconds[result, issuer] = Distribution(_SECONDS)
+        seconds.observe(perf_counter() - began)
+
+    def readings(self) -> Iterator[Reading]:
+        """What is counted, of the issuers that there are; they are known by their digests."""
+        prefix = "apiserver_authentication_jwt_authenticator_"
+        seconds = [
+            ((result, _digest(issuer)), one)
+            for (result, issuer), one in self._seconds.items()
+            if issuer in self._by_issuer
+        ]
+        text = "How long it took to find out whose tokens are that were not known."
+        yield Reading(f"{prefix}latency_seconds", "histogram", text, ("result", "jwt_issuer_hash"), seconds)
+        fetched = [
+            ((result, _digest(issuer), ""), at)
+            for issuer, one in self._by_issuer.items()
+            for result, at in one.provider.fetched_at.items()
+        ]
+        labels = ("result", "jwt_issuer_hash", "apiserver_id_hash")
+        text = "When the keys of issuers were fetched for the last time, and when that failed."
+        yield Reading(f"{prefix}jwks_fetch_last_timestamp_seconds", "gauge", text, labels, fetched)
 
     def _remember(self, found: tuple[UserInfo, float], digest: bytes, authenticator: _Authenticator) -> UserInfo:
         # What is found late may be of a configuration that is no longer in use.
@@ -362,6 +402,16 @@ class OpenIDConnectTokens:
                 self._known.popitem(last=False)
             self._known[digest] = found
         return found[0]
+
+
+def _noted(result: Any, note: Callable[[str], object]) -> Any:
+    note("failure" if isinstance(result, Failure) else "success")
+    return result
+
+
+def _digest(issuer: str) -> str:
+    """What metrics call an issuer."""
+    return f"sha256:{sha256(issuer.encode()).hexdigest()}"
 
 
 def _payload(raw: bytes, keys: Sequence[Any], algorithm: str) -> bytes | None:

@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from ..api.goquote import quoted
+from ..api.times import posix_now
 from .configuration import Issuer
 from .errors import AuthenticationFailed
 
@@ -66,6 +67,8 @@ class Provider:
         self._waiting: list[Deferred[None]] | None = None
         self._timer: Any = None
         self._stopped = False
+        #: When its keys were fetched last, C{"success"}, and when that failed, C{"failure"}.
+        self.fetched_at: dict[str, float] = {}
         #: Called when there are other keys.
         self.changed: Callable[[], object] = lambda: None
 
@@ -136,10 +139,12 @@ class Provider:
                 self._keys_url = keys_url(await self._get(self._discovery_url()), self.issuer.url)
             keys = read_keys(await self._get(self._keys_url))
         except (AuthenticationFailed, CallError, BadSettings) as error:
+            self.fetched_at["failure"] = posix_now()
             self._log.warn(
                 "oidc: can not get the keys of the issuer {issuer}: {why}", issuer=self.issuer.url, why=str(error)
             )
             return
+        self.fetched_at["success"] = posix_now()
         before, self._keys = self._keys, keys
         if before is None:
             self._log.info("oidc: tokens of the issuer {issuer} can be verified", issuer=self.issuer.url)

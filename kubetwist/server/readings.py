@@ -281,6 +281,9 @@ def _features(config: Any) -> Iterator[Reading]:
 def _credentials(config: Any) -> Iterator[Reading]:
     authenticators = getattr(config.authenticator, "authenticators", ())
     yield from token_readings(one.tally for one in authenticators if hasattr(one, "tally"))
+    for one in authenticators:
+        if hasattr(one, "readings"):
+            yield from one.readings()
     every = [one.left for one in config.client_authorities]
     text = "How long the certificates of clients were still good for."
     left = [((), together(every))] if every else []

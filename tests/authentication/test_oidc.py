@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from base64 import urlsafe_b64encode
+from hashlib import sha256
 from typing import Any, ClassVar
 
 import jwt
@@ -25,6 +26,7 @@ from kubetwist.authentication.errors import AuthenticationFailed
 from kubetwist.authentication.oidc import OpenIDConnectTokens
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.interfaces import IAuthenticator
+from kubetwist.metrics.registry import Distribution
 from tests.oidcissuer import CURVE, KEYS, NOW, Issuer, Network
 
 HERE = "https://here"
@@ -353,6 +355,28 @@ class KeyTests(TokenCase):
             self.assertIn("failed to verify", self.refused(self.issuer.token(headers={"kid": "x"})))
             self.assertIsNotNone(self.user(self.issuer.token()))
             self.clock.advance(10)
+
+    def test_counted(self) -> None:
+        """Metrics tell how long it took with tokens that were not known, by issuer and result, and when keys came."""
+        digest = f"sha256:{sha256(self.issuer.url.encode()).hexdigest()}"
+
+        def told(name: str) -> dict[tuple[str, ...], float]:
+            (reading,) = [one for one in self.tokens.readings() if one.name.endswith(name)]
+            return {key: one.count if isinstance(one, Distribution) else one for key, one in reading.values}
+
+        keys = "jwks_fetch_last_timestamp_seconds"
+        self.assertEqual(told(keys).keys(), {("success", digest, "")})
+        token = self.issuer.token()
+        for _ in range(3):
+            self.user(token)
+        self.clock.advance(10)
+        self.issuer.pages["/keys"] = 500, b"{}"
+        self.refused(self.issuer.token(headers={"kid": "x"}))
+        self.refused(self.issuer.token("two", headers={"kid": "one"}))
+        self.assertEqual(told("latency_seconds"), {("success", digest): 1, ("failure", digest): 2})
+        self.assertEqual(told(keys).keys(), {("success", digest, ""), ("failure", digest, "")})
+        self.tokens.use([])
+        self.assertEqual((told("latency_seconds"), told(keys)), ({}, {}))
 
     def test_refresh(self) -> None:
         """Keys in use are fetched again after a while, and nobody waits for that."""
