@@ -15,11 +15,18 @@ Step = Callable[[Iterator[Any]], Iterator[Any]]
 
 _NAME: Final = re.compile(r"(?:[^.\[\]\\{}()|'\"\s]|\\.)+")
 _QUOTED: Final = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*\]""")
-_INDEXES: Final = re.compile(r"\[\s*(-?[0-9]+(?:\s*,\s*-?[0-9]+)*)\s*\]")
-_SLICE: Final = re.compile(r"\[\s*(-?[0-9]*)\s*:\s*(-?[0-9]*)\s*(?::\s*(-?[0-9]*)\s*)?\]")
+_INDEXES: Final = re.compile(r"\[\s*(-?[0-9]{1,18}(?:\s*,\s*-?[0-9]{1,18})*)\s*\]")
+_SLICE: Final = re.compile(r"\[\s*(-?[0-9]{0,18})\s*:\s*(-?[0-9]{0,18})\s*(?::\s*(-?[0-9]{0,18})\s*)?\]")
 _FILTER: Final = re.compile(
     r"""\[\?\(\s*@((?:[^=!<>\s'"()]|\\.)*)\s*(?:(==|!=|<=|>=|<|>)\s*(?:"([^"]*)"|'([^']*)'|([^\s()]+))\s*)?\)\]"""
 )
+
+
+#: How many values are looked at to find those at a path, and those that a filter asks each item for.
+MOST_SEEN: Final = 10_000
+MOST_SEEN_OF_ITEM: Final = 100
+#: Nothing is at a path.
+MISSING: Final = object()
 
 
 class JSONPathError(ValueError):
@@ -41,11 +48,37 @@ class JSONPath:
         self._steps = tuple(_parsed(text))
 
     def find(self, value: Any) -> list[Any]:
-        """All values at the path, which may be none; keys that are not there are no mistake."""
+        """
+        All values at the path, which may be none; keys that are not there are no mistake.
+
+        Where more would have to be looked at than L{MOST_SEEN}, what was found until then.
+        """
+        return list(self._within(value, MOST_SEEN))
+
+    def first(self, value: Any, most: int = MOST_SEEN) -> Any:
+        """
+        The first of them; L{MISSING} when there is none.
+
+        @param most: How many values are looked at.
+        """
+        return next(self._within(value, most), MISSING)
+
+    def _within(self, value: Any, most: int) -> Iterator[Any]:
+        """The values, until too many were looked at: descents from what descents have found grow without end."""
+        left = most
+
+        def counted(values: Iterator[Any]) -> Iterator[Any]:
+            nonlocal left
+            for one in values:
+                left -= 1
+                if left < 0:
+                    return
+                yield one
+
         values: Iterator[Any] = iter((value,))
         for step in self._steps:
-            values = step(values)
-        return list(values)
+            values = counted(step(values))
+        return values
 
 
 def _parsed(text: str) -> Iterator[Step]:
@@ -170,13 +203,13 @@ def _filter(match: re.Match[str]) -> Step:
                 yield from (item for item in value if holds(item))
 
     def holds(item: Any) -> bool:
-        found = path.find(item)
-        if not found:
+        found = path.first(item, MOST_SEEN_OF_ITEM)
+        if found is MISSING:
             return False
         if compare is None:
             return True
         try:
-            return compare(found[0], wanted)
+            return compare(found, wanted)
         except TypeError:
             return False
 

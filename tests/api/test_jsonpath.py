@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.jsonpath import JSONPath, JSONPathError
+from kubetwist.api.jsonpath import MISSING, MOST_SEEN, MOST_SEEN_OF_ITEM, JSONPath, JSONPathError
 
 OBJECT = {
     "spec": {"a": 1, "list": [{"n": "x", "v": 1}, {"n": "y", "v": 2}], "dotted.name/x": "d"},
@@ -33,7 +35,36 @@ class JSONPathTests(SynchronousTestCase):
         }.items():
             self.assertEqual(JSONPath(path).find(OBJECT), values, path)
 
+    def test_first(self) -> None:
+        """The first value is had without looking for the others; a null is a value."""
+        self.assertEqual(JSONPath("..v").first(OBJECT), 1)
+        self.assertIs(JSONPath("..w").first(OBJECT), MISSING)
+        self.assertIsNone(JSONPath(".a").first({"a": None}))
+
+    def test_descents_from_descents(self) -> None:
+        """What is looked at is bounded, whatever paths and objects are: each descent would multiply it."""
+        seen = 0
+
+        class Counted(dict[str, Any]):
+            """An object that tells how often it was looked into."""
+
+            def __contains__(self, key: object) -> bool:
+                nonlocal seen
+                seen += 1
+                return super().__contains__(key)
+
+        value: Any = "x"
+        for _ in range(40):
+            value = Counted(a=value, b=value)
+        for path in ("..a..a..a..a", "..a..b..missing", "..*..*", '..a[?(@..b=="y")]'):
+            seen = 0
+            found = JSONPath(path).find(value)
+            self.assertLessEqual(len(found), MOST_SEEN)
+            self.assertLessEqual(seen, MOST_SEEN)
+        many = [{"n": {str(number): number for number in range(MOST_SEEN_OF_ITEM * 2)}}]
+        self.assertEqual(JSONPath("[?(@.n.0==0)].n.1").find(many), [1])
+
     def test_unreadable(self) -> None:
         """What is no path is refused when it is read, not when it is used."""
-        for path in (".a[", ".a[?(@.b==)]", ".a{", ".a[::0]"):
+        for path in (".a[", ".a[?(@.b==)]", ".a{", ".a[::0]", f".a[{'9' * 5000}]", f".a[{'9' * 5000}:]"):
             self.assertRaises(JSONPathError, JSONPath, path)

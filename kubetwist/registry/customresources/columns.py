@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from ...api.jsonpath import JSONPath, JSONPathError
+from ...api.jsonpath import MISSING, JSONPath, JSONPathError
 from ...api.resource import JSONObject
 from ...schema.gotext import go_text
 from ..printers.ages import AgeCell, parse_time
@@ -65,8 +65,8 @@ class Printer:
         """The cells of an object."""
         cells: list[Any] = [obj["metadata"].get("name", "")]
         for path, kind in self._columns:
-            found = path.find(obj)
-            cells.append(_cell(kind, found[0]) if found else None)
+            found = path.first(obj)
+            cells.append(None if found is MISSING else _cell(kind, found))
         return tuple(cells)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...api.jsonpath import JSONPath
+from ...api.jsonpath import MISSING, JSONPath
 from ...api.resource import GroupVersionKind, JSONObject
 from ...schema.rulepaths import has_rules
 from ...schema.schemavalues import ValueSchema
@@ -277,7 +277,8 @@ def _digest(*parts: Any) -> bytes:
 
 def _text_at(path: JSONPath) -> Callable[[JSONObject], str]:
     def read(obj: JSONObject) -> str:
-        value: Any = next(iter(path.find(obj)), None)
+        found = path.first(obj)
+        value: Any = None if found is MISSING else found
         if value is None:
             return ""
         if isinstance(value, bool):
