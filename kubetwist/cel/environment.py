@@ -13,7 +13,16 @@ from kubetwist.cel.ast import Expr, Macro, children
 from kubetwist.cel.checker import Checked, Checker, Declarations
 from kubetwist.cel.compiler import Compiler
 from kubetwist.cel.cost import SizeOf, estimate
-from kubetwist.cel.errors import Cancelled, CelError, ConstantError, EvaluationError, Interrupted, Issue, ProgramError
+from kubetwist.cel.errors import (
+    Cancelled,
+    CelError,
+    CompileErrors,
+    ConstantError,
+    EvaluationError,
+    Interrupted,
+    Issue,
+    ProgramError,
+)
 from kubetwist.cel.estimates import CostModel, Estimate
 from kubetwist.cel.frame import Frame, Step
 from kubetwist.cel.functions import Library, Overload
@@ -155,6 +164,16 @@ class Program:
             raise EvaluationError(message, frame.cost, cost_exceeded=True) from None
 
 
+def _too_deep(text: str) -> CompileErrors:
+    """
+    What is wrong with an expression whose types nest too deep.
+
+    Its text need not: a variable can be a list of another one, which is a list of yet another one.
+    """
+    source = Source(text)
+    return source.errors([Issue("the types nest too deep", *source.position(0))])
+
+
 def _no_types(name: str) -> Type | None:
     return None
 
@@ -227,7 +246,10 @@ class Environment:
         @raise CompileErrors: It is wrong.
         """
         with _room(_nesting(text)):
-            return self._check(text)
+            try:
+                return self._check(text)
+            except RecursionError:
+                raise _too_deep(text) from None
 
     def _check(self, text: str) -> Checked:
         source = Source(text)
@@ -256,11 +278,13 @@ class Environment:
         """
         began = perf_counter()
         with _room(_nesting(text)):
-            checked = self._check(text)
-            compiler = Compiler(checked, self._costs, self._declared.functions)
             try:
+                checked = self._check(text)
+                compiler = Compiler(checked, self._costs, self._declared.functions)
                 run = compiler.compile()
             except ConstantError as error:
                 raise ProgramError((), str(error)) from None
+            except RecursionError:
+                raise _too_deep(text) from None
         COMPILATION.observe(perf_counter() - began)
         return Program(checked, run, compiler.slots, self._costs, _depth(checked.root))

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.strategies import strategy_for
 from kubetwist.registry.validation.affinity import validate_topology_spread
 from kubetwist.registry.validation.config import validate_resource_quota
 
@@ -33,3 +34,16 @@ class ManyTests(SynchronousTestCase):
         causes: list[Any] = []
         validate_topology_spread(constraints, "c", causes)
         self.assertEqual([cause.field.partition(".")[0] for cause in causes], ["c[0]", "c[2]"])
+
+    def test_types_of_variables(self) -> None:
+        """Variables that are lists of other variables, each short, end in a message and not in a traceback."""
+        group, kind = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"
+        variables = [{"name": "v0", "expression": "[1]"}]
+        for number in range(1200):
+            expression = f"[variables.v{number}, variables.v{number}]"
+            variables.append({"name": f"v{number + 1}", "expression": expression})
+        spec = {"variables": variables, "validations": [{"expression": "true"}]}
+        policy = {"kind": kind, "apiVersion": f"{group}/v1", "metadata": {"name": "p"}, "spec": spec}
+        strategy_for(group, kind).default(policy)
+        texts = [cause.message for cause in strategy_for(group, kind).validate(policy)]
+        self.assertTrue(any("the types nest too deep" in text for text in texts), texts[:3])
