@@ -144,7 +144,7 @@ class SessionAuthenticator:
     def authenticate(self, request: Any) -> Any:
         """@see: L{IAuthenticator.authenticate}."""
         fields = request.fields
-        if SITE in fields:
+        if SITE in fields or b"origin" in fields:
             self._refuse_other_sites(request)
         if b"cookie" not in fields:
             return None
@@ -174,14 +174,30 @@ class SessionAuthenticator:
         fields = request.fields
         if from_same_origin(request) or b"authorization" in fields:
             return
-        if request.method not in _SAFE or b"upgrade" in fields:
+        if request.method in _SAFE and b"upgrade" not in fields:
+            return
+        # Where the browser tells no site, pages elsewhere that know a token say it in a header that is no obstacle.
+        if SITE in fields or _shows_certificate(request):
             raise RequestRefused("a page of another site has sent it")
 
 
 def from_same_origin(request: Any) -> bool:
     """Whether it may come from a page of this server, or from no page at all."""
-    sites = request.fields.get(SITE)
-    return sites is None or sites[0] in (b"same-origin", b"none")
+    fields = request.fields
+    sites = fields.get(SITE)
+    if sites is not None:
+        return sites[0] in (b"same-origin", b"none")
+    # Some browsers do not tell the site when they ask for a WebSocket, but all tell the origin then. Others than
+    # browsers tell what they want to; every browser says that it is one, and no page can have it say something else.
+    origins = fields.get(b"origin")
+    if origins is None or not fields.get(b"user-agent", (b"",))[0].startswith(b"Mozilla/"):
+        return True
+    return origins[0].partition(b"://")[2].lower() == fields.get(b"host", (b"",))[0].lower()
+
+
+def _shows_certificate(request: Any) -> bool:
+    """Whether there is a certificate that somebody else could make use of."""
+    return getattr(request.connection.transport, "getPeerCertificate", lambda: None)() is not None
 
 
 def take_cookie(fields: dict[bytes, list[bytes]], name: bytes) -> bytes | None:

@@ -31,6 +31,12 @@ class Request:
     def __init__(self, method: bytes = b"GET", **fields: str) -> None:
         self.method = method
         self.fields = {name.replace("_", "-").encode(): [value.encode()] for name, value in fields.items()}
+        self.connection = self.transport = self
+        self.certificate: Any = "some"
+
+    def getPeerCertificate(self) -> Any:
+        """What the client has shown."""
+        return self.certificate
 
 
 class SessionsTests(SynchronousTestCase):
@@ -174,6 +180,26 @@ class AuthenticatorTests(SynchronousTestCase):
         with self.assertRaises(RequestRefused):
             self.ask(sec_fetch_site="cross-site", upgrade="websocket")
         self.assertIsNone(self.ask(sec_fetch_site="cross-site"))
+
+    def test_origins(self) -> None:
+        """Nor can it where the browser tells no site, only an origin, as some do when they ask for a WebSocket."""
+        agent = "Mozilla/5.0 (X11; Linux x86_64)"
+        there = {"host": "10.0.0.1:6443", "user_agent": agent}
+        for origin in ("https://evil.example", "https://10.0.0.1", "null", "https://10.0.0.1:6443.evil.example"):
+            with self.assertRaises(RequestRefused):
+                self.ask(origin=origin, upgrade="websocket", **there)
+            with self.assertRaises(RequestRefused):
+                self.ask(b"POST", origin=origin, **there)
+            with self.assertRaises(RequestRefused):
+                self.ask(b"POST", cookie=self.cookie, x_kubetwist_ui=self.key, origin=origin, **there)
+            self.assertIsNone(self.ask(origin=origin, **there))
+            self.assertIsNone(self.ask(origin=origin, upgrade="websocket", authorization="Bearer x", **there))
+            self.assertIsNone(self.ask(origin=origin, upgrade="websocket", host="10.0.0.1:6443", user_agent="Go"))
+        self.assertIsNone(self.ask(origin="https://10.0.0.1:6443", upgrade="websocket", **there))
+        # Pages elsewhere that know a token may use it: there is nothing else that they could use.
+        request = Request(origin="https://dashboard.example", upgrade="websocket", **there)
+        request.certificate = None
+        self.assertIsNone(self.authenticator.authenticate(request))
 
     def test_taken_out(self) -> None:
         """Nobody behind it sees the cookie or the key, and so no other server gets to see them; other cookies stay."""
