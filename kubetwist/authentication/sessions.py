@@ -183,7 +183,7 @@ class SessionAuthenticator:
 
 def from_same_origin(request: Any) -> bool:
     """Whether it may come from a page of this server, or from no page at all."""
-    fields = request.fields
+    fields: dict[bytes, list[bytes]] = request.fields
     sites = fields.get(SITE)
     if sites is not None:
         return sites[0] in (b"same-origin", b"none")
