@@ -20,6 +20,8 @@ from .conftest import KUBECTL
 DOCS = Path(os.environ.get("KUBETWIST_TEST_DOCS") or Path(__file__).parents[2] / "docs")
 PAGE = DOCS / "testing.md"
 EXAMPLES = dict(re.findall(r"```python\n# (test_\w+\.py)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL))
+#: Those that need no other library.
+OURS = {"powers", "webhooks"}
 #: What the last command of a page's sessions shows.
 SESSIONS = {
     "quickstart.md": r"^red +30$",
@@ -56,15 +58,15 @@ def run(folder: Path, *arguments: str) -> str:
 def test_example(tmp_path: Path, name: str) -> None:
     """Each example of the page passes as it stands there."""
     library = name.removeprefix("test_").removesuffix(".py")
-    if library != "powers" and importlib.util.find_spec(library) is None:
+    if library not in OURS and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     (tmp_path / name).write_text(EXAMPLES[name])
     assert "passed" in run(tmp_path)
 
 
 def test_there_are_examples() -> None:
-    """The page has an example for each client library."""
-    assert set(EXAMPLES) == {f"test_{name}.py" for name in ("kubernetes", "kr8s", "lightkube", "kopf", "powers")}
+    """The page has an example for each client library, and for what tests can do to a server and be asked by it."""
+    assert set(EXAMPLES) == {f"test_{name}.py" for name in OURS | {"kubernetes", "kr8s", "lightkube", "kopf"}}
 
 
 @pytest.fixture
@@ -77,7 +79,11 @@ def fresh() -> Iterator[SubprocessServer]:
 @pytest.mark.kubectl
 @pytest.mark.parametrize("name", SESSIONS)
 def test_session(fresh: SubprocessServer, tmp_path: Path, name: str) -> None:
-    """What a page has one type into a shell with kubectl works, line for line, and ends as it says."""
+    """
+    What a page has one type into a shell with kubectl works, line for line, and ends as it says.
+
+    Blocks that are C{shell} and not C{sh} need more than a server without flags.
+    """
     blocks = re.findall(r"```sh\n(.*?)```", (DOCS / name).read_text("utf-8"), re.DOTALL)
     script = "\n".join(block for block in blocks if re.search(r"^kubectl ", block, re.MULTILINE))
     (tmp_path / "kubetwist-data").mkdir()
