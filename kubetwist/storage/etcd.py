@@ -207,20 +207,24 @@ class EtcdStorage:
         answer: Deferred[int] = Deferred()
         self._askers.append(answer)
         if not self._asking:
-            self._ask()
+            self._ask_soon()
         return await answer
+
+    def _ask_soon(self) -> None:
+        """Ask when this turn is over: until then, whoever comes is asked for, too."""
+        self._asking = True
+        self._reactor.callLater(0, self._ask)
 
     def _ask(self) -> None:
         """Ask for all who wait; who comes while etcd is being asked is asked for next."""
         askers, self._askers = self._askers, []
-        self._asking = True
 
         def answered(result: int | Failure) -> None:
             self._asking = False
             if isinstance(result, int):
                 self._note(result)
             if self._askers:
-                self._ask()
+                self._ask_soon()
             for asker in askers:
                 asker.callback(result)
 

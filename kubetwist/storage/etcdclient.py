@@ -277,7 +277,11 @@ class EtcdClient(Client):  # type: ignore[misc]
         return header_revision(await self.call(RANGE.path, REVISION_QUESTION, timeout=timeout))
 
     def revision_soon(self) -> Deferred[int]:
-        """As L{revision}, for those who ask before every request: nothing is in the way of the usual answer."""
+        """
+        As L{revision}, for those who ask before every request, and when the turn is over.
+
+        Nothing is in the way of the usual answer.
+        """
         member = self.choose()
         assert member is not None, "there are members"
 
@@ -290,7 +294,7 @@ class EtcdClient(Client):  # type: ignore[misc]
                 self.no_answer(member, failure.value)
             return Deferred.fromCoroutine(self.revision())
 
-        return member.post(RANGE.path, REVISION_QUESTION, self.read_timeout).addCallbacks(answered, failed)
+        return member.post(RANGE.path, REVISION_QUESTION, self.read_timeout, True).addCallbacks(answered, failed)
 
     async def compact(self, revision: int) -> None:
         """

@@ -338,13 +338,20 @@ class Connection(Protocol):
         """Whether a call can be sent now."""
         return not self._stuck and self.session.room
 
-    def begin(self, call: TimedCall) -> None:
-        """Send a call when this turn is over; there is L{room}."""
+    def begin(self, call: TimedCall, prompt: bool = False) -> None:
+        """
+        Send a call when this turn is over; there is L{room}.
+
+        @param prompt: Whether it is over.
+        """
         self.session.begin(call)
         call.sent(self)
         self._begun.append(call)
         if self._turn is None:
-            self._turn = self.channel.member.reactor.callLater(0, self._turn_over)
+            if prompt:
+                self._flush()
+            else:
+                self._turn = self.channel.member.reactor.callLater(0, self._turn_over)
 
     def _turn_over(self) -> None:
         self._turn = None

@@ -84,11 +84,18 @@ class Channel:
         #: How many calls had to wait.
         self._count = 0
 
-    def send(self, call: TimedCall) -> None:
-        """Send a call, as soon as there is room."""
+    def send(self, call: TimedCall, prompt: bool = False) -> None:
+        """
+        Send a call, as soon as there is room.
+
+        @param prompt: Whether the turn is over: then nothing else has to be waited for.
+        """
         connection = self._connection
         if connection is not None and not self.waiting and connection.room:
-            connection.begin(call)
+            connection.begin(call, prompt)
+            return
+        if self.member.closed:
+            call.failed(NotSent("the client is closed"))
             return
         self._count += 1
         call.number = self._count
@@ -228,10 +235,11 @@ class Member:
             factory = TLSMemoryBIOFactory(self._tls, True, factory, self.reactor)
         return self._endpoint.connect(factory)
 
-    def post(self, path: bytes, message: bytes, timeout: float) -> Deferred[bytes]:
+    def post(self, path: bytes, message: bytes, timeout: float, prompt: bool = False) -> Deferred[bytes]:
         """
         Ask for something.
 
+        @param prompt: See L{Channel.send}.
         @return: Fires with the answer.
         @raise RPCError: The member refuses.
         @raise NotSent: The member can not be reached.
@@ -243,7 +251,7 @@ class Member:
         request.counts.begin()
         answer = request.answer
         assert answer is not None
-        self._channel.send(request)
+        self._channel.send(request, prompt)
         return answer
 
     def stream(

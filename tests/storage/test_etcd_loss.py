@@ -178,9 +178,9 @@ class LossTests(EtcdCase):
         sent = members[0].post
         attempts: list[bytes] = []
 
-        def post(path: bytes, body: bytes, timeout: float) -> Any:
+        def post(path: bytes, body: bytes, timeout: float, *prompt: bool) -> Any:
             attempts.append(path)
-            return fail(NoAnswer("lost")) if len(attempts) == 1 else sent(path, body, timeout)
+            return fail(NoAnswer("lost")) if len(attempts) == 1 else sent(path, body, timeout, *prompt)
 
         members[0].post = post
         again = self.write(storage, "/r/a", b"2", revision)
