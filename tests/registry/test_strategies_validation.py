@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.strategies import strategy_for
+from kubetwist.registry.validation.cluster import validate_node_update
 from kubetwist.registry.validation.cron import CronError, check_schedule
+from kubetwist.registry.validation.persistentvolumes import validate_claim_status_update
 
 CONTAINER = {"name": "c", "image": "app:1"}
 
@@ -613,6 +615,32 @@ class OtherTests(SynchronousTestCase):
         found = change_problems("", "PersistentVolumeClaim", {"spec": spec}, {"spec": larger})
         self.assertEqual(len(found), 1)
         self.assertIn("spec is immutable after creation", found[0])
+
+    def test_given_to_claim(self) -> None:
+        """A claim is given storage, or what somebody else counts, and is told of it in words that are known."""
+        many = {"storage": "1Gi", "example.com/iops": "5", "cpu": "1", "a b": "1"}
+        words = dict.fromkeys(many, "NodeResizePending")
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {"spec": spec, "status": {"allocatedResources": many, "allocatedResourceStatuses": words}}
+        found = [str(cause) for cause in validate_claim_status_update(claim, claim)]
+        for path, (bad, odd) in zip(
+            ("allocatedResourceStatus", "allocatedResources"), (found[:2], found[2:]), strict=True
+        ):
+            self.assertTrue(bad.startswith(f'status.{path}: Invalid value: "a b": name part must consist of'), bad)
+            self.assertEqual(odd, f'status.{path}: Unsupported value: "cpu": supported values: "storage"')
+        status = {"allocatedResources": {"storage": "-1"}, "allocatedResourceStatuses": {"storage": "Odd"}}
+        first, second = (str(cause) for cause in validate_claim_status_update({**claim, "status": status}, claim))
+        self.assertTrue(first.startswith('status.allocatedResourceStatus: Unsupported value: "storage": '), first)
+        self.assertIn("must be a valid resource quantity", second)
+
+    def test_node(self) -> None:
+        """What a node is called outside stays as it is; so does each of its ranges of addresses."""
+        old = {"spec": {"podCIDRs": ["10.0.0.0/24", "fd00::/64"]}}
+        new = {"spec": {"podCIDRs": ["10.0.1.0/24", "fd01::/64"], "externalID": "x"}}
+        found = [cause.field for cause in validate_node_update(new, old)]
+        self.assertEqual(found, ["spec.podCIDRs", "spec.podCIDRs", "spec.externalID"])
+        self.assertEqual([cause.field for cause in validate_node_update({}, old)], ["spec.podCIDRs"])
+        self.assertEqual(validate_node_update(old, old), [])
 
     def test_budget(self) -> None:
         """A budget has one bound."""

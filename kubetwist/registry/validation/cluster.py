@@ -113,15 +113,21 @@ def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
             if is_integer(name) and quantity(value).scaled(-3) % 1000:
                 causes.append(invalid(path, str(value), "must be an integer"))
     if before.get("podCIDRs"):
-        if (spec.get("podCIDRs") or []) != before["podCIDRs"]:
-            text = 'node updates may not change podCIDR except from "" to valid'
+        ranges = spec.get("podCIDRs") or []
+        text = 'node updates may not change podCIDR except from "" to valid'
+        if len(ranges) != len(before["podCIDRs"]):
             causes.append(forbidden("spec.podCIDRs", text))
+        else:
+            pairs = zip(ranges, before["podCIDRs"], strict=True)
+            causes.extend(forbidden("spec.podCIDRs", text) for now, then in pairs if now != then)
     elif spec.get("podCIDRs"):
         for index, value in enumerate(spec["podCIDRs"]):
             cidr(value, f"spec.podCIDRs[{index}]", causes)
     if spec.get("taints"):
         # The reference looks at them twice.
         _taints(spec, causes)
+    if (spec.get("externalID") or "") != (before.get("externalID") or ""):
+        causes.append(forbidden("spec.externalID", "may not be updated"))
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         text = 'node updates may not change providerID except from "" to valid'
         causes.append(forbidden("spec.providerID", text))

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.godiff import diff
+from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from .affinity import validate_node_selector
@@ -23,6 +24,7 @@ from .fields import (
     unsupported,
 )
 from .podvolumes import SHARED_SOURCES, csi_driver_name
+from .resources import is_native, resource_value
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")
@@ -30,6 +32,14 @@ _RECLAIM: Final = ("Delete", "Recycle", "Retain")
 _CLAIM_SPEC: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
 )
+_RESIZES: Final = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_NEGATIVE: Final = "must be a valid resource quantity"
 _SOURCES: Final = (*SHARED_SOURCES, "local", "csi")
 
 
@@ -274,8 +284,33 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause
     causes: Causes = []
     if not obj["spec"].get("accessModes"):
         causes.append(required("Spec.accessModes"))
-    for name, value in sorted(((obj.get("status") or {}).get("capacity") or {}).items()):
+    status = obj.get("status") or {}
+    for name, value in sorted((status.get("capacity") or {}).items()):
         if quantity(value).sign() < 0:
-            text = "must be a valid resource quantity"
-            causes.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), text))
+            causes.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), _NEGATIVE))
+    path = "status.allocatedResourceStatus"
+    for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
+        if _resizable(name, path, causes) and value not in _RESIZES:
+            # The reference shows the resource here, not what was said of it.
+            causes.append(unsupported(path, name, _RESIZES))
+    path = "status.allocatedResources"
+    for name, value in sorted((status.get("allocatedResources") or {}).items()):
+        if not _resizable(name, path, causes):
+            continue
+        if quantity(value).sign() < 0:
+            causes.append(invalid(f"{path}[{name}]", quantity(value).scaled(), _NEGATIVE))
+        else:
+            resource_value(name, value, f"{path}[{name}]", causes)
     return causes
+
+
+def _resizable(name: str, path: str, causes: Causes) -> bool:
+    """Whether a claim can have been given some of a resource: storage, or what is not Kubernetes' own."""
+    texts = qualified_name_problems(name)
+    if texts:
+        causes.extend(invalid(path, name, text) for text in texts)
+    elif is_native(name) and name != "storage":
+        causes.append(unsupported(path, name, ("storage",)))
+    else:
+        return True
+    return False
