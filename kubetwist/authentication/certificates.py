@@ -251,7 +251,7 @@ def watched_authorities(
     try:
         authorities = Authorities(server.files.watch(paths, load, use, flag), tell, flag)
     except OSError as error:
-        raise BadAuthorities(f"can not use the client authorities in {error.filename}: {error}") from error
+        raise BadAuthorities(f"can not read {error.filename}: {error.strerror}") from error
     server.client_authorities.append(authorities)
     return authorities
 
@@ -267,7 +267,9 @@ def read_authorities(paths: Iterable[Path]) -> bytes:
         try:
             part = path.read_bytes()
             Pool(part)
-        except (OSError, BadAuthorities) as error:
+        except OSError as error:
+            raise BadAuthorities(f"can not read {path}: {error.strerror}") from error
+        except BadAuthorities as error:
             raise BadAuthorities(f"can not use the client authorities in {path}: {error}") from error
         content += part + b"\n"
     return content

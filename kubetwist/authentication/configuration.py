@@ -181,8 +181,10 @@ def configuration_of_flags(options: Any, disallowed: Collection[str]) -> Authent
     authorities = options["oidc-ca-file"]
     try:
         content = Path(authorities).read_bytes().decode() if authorities else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfiguration(f"can not read --oidc-ca-file {authorities}: {error}") from error
+    except OSError as error:
+        raise BadConfiguration(f"can not read --oidc-ca-file {authorities}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise BadConfiguration(f"can not use --oidc-ca-file {authorities}: it is no text") from None
     groups = options["oidc-groups-claim"]
     jwt = {
         "issuer": {

@@ -56,7 +56,7 @@ class TokenFile:
         try:
             return cls(users_of_file(path.read_bytes(), path))
         except OSError as error:
-            raise BadTokenFile(f"can not read the token file {path}: {error}") from error
+            raise BadTokenFile(f"can not read the token file {path}: {error.strerror}") from error
 
 
 def users_of_file(content: bytes, path: Path) -> dict[str, UserInfo]:
@@ -102,5 +102,5 @@ def make(options: Any, server: Any) -> TokenFile | None:
     try:
         tokens = TokenFile(server.files.watch([path], load, use, "--token-auth-file"))
     except OSError as error:
-        raise BadTokenFile(f"can not read the token file {path}: {error}") from error
+        raise BadTokenFile(f"can not read the token file {path}: {error.strerror}") from error
     return tokens

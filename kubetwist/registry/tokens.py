@@ -72,8 +72,11 @@ class TokenIssuer:
         """
         try:
             key = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=own)
-        except (ValueError, TypeError) as error:
-            raise BadSigningKey(f"not a private key: {error}") from error
+        except ValueError as error:
+            raise BadSigningKey("no private key can be read from it") from error
+        except TypeError as error:
+            # So the library says that it wants a password.
+            raise BadSigningKey("its private key is encrypted") from error
         if isinstance(key, rsa.RSAPrivateKey):
             algorithm = "RS256"
         elif isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.name in _CURVES:

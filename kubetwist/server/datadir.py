@@ -96,7 +96,8 @@ class DataDirectory:
             yield
         except OSError as error:
             self.close()
-            raise StartError(f"can not use the data directory {self.path}: {error.strerror or error}") from error
+            why = "it is no directory" if isinstance(error, FileExistsError) else error.strerror or error
+            raise StartError(f"can not use the data directory {self.path}: {why}") from error
         except BaseException:
             self.close()
             raise

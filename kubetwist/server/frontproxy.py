@@ -37,5 +37,7 @@ def show_front_proxy(config: ServerConfig) -> None:
 
     try:
         use(config.files.watch(paths, load, use, "--proxy-client-cert-file and --proxy-client-key-file"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise StartError(f"can not read {error.filename}: {error.strerror}") from error
+    except ValueError as error:
         raise StartError(f"can not use the certificate for other API servers: {error}") from error

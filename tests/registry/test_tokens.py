@@ -8,6 +8,7 @@ import jwt
 from attrs import evolve
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
     Encoding,
     NoEncryption,
     PrivateFormat,
@@ -63,8 +64,19 @@ class TokenIssuerTests(SynchronousTestCase):
 
     def test_other_keys(self) -> None:
         """What can not sign such tokens is refused at the start."""
-        for key in (b"nonsense", pem(ed25519.Ed25519PrivateKey.generate())):
-            self.assertRaises(BadSigningKey, TokenIssuer.load, key, "i", [])
+        secret = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+        )
+        for key, why in (
+            (b"nonsense", "no private key can be read from it"),
+            (secret, "its private key is encrypted"),
+            (
+                pem(ed25519.Ed25519PrivateKey.generate()),
+                "only RSA keys and those on the curves P-256, P-384 and P-521 can sign tokens",
+            ),
+        ):
+            error = self.assertRaises(BadSigningKey, TokenIssuer.load, key, "i", [])
+            self.assertEqual(str(error), why)
 
 
 class TokenRequestTests(StoreTestCase):

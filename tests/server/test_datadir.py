@@ -266,7 +266,7 @@ class DataDirectoryTests(SynchronousTestCase):
         """A file is no directory."""
         self.path.parent.mkdir(parents=True)
         self.path.write_text("mine")
-        self.assertIn("can not use the data directory", self.refused())
+        self.assertEqual(self.refused(), f"can not use the data directory {self.path}: it is no directory")
 
     def test_unwritable(self) -> None:
         """A place where nothing can be written is told."""

@@ -321,6 +321,19 @@ class StartTests(ServerCase):
         ):
             self.assertIn(message, await self.refused(flag))
 
+    async def test_lost_files(self) -> None:
+        """A file that is not there is told by its name, and once."""
+        gone = f"{self.folder}/gone"
+        lost = f"can not read {gone}: No such file or directory"
+        oidc = ("--oidc-issuer-url=https://issuer.invalid", "--oidc-client-id=us")
+        for message, *flags in (
+            (f"can not read the token file {gone}: No such file or directory", f"--token-auth-file={gone}"),
+            (lost, f"--client-ca-file={gone}"),
+            (lost, f"--requestheader-client-ca-file={gone}"),
+            (f"can not read --oidc-ca-file {gone}: No such file or directory", f"--oidc-ca-file={gone}", *oidc),
+        ):
+            self.assertEqual(await self.refused(*flags), message)
+
     async def test_port_in_use(self) -> None:
         """A port that another has is told, and the other is not disturbed."""
         with socket.socket() as other:
