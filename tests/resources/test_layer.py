@@ -50,7 +50,7 @@ class LayerTests(SynchronousTestCase):
         self.first.claim("/", self.leaf)
         self.assertIs(found(self.first, b"/")[0], self.leaf)
 
-    def test_paths(self) -> None:
+    def test_listed_paths(self) -> None:
         """Claims are listed, sorted, with what is told to be below them; but for those that are not to be."""
         self.first.claim_below("/readyz", self.leaf, beneath=lambda: ("ping", "log"))
         self.first.claim("/version", self.leaf)
