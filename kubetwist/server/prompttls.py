@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from OpenSSL.SSL import WantReadError
+from OpenSSL.SSL import Error, WantReadError
 
 from twisted.internet.protocol import connectionDone
 from twisted.internet.tcp import Connection
@@ -22,6 +22,9 @@ from twisted.python.failure import Failure
 _RECORD: Final = 2**14
 #: Bytes that a connection keeps until the turn is over.
 _MOST_KEPT: Final = 64_000
+#: What Go answers, whose clients know it, to those who do not speak TLS; and how OpenSSL says that one does not.
+_NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+_HTTP_REQUEST: Final = "http request"
 
 
 class PromptTransport(TLSMemoryBIOProtocol):
@@ -70,6 +73,17 @@ class PromptTransport(TLSMemoryBIOProtocol):
         """See L{IProtocol.connectionLost<twisted.internet.interfaces.IProtocol.connectionLost>}."""
         self._kept, self._length = [], 0
         TLSMemoryBIOProtocol.connectionLost(self, reason)
+
+    def _tlsShutdownFinished(self, reason: Failure | None) -> None:
+        if (
+            reason is not None
+            and reason.check(Error)
+            and not self._handshakeDone
+            and _HTTP_REQUEST in str(reason.value)
+        ):
+            below: Any = self.transport
+            below.write(_NO_TLS)
+        TLSMemoryBIOProtocol._tlsShutdownFinished(self, reason)
 
     # How it goes to the system.
 

@@ -68,6 +68,25 @@ class PromptTests(TestCase):
         await self.lost
         return data
 
+    async def test_no_tls(self) -> None:
+        """Who asks without TLS is told so in words; who talks no protocol at all is not."""
+
+        def read(asked: bytes) -> bytes:
+            with socket.create_connection(("127.0.0.1", self.port), 20) as plain:
+                plain.sendall(asked)
+                return b"".join(iter(lambda: plain.recv(1 << 16), b""))
+
+        told: bytes = await deferToThread(read, b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        await self.lost
+        self.assertEqual(
+            told.partition(b"\r\n\r\n")[::2],
+            (b"HTTP/1.0 400 Bad Request", b"Client sent an HTTP request to an HTTPS server.\n"),
+        )
+        self.lost = Deferred()
+        told = await deferToThread(read, b"EHLO mail.example.com\r\n")
+        await self.lost
+        self.assertNotIn(b"HTTP", told)
+
     async def test_order(self) -> None:
         """Short and long pieces, and sequences of them, arrive in the order in which they were written."""
 
