@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from hashlib import blake2b
-from math import ceil
+from math import ceil, inf
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -34,6 +34,8 @@ _WIDEST: Final = 0.15
 WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 #: Bounds of the seats that requests take.
 _WIDTHS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
+#: Seconds of one turn of the reactor for those who waited and are light.
+_LIGHT: Final = 0.002
 #: Assignments that are remembered.
 _REMEMBERED: Final = 4096
 #: How many characters a client may have chosen of what is remembered.
@@ -414,18 +416,24 @@ class FlowControl:
             self._reactor.callLater(0, self._dispatch)
 
     def _dispatch(self) -> None:
-        """Give seats to those whose turn it is, as long as there is time in this turn of the reactor."""
+        """
+        Give seats to those whose turn it is, as long as there is time in this turn of the reactor.
+
+        What is light does not wait until everything heavy is done that has seats already.
+        """
         self._planned = False
         again = False
+        until = self._now() + _LIGHT
         for level in self.levels.values():
             queues = level.queues
             while queues.waiting:
-                if not self.turns.free:
+                now, free = self._now(), self.turns.free
+                if now > until:
                     again = True
                     break
-                now = self._now()
-                ticket = queues.next(now)
+                ticket = queues.next(now, inf if free else 1)
                 if ticket is None:
+                    again = again or not (free or queues.blocked)
                     break
                 tally = ticket.what.assigned.tally
                 tally.waiting -= 1
@@ -433,7 +441,11 @@ class FlowControl:
                 self._begun(tally, ticket, now - ticket.arrived)
                 ticket.what.queued_for = now - ticket.arrived
                 ticket.what.waited += ticket.what.queued_for
-                self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
+                if ticket.seats == 1:
+                    self.turns.light()
+                    self._answer(ticket.what, ticket.what.waiting_handler)
+                else:
+                    self.turns.do(partial(self._answer, ticket.what, ticket.what.waiting_handler))
         if again:
             self._plan()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -189,18 +190,20 @@ class QueueSet:
         self.waiting -= 1
         return True
 
-    def next(self, now: float) -> Ticket | None:
+    def next(self, now: float, widest: float = inf) -> Ticket | None:
         """
         The request whose turn it is, with its seats; L{None} when nobody waits, or the next one does not fit.
 
         A wide one is waited for: those behind it do not overtake, or it would never have its turn.
+
+        @param widest: If it takes more seats than that, it has to wait for another time.
         """
         best: _Queue | None = None
         for queue in self._queues.values():
             if queue.waiting and (best is None or queue.start < best.start):
                 best = queue
         self.blocked = best is not None and not self.fits(best.waiting[0].seats)
-        if best is None or self.blocked:
+        if best is None or self.blocked or best.waiting[0].seats > widest:
             return None
         ticket = best.waiting.popleft()
         best.seats -= ticket.seats

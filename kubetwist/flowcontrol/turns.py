@@ -16,7 +16,7 @@ from typing import Any, Final
 from twisted.logger import Logger
 
 #: Seconds of heavy work in one turn; what was begun is finished.
-BUDGET: Final = 0.0005
+BUDGET: Final = 0.0001
 #: Turns without heavy work that a light request is given, to be read, answered and sent.
 QUIET: Final = 3
 #: Turns without heavy work one after the other, at most.
@@ -78,7 +78,8 @@ class Turns:
         self._quiet = self._skipped = 0
         while self._work and self._spent < self._budget:
             self._timed(self._work.popleft())
-        if self._work and not self._planned:
+        # Also when all is done: what was spent of this turn is not spent of those that follow.
+        if self._spent and not self._planned:
             self._planned = True
             self._reactor.callLater(0, self._next)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from attrs import define, field
@@ -145,6 +146,22 @@ class LevelTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(wide.ran, [wide])
 
+    def test_light_ones_beside_heavy_work(self) -> None:
+        """Who waited for a seat, and is light, does not wait for heavy work of those who have theirs."""
+        self.flow.turns = Turns(self.clock, budget=1e-9)
+        running = self.fill()
+        done: list[object] = []
+        light, wide = Request(self.flow), Request(self.flow)
+        for request, seats in ((light, 1), (wide, 2)):
+            self.assertTrue(self.flow.enter(request, self.flow.classify(JANE, INFO), seats, done.append))
+        for number in range(9):
+            self.flow.turns.do(partial(done.append, number))
+        for one in running:
+            self.flow.ended(one)
+        self.clock.advance(0)
+        self.assertLess(done.index(light), done.index(8))
+        self.assertGreater(done.index(wide), done.index(8))
+
     def test_answered_while_it_waited(self) -> None:
         """A request whose answer is given already, and only waits to be told to the audit, is not run."""
         running = self.fill()
@@ -203,3 +220,14 @@ class TurnsTests(SynchronousTestCase):
             clock.advance(0)
         self.assertEqual((done, turns.waiting), (["a", "b"], 0))
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 2)
+
+    def test_last_of_all(self) -> None:
+        """What the last piece of work has spent of its turn is not spent of those that follow."""
+        clock = Impatient()
+        turns = Turns(clock, budget=1e-9)
+        for _ in range(2):
+            turns.do(lambda: None)
+        for _ in range(3):
+            clock.advance(0)
+        self.assertEqual((turns.waiting, turns.free), (0, True))
+        self.assertEqual(clock.getDelayedCalls(), [])
