@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..api.users import MASTERS, MONITORING
+from ..logs.httplog import peer_of
 from ..logs.redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
 from ..tracing.propagation import BAGGAGE, TRACEPARENT, baggage_of, remote_of
 from ..tracing.spans import Span, Tracer, Value, current
@@ -209,14 +210,6 @@ def attributes_of(request: KubeRequest) -> dict[str, Value]:
     if client:
         attributes["client.address"] = client
     return attributes
-
-
-def peer_of(request: KubeRequest) -> tuple[str, int] | None:
-    """The address and port at the other end of the connection."""
-    transport = request.connection.transport
-    peer: Any = transport.getPeer() if transport is not None else None
-    host = getattr(peer, "host", None)
-    return None if host is None else (host, peer.port)
 
 
 def client_of(request: KubeRequest) -> str:

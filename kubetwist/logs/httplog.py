@@ -106,14 +106,13 @@ def spent(request: Any) -> list[tuple[str, float]]:
     return found
 
 
-def trace_of(request: Any, took: float) -> str:
-    """What the log says of a request that took long."""
+def about_request(request: Any, client: str) -> dict[str, str]:
+    """What the reference tells of a request where it tells what took long."""
     info = request.info
-    number = randrange(2**31)
-    about = {
+    return {
         "accept": cut((request.header(b"accept") or b"").decode("utf-8", "replace"), LONGEST_AGENT),
         "audit-id": cut(request.audit_id, LONGEST_ID),
-        "client": _peer(request).rpartition(":")[0],
+        "client": client,
         "api-group": info.group,
         "api-version": info.version,
         "name": info.name,
@@ -124,8 +123,15 @@ def trace_of(request: Any, took: float) -> str:
         "url": safe_uri(request.path),
         "user-agent": cut(request.user_agent, LONGEST_AGENT),
         "verb": verb_of(request),
-        "resp": str(request.code if request.startedWriting else 0),
     }
+
+
+def trace_of(request: Any, took: float) -> str:
+    """What the log says of a request that took long."""
+    info = request.info
+    number = randrange(2**31)
+    about = about_request(request, _peer(request).rpartition(":")[0])
+    about["resp"] = str(request.code if request.startedWriting else 0)
     begun = time() - took
     fields = ",".join(f"{key}:{_one_line(value)}" for key, value in about.items())
     title = _one_line(info.verb.capitalize())
@@ -163,10 +169,17 @@ def _uri(request: Any, info: Any) -> str:
     return safe_uri(request.uri, opaque=info is not None and info.subresource == "proxy")
 
 
-def _peer(request: Any) -> str:
+def peer_of(request: Any) -> tuple[str, int] | None:
+    """The address and port at the other end of the connection."""
     transport = request.connection.transport
     peer: Any = transport.getPeer() if transport is not None else None
     host = getattr(peer, "host", None)
-    if host is None:
+    return None if host is None else (host, peer.port)
+
+
+def _peer(request: Any) -> str:
+    peer = peer_of(request)
+    if peer is None:
         return ""
-    return f"[{host}]:{peer.port}" if ":" in host else f"{host}:{peer.port}"
+    host, port = peer
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..filters.tracing import client_of
-from ..logs.redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
-from ..metrics.requests import verb_of
+from ..logs.httplog import about_request
+from ..logs.redaction import LONGEST_ID
 from ..tracing.spans import Span, Value, current, within
 
 if TYPE_CHECKING:
@@ -50,22 +50,8 @@ def traced_handler(handler: Callable[..., Any], verb: str) -> Callable[..., Any]
 def attributes_of(request: KubeRequest) -> dict[str, Value]:
     """What the reference tells of a request at its handler."""
     info = request.info
-    return {
-        "accept": cut((request.header(b"accept") or b"").decode("utf-8", "replace"), LONGEST_AGENT),
-        "audit-id": cut(request.audit_id, LONGEST_ID),
-        "client": client_of(request) or "unknown",
-        "api-group": info.group,
-        "api-version": info.version,
-        "name": info.name,
-        "subresource": info.subresource,
-        "namespace": info.namespace,
-        "protocol": request.clientproto.decode("latin-1"),
-        "resource": info.resource,
-        "scope": "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster",
-        "url": safe_uri(request.path),
-        "user-agent": cut(request.user_agent, LONGEST_AGENT),
-        "verb": verb_of(request),
-    }
+    scope = "resource" if info.name or info.verb == "create" else "namespace" if info.namespace else "cluster"
+    return {**about_request(request, client_of(request) or "unknown"), "scope": scope}
 
 
 class TracedReading:

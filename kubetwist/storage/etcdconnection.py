@@ -6,12 +6,13 @@ What HTTP/2 is stands in L{kubetwist.storage.etcdhttp2}; here are the time, and 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IHandshakeListener, IPullProducer, IPushProducer
-from twisted.internet.protocol import Protocol
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -81,9 +82,9 @@ class TimedCall(Call):
             timeout.cancel()
 
     @property
+    @abstractmethod
     def wanted(self) -> bool:
         """Whether anybody waits for what comes of it."""
-        raise NotImplementedError
 
 
 class Request(TimedCall):
@@ -290,7 +291,7 @@ class Connection(Protocol):
         self._keepalive = self.channel.member.reactor.callLater(self.channel.member.keepalive, self._stay_alive)
         self.channel.opened(self)
 
-    def connectionLost(self, reason: Failure = Failure(Exception())) -> None:  # noqa: B008
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{Protocol.connectionLost}."""
         if self._gone:
             return

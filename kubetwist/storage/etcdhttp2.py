@@ -9,6 +9,7 @@ connection. L{kubetwist.storage.etcdgrpc} has the sockets.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -63,7 +64,7 @@ CANCEL: Final = 8
 ENHANCE_YOUR_CALM: Final = 11
 
 
-class Call:
+class Call(ABC):
     """
     A request, and what becomes of it.
 
@@ -101,17 +102,17 @@ class Call:
         #: Whether the answer has begun.
         self.answered = False
 
+    @abstractmethod
     def received(self, message: bytes) -> None:
         """There is an answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ended(self) -> None:
         """It is over, and all is well."""
-        raise NotImplementedError
 
+    @abstractmethod
     def failed(self, error: Exception) -> None:
         """It is over; what is known of it then is the error's class."""
-        raise NotImplementedError
 
 
 class Session:

@@ -336,101 +336,6 @@ class CronTests(SynchronousTestCase):
             self.assertTrue(str(error))
 
 
-class ServiceTests(SynchronousTestCase):
-    """Services and Endpoints."""
-
-    def service(self, **spec: Any) -> list[str]:
-        """The problems of a service with this spec."""
-        return problems("", "Service", spec={"ports": [{"port": 80}], **spec})
-
-    def test_good(self) -> None:
-        """The plainest service is valid, and so are a headless one and a name."""
-        self.assertEqual(self.service(), [])
-        self.assertEqual(self.service(clusterIP="None", ports=[]), [])
-        self.assertEqual(self.service(type="ExternalName", externalName="a.example.com", ports=[]), [])
-
-    def test_ports(self) -> None:
-        """Several ports need names, and all need numbers that exist."""
-        self.assertEqual(self.service(ports=[]), ["spec.ports: Required value"])
-        self.assertEqual(
-            self.service(ports=[{"port": 80}, {"name": "b", "port": 70000}]),
-            [
-                "spec.ports[0].name: Required value",
-                "spec.ports[1].port: Invalid value: 70000: must be between 1 and 65535, inclusive",
-                "spec.ports[1].targetPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
-            ],
-        )
-
-    def test_node_port_of_internal_service(self) -> None:
-        """Only services for the outside have node ports."""
-        self.assertEqual(
-            self.service(ports=[{"port": 80, "nodePort": 30000}]),
-            ["spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"],
-        )
-
-    def test_addresses(self) -> None:
-        """The singular address is the first of the plural ones."""
-        self.assertEqual(
-            self.service(clusterIP="10.0.0.4", clusterIPs=["10.0.0.5"]),
-            ['spec.clusterIPs: Invalid value: ["10.0.0.5"]: first value must match `clusterIP`'],
-        )
-        self.assertIn("must be a valid IP address", self.service(clusterIP="banana")[0])
-
-    def test_address_stays(self) -> None:
-        """A service keeps its address."""
-        old = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.4"}}
-        new = {"spec": {"ports": [{"port": 80}], "clusterIP": "10.0.0.5"}}
-        self.assertEqual(
-            change_problems("", "Service", old, new),
-            ['spec.clusterIPs[0]: Invalid value: ["10.0.0.5"]: may not change once set'],
-        )
-
-    def test_put_without_addresses(self) -> None:
-        """An update that leaves out what was given out keeps it."""
-        strategy = strategy_for("", "Service")
-        old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
-        old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
-        obj = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80}]})
-        strategy.prepare_for_update(obj, old)
-        self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.4"])
-        self.assertEqual(obj["spec"]["ports"][0]["nodePort"], 30001)
-
-    def test_type_change(self) -> None:
-        """What the new type can not have goes, where the client did not touch it."""
-        strategy = strategy_for("", "Service")
-        old = made("", "Service", spec={"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
-        old["spec"].update(clusterIP="10.0.0.4", clusterIPs=["10.0.0.4"])
-        obj = copy(old)
-        obj["spec"]["type"] = "ClusterIP"
-        strategy.prepare_for_update(obj, old)
-        self.assertNotIn("nodePort", obj["spec"]["ports"][0])
-        self.assertNotIn("externalTrafficPolicy", obj["spec"])
-        self.assertEqual(obj["spec"]["clusterIP"], "10.0.0.4")
-
-    def test_endpoints(self) -> None:
-        """Endpoints are other machines."""
-        subsets = [{"addresses": [{"ip": "127.0.0.1"}], "ports": [{"port": 80}]}]
-        self.assertEqual(
-            problems("", "Endpoints", subsets=subsets),
-            [
-                'subsets[0].addresses[0].ip: Invalid value: "127.0.0.1": '
-                "may not be in the loopback range (127.0.0.0/8, ::1/128)"
-            ],
-        )
-
-    def test_endpoints_stay_as_written(self) -> None:
-        """Subsets are neither joined nor sorted; special addresses are refused even where they are none at all."""
-        subsets = [
-            {"addresses": [{"ip": "10.1.0.2"}], "ports": [{"port": 80, "protocol": "TCP"}]},
-            {"notReadyAddresses": [{"ip": "10.1.0.1"}], "ports": [{"port": 80, "protocol": "TCP"}]},
-        ]
-        endpoints = made("", "Endpoints", subsets=[dict(one) for one in subsets])
-        strategy_for("", "Endpoints").canonicalize(endpoints)
-        self.assertEqual(endpoints["subsets"], subsets)
-        found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "words"}, {"ip": "127.0.0.1"}]}])
-        self.assertEqual(len(found), 3)
-
-
 class ConfigTests(SynchronousTestCase):
     """ConfigMaps, Secrets, quotas."""
 
@@ -486,35 +391,6 @@ class ConfigTests(SynchronousTestCase):
             problems("", "ResourceQuota", spec={"hard": {"pods": "1500m"}}),
             ['spec.hard[pods]: Invalid value: "1500m": must be an integer'],
         )
-
-
-class RangeTests(SynchronousTestCase):
-    """ServiceCIDRs."""
-
-    def ranges(self, *cidrs: str) -> list[str]:
-        """What is wrong with one of these ranges."""
-        return problems("networking.k8s.io", "ServiceCIDR", spec={"cidrs": list(cidrs)})
-
-    def test_ranges(self) -> None:
-        """There is one of a family, in the form that it is always written in."""
-        self.assertEqual(self.ranges("10.0.0.0/24"), [])
-        self.assertEqual(self.ranges("10.0.0.0/24", "fd00::/64"), [])
-        self.assertEqual(
-            self.ranges("fd00:0::/64"),
-            ['spec.cidrs[0]: Invalid value: "fd00:0::/64": must be in canonical form ("fd00::/64")'],
-        )
-        found = self.ranges("10.0.0.1/24")
-        self.assertEqual(
-            found, ['spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length']
-        )
-        for second in ("10.1.0.0/24", "x"):
-            (found_text,) = self.ranges("10.0.0.0/24", second)
-            start = (
-                f'spec.cidrs: Invalid value: {{"CIDRs":["10.0.0.0/24","{second}"]}}: may specify no more than one IP'
-            )
-            self.assertTrue(found_text.startswith(start), found_text)
-        (found_text,) = self.ranges("a", "b", "c")
-        self.assertTrue(found_text.endswith("may only hold up to 2 values"), found_text)
 
 
 class OtherTests(SynchronousTestCase):
@@ -672,34 +548,3 @@ class AutoscalerTests(SynchronousTestCase):
             spec={"maxReplicas": 2, "scaleTargetRef": target, "metrics": [metric]},
         )
         self.assertEqual(found, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"])
-
-
-class EndpointTests(SynchronousTestCase):
-    """Endpoints and EndpointSlices."""
-
-    def test_no_address(self) -> None:
-        """What is no address at all is told twice of Endpoints, once of a service."""
-        found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "x"}], "ports": [{"port": 80}]}])
-        self.assertEqual(len(found), 2)
-        self.assertEqual(found[1], 'subsets[0].addresses[0].ip: Invalid value: "x": must be a valid IP address')
-
-    def test_cve_2021_25737(self) -> None:
-        """CVE-2021-25737: both kinds keep clear of the node's own addresses, so neither leads a client there."""
-        for address, text in (
-            ("127.0.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-            ("::1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-            ("169.254.169.254", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-            ("fe80::1", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-            ("0.0.0.0", "may not be unspecified (0.0.0.0)"),
-            ("224.0.0.1", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
-        ):
-            kind = "IPv6" if ":" in address else "IPv4"
-            piece = {"addressType": kind, "endpoints": [{"addresses": [address]}]}
-            self.assertEqual(
-                problems("discovery.k8s.io", "EndpointSlice", **piece),
-                [f'endpoints[0].addresses[0]: Invalid value: "{address}": {text}'],
-            )
-            self.assertEqual(
-                problems("", "Endpoints", subsets=[{"addresses": [{"ip": address}], "ports": [{"port": 80}]}]),
-                [f'subsets[0].addresses[0].ip: Invalid value: "{address}": {text}'],
-            )

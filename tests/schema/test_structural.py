@@ -37,11 +37,12 @@ class GrowthTests(SynchronousTestCase):
 
     def nested(self, depth: int, width: int) -> dict[str, Any]:
         """Lists of empty items, each with a list of such items for a default."""
-        part: dict[str, Any] = {"type": "object", "properties": {"v": {"type": "string", "default": "x" * 10}}}
+        part: Any = {"type": "object", "properties": {"v": {"type": "string", "default": "x" * 10}}}
         for _ in range(depth):
             many = {"type": "array", "items": part, "default": [{}] * width}
             part = {"type": "object", "properties": {"l": many}}
-        return part["properties"]  # type: ignore[no-any-return]
+        properties: dict[str, Any] = part["properties"]
+        return properties
 
     def test_defaults_in_defaults(self) -> None:
         """Defaults whose items have defaults in turn do not grow without end: objects that get them are refused."""
@@ -53,8 +54,8 @@ class GrowthTests(SynchronousTestCase):
 
     def test_many_defaults(self) -> None:
         """Nor does a small object with many items that get a large default each."""
-        part = {"type": "object", "properties": {"a": {"type": "object", "default": {"t": "x" * 10_000}}}}
-        part["properties"]["a"]["properties"] = {"t": TEXT}  # type: ignore[index]
+        inner = {"type": "object", "default": {"t": "x" * 10_000}, "properties": {"t": TEXT}}
+        part = {"type": "object", "properties": {"a": inner}}
         kind = custom({"l": {"type": "array", "items": part}})
         self.assertEqual(len(decoded(kind, {"l": [{}] * 100})[0]["l"]), 100)
         self.assertEqual(self.assertRaises(APIStatusError, decoded, kind, {"l": [{}] * 1000}).code, 413)

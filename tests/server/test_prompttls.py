@@ -166,8 +166,9 @@ class PromptTests(TestCase):
                     raise ValueError("as a test")
                 flushed.append(self.number)
 
-        for number in range(3):
-            self.factory.flush_soon(Fake(number))  # type: ignore[arg-type]
+        transports: list[Any] = [Fake(number) for number in range(3)]
+        for transport in transports:
+            self.factory.flush_soon(transport)
         self.factory._flush()
         self.assertEqual(flushed, [0, 2])
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)

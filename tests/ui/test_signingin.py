@@ -36,7 +36,8 @@ class AuditTests(SynchronousTestCase):
         self.sessions = Sessions(Clock().seconds)
         authenticator = SessionAuthenticator(self.sessions, lambda: b"__Host-c", self.user_of_token)
         self.site = make_site(with_pages(echo, authenticator, Clock(), auditor=auditor))
-        self.site.requestFactory = audited_request(auditor)  # type: ignore[assignment]  # as the server sets it
+        site: Any = self.site
+        site.requestFactory = audited_request(auditor)
 
     def user_of_token(self, token: str) -> Any:
         """Those that are good are Alice's."""
