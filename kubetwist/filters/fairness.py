@@ -47,7 +47,8 @@ def with_priority_and_fairness(handler: Handler, flow: FlowControl, sizes: Sizes
             assigned: Assignment = last[2]
         else:
             assigned = classify(user, info)
-            info.flow = user, flow.plan, assigned
+            if flow.may_keep(user):
+                info.flow = user, flow.plan, assigned
         request.assigned, request.flow_head = assigned, assigned.head
         verb = info.verb
         wide = seats(request, assigned.level, sizes) if verb in _COLLECTIONS else 1

@@ -40,6 +40,8 @@ _LIGHT: Final = 0.002
 _REMEMBERED: Final = 4096
 #: How many characters a client may have chosen of what is remembered.
 _LONGEST: Final = 1024
+#: And groups of one of whom it is remembered in which flow he was last.
+_MOST_GROUPS: Final = 64
 _READING: Final = frozenset(("get", "list", "watch"))
 #: Seconds that a client is told to stay away: at least, and at most.
 _RETRY: Final = (1, 32)
@@ -280,6 +282,13 @@ class FlowControl:
                     self._remembered.clear()
                 self._remembered[key] = found
         return found
+
+    @staticmethod
+    def may_keep(user: UserInfo) -> bool:
+        """Whether little is kept with a user: what tells of some is as long as a client likes."""
+        if user.extra or len(user.groups) > _MOST_GROUPS:
+            return False
+        return len(user.name) + len(user.uid) + sum(map(len, user.groups)) <= _LONGEST
 
     def _classify(self, user: UserInfo, info: Sought) -> Assignment:
         schema = next((one for one in self.schemas if one.matches(user, info)), None)

@@ -129,6 +129,10 @@ class LevelTests(SynchronousTestCase):
         self.flow.classify(JANE, request_info_of(b"GET", b"/" + long))
         for user in (UserInfo("x" * 50_000), UserInfo("joe", groups=("x" * 50_000,))):
             self.flow.classify(user, INFO)
+            self.assertFalse(self.flow.may_keep(user))
+        self.assertFalse(self.flow.may_keep(UserInfo("joe", extra={"a": ("x" * 50_000,)})))
+        self.assertFalse(self.flow.may_keep(UserInfo("joe", uid="x" * 50_000)))
+        self.assertTrue(self.flow.may_keep(JANE))
         self.assertEqual(len(self.flow._remembered), 0)
         self.assertIs(self.flow.classify(JANE, INFO), self.flow.classify(JANE, INFO))
 
