@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..api.resource import JSONObject
-from .openapi_messages import LENGTH, VARINT, key_of, varint
+from ..schema.protobufwriting import envelope
+from ..schema.wire import VARINT, put_counted, put_key, put_varint
 
 #: Writes a field from its value, or from L{None} where there is none.
 Field = Callable[[Any], bytes]
@@ -28,42 +29,37 @@ def encode_protobuf(document: JSONObject) -> bytes:
     @raise KeyError: It is none of those that are written here.
     """
     body = _message(_KINDS[document["kind"]], document)
-    head = text(1)(document.get("apiVersion")) + text(2)(document["kind"])
-    return b"k8s\0" + b"".join([_sized(1, head), _sized(2, body), _sized(3, b""), _sized(4, b"")])
+    return envelope(document.get("apiVersion", ""), document["kind"], body)
 
 
 def text(number: int) -> Field:
     """A text."""
-    return lambda value: _sized(number, (value or "").encode())
+    return lambda value: put_counted(number, (value or "").encode())
 
 
 def texts(number: int) -> Field:
     """A list of texts."""
-    return lambda values: b"".join([_sized(number, value.encode()) for value in values or ()])
+    return lambda values: b"".join([put_counted(number, value.encode()) for value in values or ()])
 
 
 def whole(number: int) -> Field:
     """A number, or what is true or false."""
-    return lambda value: key_of(number, VARINT) + varint(int(value or 0) & (1 << 64) - 1)
+    return lambda value: put_key(number, VARINT) + put_varint(int(value or 0))
 
 
 def one(number: int, fields: Fields) -> Field:
     """A message."""
-    return lambda value: _sized(number, _message(fields, value))
+    return lambda value: put_counted(number, _message(fields, value))
 
 
 def perhaps(number: int, fields: Fields) -> Field:
     """A message that may be missing."""
-    return lambda value: b"" if value is None else _sized(number, _message(fields, value))
+    return lambda value: b"" if value is None else put_counted(number, _message(fields, value))
 
 
 def each(number: int, fields: Fields) -> Field:
     """A list of messages."""
-    return lambda values: b"".join([_sized(number, _message(fields, value)) for value in values or ()])
-
-
-def _sized(number: int, body: bytes) -> bytes:
-    return b"%b%b%b" % (key_of(number, LENGTH), varint(len(body)), body)
+    return lambda values: b"".join([put_counted(number, _message(fields, value)) for value in values or ()])
 
 
 def _message(fields: Fields, value: JSONObject | None) -> bytes:
@@ -73,7 +69,7 @@ def _message(fields: Fields, value: JSONObject | None) -> bytes:
 
 def _verbs(verbs: Any) -> bytes:
     """These have a message of their own."""
-    return b"" if verbs is None else _sized(4, texts(1)(verbs))
+    return b"" if verbs is None else put_counted(4, texts(1)(verbs))
 
 
 _LIST_META: Final = {"selfLink": text(1), "resourceVersion": text(2), "continue": text(3)}

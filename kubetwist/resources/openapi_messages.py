@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from ..api.resource import JSONObject
+from ..schema.wire import FIXED64, LENGTH, VARINT, put_key, put_varint
 
 #: Makes bytes of a value: either the inside of a message, or a whole field, with its number.
 Encode = Callable[[Any], bytes]
@@ -17,33 +18,14 @@ Encode = Callable[[Any], bytes]
 #: Characters that may stand in JSON but not in YAML, or that YAML would take for the end of a line.
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
-VARINT, FIXED64, LENGTH = range(3)
-
-
-def varint(value: int) -> bytes:
-    """A number as long as it needs to be."""
-    if value < 128:
-        return b"%c" % value
-    octets = bytearray()
-    while value > 127:
-        octets.append(value & 127 | 128)
-        value >>= 7
-    octets.append(value)
-    return bytes(octets)
-
-
-def key_of(number: int, wire_type: int) -> bytes:
-    """What stands before a field."""
-    return varint(number << 3 | wire_type)
-
 
 def inside(number: int, encode: Encode) -> Encode:
     """A field that is a message of its own, there even if it is empty."""
-    key = key_of(number, LENGTH)
+    key = put_key(number, LENGTH)
 
     def write(value: Any) -> bytes:
         body = encode(value)
-        return b"%b%b%b" % (key, varint(len(body)), body)
+        return b"%b%b%b" % (key, put_varint(len(body)), body)
 
     return write
 
@@ -67,19 +49,19 @@ def texts(number: int) -> Encode:
 
 def flag(number: int) -> Encode:
     """A field that is true or false."""
-    yes = key_of(number, VARINT) + b"\1"
+    yes = put_key(number, VARINT) + b"\1"
     return lambda value: yes if value else b""
 
 
 def count(number: int) -> Encode:
     """A field of whole numbers."""
-    key = key_of(number, VARINT)
-    return lambda value: key + varint(int(value) & (1 << 64) - 1) if value else b""
+    key = put_key(number, VARINT)
+    return lambda value: key + put_varint(int(value)) if value else b""
 
 
 def number_field(number: int) -> Encode:
     """A field of any numbers."""
-    key = key_of(number, FIXED64)
+    key = put_key(number, FIXED64)
     return lambda value: key + struct.pack("<d", value) if value else b""
 
 
@@ -95,11 +77,11 @@ _NAME: Final = text(1)
 
 def entry(number: int, encode: Encode) -> Callable[[str, Any], bytes]:
     """One of the pairs that stand for a mapping."""
-    key, inner = key_of(number, LENGTH), inside(2, encode)
+    key, inner = put_key(number, LENGTH), inside(2, encode)
 
     def write(name: str, value: Any) -> bytes:
         body = _NAME(name) + inner(value)
-        return b"%b%b%b" % (key, varint(len(body)), body)
+        return b"%b%b%b" % (key, put_varint(len(body)), body)
 
     return write
 

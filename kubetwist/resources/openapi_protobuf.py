@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Final
 
 from ..api.resource import JSONObject
+from ..schema.wire import VARINT, put_key, put_varint
 from .openapi_messages import (
-    VARINT,
     Encode,
     Message,
     any_value,
@@ -23,13 +23,11 @@ from .openapi_messages import (
     entry,
     flag,
     inside,
-    key_of,
     named,
     number_field,
     or_reference,
     text,
     texts,
-    varint,
 )
 
 
@@ -81,7 +79,7 @@ def _items(value: JSONObject | list[JSONObject]) -> bytes:
 
 def _additional(value: JSONObject | bool) -> bytes:
     # Of the two fields, that which is there says which of the two it is: a false is written out.
-    return key_of(2, VARINT) + varint(value) if isinstance(value, bool) else _SUBSCHEMA(value)
+    return put_key(2, VARINT) + put_varint(value) if isinstance(value, bool) else _SUBSCHEMA(value)
 
 
 _TYPES: Final = texts(1)

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from ..api.jsonpieces import decoded, members
 from ..api.resource import JSONObject
+from ..schema.wire import FIXED64, VARINT, put_key
 from .openapi_messages import (
-    FIXED64,
-    VARINT,
     Encode,
     Message,
     any_value,
@@ -23,7 +22,6 @@ from .openapi_messages import (
     entry,
     flag,
     inside,
-    key_of,
     named,
     number_field,
     or_reference,
@@ -57,9 +55,9 @@ def pieces_v3(body: bytes) -> Iterator[bytes]:
 def _default(value: Any) -> bytes:
     """The three types that a default may have there; of all others it says only that there is one."""
     if isinstance(value, bool):
-        return key_of(2, VARINT) + (b"\1" if value else b"\0")
+        return put_key(2, VARINT) + (b"\1" if value else b"\0")
     if isinstance(value, int | float):
-        return key_of(1, FIXED64) + struct.pack("<d", value)
+        return put_key(1, FIXED64) + struct.pack("<d", value)
     if isinstance(value, str):
         return _DEFAULT_TEXT(value)
     return b""
@@ -113,7 +111,7 @@ def _items(value: JSONObject | list[JSONObject]) -> bytes:
 
 def _additional(value: JSONObject | bool) -> bytes:
     # Of the two fields, that which is there says which of the two it is: a false is written out.
-    return key_of(2, VARINT) + (b"\1" if value else b"\0") if isinstance(value, bool) else _ADDITIONAL(value)
+    return put_key(2, VARINT) + (b"\1" if value else b"\0") if isinstance(value, bool) else _ADDITIONAL(value)
 
 
 # Schemas have schemas inside.

@@ -1,5 +1,5 @@
 """
-Protobuf bodies to the values that JSON bodies would have been.
+Protobuf bodies to the values that JSON bodies would have been, and back.
 
 What the fields are comes from the OpenAPI definitions, their numbers from L{kubetwist.schema.fieldnumbers}. A type is
 compiled when the first message of it comes; fields of other releases are skipped, as all unknown ones are. Zero values
@@ -35,6 +35,7 @@ from .messages import (
     text,
 )
 from .protobufleaves import LEAVES, SCHEMA_LEAVES, octets, text_list, unknown
+from .protobufwriting import MessageWriters
 from .wire import CUT_SHORT, WireError, int32, int64
 
 __all__ = ["Envelope", "ProtobufTypes", "WireError", "read_envelope"]
@@ -94,6 +95,7 @@ class ProtobufTypes:
     def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
         self.look_up = look_up
         self._messages: dict[str, Message] = {}
+        self._writers = MessageWriters(look_up)
 
     def decode(self, definition: str, data: bytes) -> JSONObject:
         """
@@ -116,6 +118,15 @@ class ProtobufTypes:
         except TypeError:
             raise WireError(TOO_DEEP) from None
         return value
+
+    def encode(self, definition: str, value: JSONObject) -> bytes:
+        """
+        The message of a JSON value, as marshallers in Go write it; see L{kubetwist.schema.protobufwriting}.
+
+        @param definition: What it is to be a message of; C{kind} and C{apiVersion} of objects stand around it.
+        @raise WireError: The value nests too deep, or is none of that type.
+        """
+        return self._writers.encode(definition, value)
 
     def message(self, definition: str) -> Message:
         """The message of a definition that is a struct."""

@@ -43,6 +43,32 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
             raise WireError(OVERFLOW)
 
 
+def put_varint(value: int) -> bytes:
+    """A number, of 64 bits if it is negative, as long as it needs to be."""
+    if 0 <= value < 128:
+        return _SHORT[value]
+    value &= _UINT64
+    octets = bytearray()
+    while value > 127:
+        octets.append(value & 127 | 128)
+        value >>= 7
+    octets.append(value)
+    return bytes(octets)
+
+
+_SHORT: Final = [bytes([value]) for value in range(128)]
+
+
+def put_key(number: int, wire_type: int) -> bytes:
+    """What stands before a field."""
+    return put_varint(number << 3 | wire_type)
+
+
+def put_counted(number: int, content: bytes) -> bytes:
+    """A field that begins with its length."""
+    return b"%b%b%b" % (put_key(number, LENGTH), put_varint(len(content)), content)
+
+
 def length(data: bytes, position: int, end: int) -> tuple[int, int]:
     """
     Where what is counted begins, and where it ends.
