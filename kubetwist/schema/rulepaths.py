@@ -43,10 +43,22 @@ def valid_field_path(path: str, schema: JSONObject) -> str:
 
     @raise ValueError: It leads nowhere in the schema.
     """
+    return follow_field_path(path, schema)[0]
+
+
+def follow_field_path(path: str, schema: JSONObject, *, brackets: bool = True) -> tuple[str, JSONObject]:
+    """
+    A path in the form that errors have it, and the schema at its end.
+
+    @param brackets: Names in brackets are understood, too.
+    @raise ValueError: It leads nowhere in the schema; the text is the reference's.
+    """
     tokens: Iterator[str] = iter(_TOKEN.findall(path))
     shown = ""
     for token in tokens:
         if token == "[":
+            if not brackets:
+                raise ValueError("array notation is not allowed")
             name = _next(tokens)
             if len(name) < 2 or name[0] != "'" or name[-1] != "'":
                 raise ValueError(f"expected single quoted string but got {name}")
@@ -58,7 +70,7 @@ def valid_field_path(path: str, schema: JSONObject) -> str:
             shown, schema = _step(shown, _next(tokens), schema)
         else:
             raise ValueError(f"expected [ or . but got: {token}")
-    return shown
+    return shown, schema
 
 
 def _next(tokens: Iterator[str]) -> str:
@@ -70,7 +82,7 @@ def _next(tokens: Iterator[str]) -> str:
 
 def _step(shown: str, name: str, schema: JSONObject) -> tuple[str, JSONObject]:
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
-    if properties is not None:
+    if properties:
         if name not in properties:
             raise ValueError("does not refer to a valid field")
         return child_path(shown, name), properties[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import orjson
@@ -109,6 +110,66 @@ class SpecTests(DefinitionTestCase):
                 "spec.selectableFields[1].jsonPath",
             ],
         )
+
+    def test_selectable_paths(self) -> None:
+        """Paths of selectable fields are followed step by step, without brackets, and may not go into the metadata."""
+        schema = {
+            "type": "object",
+            "properties": {
+                "spec": {"type": "object", "properties": {"a": TEXT}},
+                "metadata": {"type": "object", "properties": {"name": TEXT}},
+                "metadatas": TEXT,
+            },
+        }
+        wanted = {
+            ".spec.a": [],
+            ".metadatas": [],
+            "spec.a": ["is an invalid path: expected [ or . but got: spec"],
+            ".spec['a']": ["is an invalid path: array notation is not allowed"],
+            ".spec.": ["is an invalid path: unexpected end of JSON path"],
+            ".spec.a.b": ["is an invalid path: does not refer to a valid field"],
+            ".metadata.name": ["must not point to fields in metadata"],
+        }
+        for path, texts in wanted.items():
+            found = self.told(definition(schema, selectableFields=[{"jsonPath": path}]))
+            where = "spec.selectableFields[0].jsonPath"
+            self.assertEqual(found, [(where, f'Invalid value: "{path}": {text}') for text in texts])
+
+    def test_preserved_fields(self) -> None:
+        """Who keeps unknown fields has neither defaults nor webhooks that convert."""
+        crd = definition({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}})
+        crd["spec"]["preserveUnknownFields"] = True
+        client = {"url": "https://webhooks.example.com/convert"}
+        crd["spec"]["conversion"] = {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]},
+        }
+        found = self.told(crd)
+        self.assertEqual(
+            [field for field, _ in found],
+            ["spec.preserveUnknownFields", "spec.conversion.strategy", "spec.preserveUnknownFields"],
+        )
+        self.assertIn("must be false in order to use defaults in the schema", found[0][1])
+        self.assertIn("must be None if spec.preserveUnknownFields is true", found[1][1])
+
+    def test_bundle(self) -> None:
+        """A definition that is established gets no authorities that can not be read, unless it has such."""
+        old = self.made(definition())
+        old["status"]["conditions"] = [{"type": "Established", "status": "True"}]
+        new = copy(old)
+        bundle = base64.b64encode(b"none").decode()
+        webhook = {
+            "clientConfig": {"url": "https://webhooks.example.com/", "caBundle": bundle},
+            "conversionReviewVersions": ["v1"],
+        }
+        new["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+        found = [(cause.field, cause.message) for cause in self.strategy.validate_update(new, old)]
+        why = "unable to load root certificates: unable to parse bytes as PEM block"
+        where = "spec.conversion.webhookClientConfig.caBundle"
+        self.assertEqual(found, [(where, f'Invalid value: "{bundle}": {why}')])
+        self.assertEqual(list(self.strategy.validate_update(new, new)), [])
+        old["status"]["conditions"][0]["status"] = "False"
+        self.assertEqual(list(self.strategy.validate_update(new, old)), [])
 
 
 class SchemaTests(DefinitionTestCase):

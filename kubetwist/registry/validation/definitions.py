@@ -21,16 +21,17 @@ from ...api.names import byte_length, is_dns1035_label_problems, is_dns1123_subd
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from ...schema.nodes import StructNode
+from ...schema.rulepaths import follow_field_path
 from ...schema.structuralrules import everywhere, structural_causes, unsupported
 from ..apiapproval import approval_causes
 from .admissionregistration import webhook_service, webhook_url
 from .schemas import SchemaOptions, schema_causes, unsupported_value
+from .tlspairs import bundle_problem
 
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 MOST_SELECTABLE: Final = 8
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-_SELECTABLE_PATH: Final = re.compile(r"(?:\.(?:[A-Za-z_][\w-]*|\['[^']*'\]))+", re.ASCII)
 
 
 def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
@@ -47,7 +48,8 @@ def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: Stru
         name = crd["metadata"].get("name") or ""
         if name and name != f"{names.get('plural') or ''}.{spec.get('group') or ''}":
             causes.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
-    causes += _spec_causes(spec, (old or {}).get("spec"), object_meta)
+    any_bundle = old is None or not _is_established(old) or bool(_old_bundle_problem(old))
+    causes += _spec_causes(spec, (old or {}).get("spec"), object_meta, any_bundle=any_bundle)
     if old is not None:
         causes += _immutable_causes(spec, old["spec"], _is_established(old))
     causes += names_causes(status.get("acceptedNames") or {}, "status.acceptedNames")
@@ -73,7 +75,9 @@ def _is_established(crd: JSONObject) -> bool:
 # --- the spec
 
 
-def _spec_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
+def _spec_causes(
+    spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None, *, any_bundle: bool
+) -> list[Cause]:
     causes: list[Cause] = []
     group = spec.get("group") or ""
     if not group:
@@ -89,6 +93,11 @@ def _spec_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNo
         causes.append(required("spec.scope"))
     elif scope not in ("Cluster", "Namespaced"):
         causes.append(unsupported_value("spec.scope", scope, ("Cluster", "Namespaced")))
+    causes += _missing_schema_causes(spec.get("versions") or ())
+    preserves = bool(spec.get("preserveUnknownFields"))
+    if preserves and _has_defaults(spec):
+        text = "must be false in order to use defaults in the schema"
+        causes.append(invalid("spec.preserveUnknownFields", True, text))
     causes += _versions_causes(spec, old, object_meta)
     names: JSONObject = spec.get("names") or {}
     causes += [
@@ -96,8 +105,25 @@ def _spec_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNo
     ]
     causes += names_causes(names, "spec.names")
     causes += _common_causes(spec, old, object_meta)
-    causes += _conversion_causes(spec, old)
+    strategy = (spec.get("conversion") or {}).get("strategy") or ""
+    if preserves and spec.get("conversion") is not None and strategy != "None":
+        text = "must be None if spec.preserveUnknownFields is true"
+        causes.append(invalid("spec.conversion.strategy", strategy, text))
+    causes += _conversion_causes(spec, old, any_bundle=any_bundle)
     return causes
+
+
+def _has_defaults(spec: JSONObject) -> bool:
+    schemas = [schema for one in spec.get("versions") or () if (schema := _schema_of(one)) is not None]
+    return any(part.get("default") is not None for schema in schemas for part in everywhere(schema))
+
+
+def _missing_schema_causes(versions: Sequence[JSONObject]) -> list[Cause]:
+    return [
+        required(f"spec.versions[{index}].schema.openAPIV3Schema")
+        for index, one in enumerate(versions)
+        if _schema_of(one) is None
+    ]
 
 
 def _is_common(versions: Sequence[JSONObject], field: str) -> bool:
@@ -123,12 +149,6 @@ def _options(old: JSONObject | None, status: bool, object_meta: StructNode | Non
 def _versions_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
     versions: list[JSONObject] = spec.get("versions") or []
     causes: list[Cause] = []
-    if not versions or not _is_common(versions, "schema") or _schema_of(versions[0]) is None:
-        causes += [
-            required(f"spec.versions[{index}].schema.openAPIV3Schema")
-            for index, one in enumerate(versions)
-            if _schema_of(one) is None
-        ]
     common = {field for field in _COMMON if versions and _is_common(versions, field)}
     for index, one in enumerate(versions):
         where = f"spec.versions[{index}]"
@@ -322,11 +342,11 @@ def _selectable_causes(
             causes.append(required(where))
             continue
         try:
-            found = _at(said, schema)
+            shown, found = follow_field_path(said, schema, brackets=False)
         except ValueError as error:
             causes.append(invalid(where, said, f"is an invalid path: {error}"))
             continue
-        if said.startswith(".metadata"):
+        if re.split(r"[.\[]", shown, maxsplit=1)[0] == "metadata":
             causes.append(invalid(where, said, "must not point to fields in metadata"))
         if found.get("type") not in ("string", "boolean", "integer"):
             text = (
@@ -334,33 +354,16 @@ def _selectable_causes(
                 "Enum string fields and strings with formats are allowed."
             )
             causes.append(invalid(where, said, text))
-        if said in seen:
+        if shown in seen:
             causes.append(duplicate(where, said))
-        seen.add(said)
+        seen.add(shown)
     if len(seen) > MOST_SELECTABLE and not allow_many:
         text = f"Too many: {len(seen)}: must have at most {MOST_SELECTABLE} items"
         causes.append(Cause("FieldValueTooMany", text, path))
     return causes
 
 
-def _at(path: str, schema: JSONObject) -> JSONObject:
-    """The schema at a path; the text of the error is the reference's."""
-    if _SELECTABLE_PATH.fullmatch(path) is None:
-        raise ValueError(f"expected [ or . but got: {path[:1]}" if not path.startswith(".") else "invalid field path")
-    for name in re.findall(r"\.(?:\['([^']*)'\]|([\w-]+))", path):
-        step = name[0] or name[1]
-        properties: JSONObject = schema.get("properties") or {}
-        additional = schema.get("additionalProperties")
-        if step in properties:
-            schema = properties[step]
-        elif isinstance(additional, dict):
-            schema = additional
-        else:
-            raise ValueError("does not refer to a valid field")
-    return schema
-
-
-def _conversion_causes(spec: JSONObject, old: JSONObject | None) -> list[Cause]:
+def _conversion_causes(spec: JSONObject, old: JSONObject | None, *, any_bundle: bool) -> list[Cause]:
     conversion: JSONObject | None = spec.get("conversion")
     if conversion is None:
         return []
@@ -386,8 +389,17 @@ def _conversion_causes(spec: JSONObject, old: JSONObject | None) -> list[Cause]:
         causes.append(required(f"{where}.webhookClientConfig", "required when strategy is set to Webhook"))
     else:
         causes += _client_causes(client, f"{where}.webhookClientConfig")
+        problem = "" if any_bundle else bundle_problem(client.get("caBundle"))
+        if problem:
+            causes.append(invalid(f"{where}.webhookClientConfig.caBundle", client["caBundle"], problem))
     causes += _review_causes(reviews, f"{where}.conversionReviewVersions", old)
     return causes
+
+
+def _old_bundle_problem(old: JSONObject) -> str:
+    """What is wrong with the authorities of an older definition; they may stay as they are."""
+    webhook: JSONObject = (old["spec"].get("conversion") or {}).get("webhook") or {}
+    return bundle_problem((webhook.get("clientConfig") or {}).get("caBundle"))
 
 
 def _client_causes(client: JSONObject, path: str) -> list[Cause]:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
-from ...api.errors import Cause, forbidden, invalid, not_supported, required
+from ...api.errors import Cause, forbidden, go_json, invalid, not_supported, required
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from ...schema.listrules import embedded_causes
 from ...schema.mismatch import DecodeError
 from ...schema.nodes import StructNode
@@ -50,6 +51,10 @@ _ROOT_FIELDS: Final[Mapping[str, str]] = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
+#: Keywords whose zero values say nothing.
+_PLAIN_KEYWORDS: Final = frozenset(
+    ("id", "$schema", "nullable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string")
+)
 #: Schemas of more parts than this are refused: they would be too much to compile, and for whom?
 MOST_PARTS: Final = 50_000
 
@@ -107,11 +112,17 @@ def _status_causes(schema: JSONObject, path: str) -> list[Cause]:
     if kind and kind != "object":
         text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         return [invalid(f"{path}.type", kind, text)]
-    if any(value and name not in _ROOT_FIELDS for name, value in schema.items()):
+    if any(name not in _ROOT_FIELDS and _is_said(name, value) for name, value in schema.items()):
         allowed = " ".join(_ROOT_FIELDS.values())
         text = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
-        return [invalid(path, schema, text)]
+        shown = go_json(go_struct(schema, "apiextensions.JSONSchemaProps"))
+        return [Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", path)]
     return []
+
+
+def _is_said(name: str, value: Any) -> bool:
+    """Whether a keyword counts as given: where Go has a pointer, zeros and empty values do as well."""
+    return value is not None and (bool(value) or name not in _PLAIN_KEYWORDS)
 
 
 # --- keywords
@@ -366,15 +377,18 @@ def _default_causes(
     default = schema.get("default")
     where = f"{path}.default"
     if default is not None:
-        if not inside_meta:
-            causes += _shape_causes(default, schema, where, options, embedded)
-        if not causes:
+        wrong = [] if inside_meta else _shape_causes(default, schema, where, options, embedded)
+        causes += wrong
+        # What is unknown in a default does not keep the rest of it from being looked at.
+        wrong = [cause for cause in wrong if cause.message != _unknown(default, where).message]
+        if not wrong:
             values = ValueSchema(schema)
             try:
-                causes += [problem.cause(where) for problem in values.problems(copied(default))]
+                wrong = [problem.cause(where) for problem in values.problems(copied(default))]
             except TooManyAlternatives:
-                causes.append(invalid(where, "", "validating the default against its schema takes too long"))
-        if not causes:
+                wrong = [invalid(where, "", "validating the default against its schema takes too long")]
+            causes += wrong
+        if not wrong:
             causes += budget.causes(default, schema, where, root=embedded)
     if budget.left < 0:
         return causes
@@ -406,8 +420,12 @@ def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaO
         return [invalid(where, default, "must result in valid metadata")]
     causes: list[Cause] = []
     if unknown and options.pruned_defaults:
-        causes.append(invalid(where, default, "must not have unknown fields"))
+        causes.append(_unknown(default, where))
     return causes + embedded_causes(default, structural, where, root=False)
+
+
+def _unknown(default: Any, where: str) -> Cause:
+    return invalid(where, default, "must not have unknown fields")
 
 
 def _without_defaults(schema: JSONObject) -> JSONObject:

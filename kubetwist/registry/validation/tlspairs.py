@@ -1,4 +1,4 @@
-"""Certificates and keys in secrets, in the words of Go's C{crypto/tls}."""
+"""Certificates and keys in objects, in the words of Go's C{crypto/tls}."""
 
 from __future__ import annotations
 
@@ -58,6 +58,31 @@ def tls_problem(data: JSONObject) -> str:
     if private.public_key().public_bytes(*form) != public.public_bytes(*form):
         return "tls: private key does not match public key"
     return ""
+
+
+def bundle_problem(text: str | None) -> str:
+    """Why no authority can be trusted by what a C{caBundle} has, in base64; C{""} when one can, or nothing is said."""
+    bundle = _bytes(text)
+    if not bundle:
+        return ""
+    unreadable = seen = False
+    for block in _BLOCK.finditer(bundle):
+        if block[1] != b"CERTIFICATE":
+            continue
+        try:
+            x509.load_pem_x509_certificate(block[0])
+        except ValueError:
+            unreadable = True
+        else:
+            seen = True
+    if seen:
+        return ""
+    why = "no valid certificate authority data seen"
+    if unreadable:
+        why = "failed to parse certificate: x509: malformed certificate"
+    elif _BLOCK.search(bundle) is None:
+        why = "unable to parse bytes as PEM block"
+    return f"unable to load root certificates: {why}"
 
 
 def _bytes(text: str | None) -> bytes:
