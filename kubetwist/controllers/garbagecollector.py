@@ -472,11 +472,12 @@ class GarbageCollector(Controller[Any]):
 
 async def _stored_uid(store: Store, namespace: str, name: str) -> str | None:
     """The uid of an object as the backend has it."""
+    key = store.key(namespace, name)
     try:
-        found = await store.backend.read(store.path(store.key(namespace, name)))
+        found = await store.backend.read(store.path(key))
     except KeyNotFound:
         return None
-    uid: str | None = (orjson.loads(found.value).get("metadata") or {}).get("uid")
+    uid: str | None = store.load(store.record(key, found.value, found.revision))["metadata"].get("uid")
     return uid
 
 

@@ -23,7 +23,8 @@ from ..storage.errors import (
     UnreadableValue,
     UnwritableValue,
 )
-from ..storage.record import Draft, Record
+from ..storage.protobuf import foreign, is_protobuf
+from ..storage.record import Draft, Record, RecordOfOtherForm
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
 from ..tracing.spans import Span, Unrecorded, here
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 #: Bytes of an object as it is stored: what is larger than a request may be can not be written again. Defaults and the
 #: owners of fields make objects grow; etcd has a limit of its own, which embedded storages have not.
 LONGEST: Final = 3 * 1024 * 1024
+
+
+def _without_types(value: bytes) -> JSONObject:
+    """Read protobuf where there are no types."""
+    raise ForeignValue("it is encoded as protobuf, which no types are known of")
 
 
 def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
@@ -82,6 +88,10 @@ class StoredObjects:
         self.ttl = ttl
         #: Notes that the server itself writes, given what was there, what will be, the subresource and the manager.
         self.own: Callable[[JSONObject | None, JSONObject, str, str], None] = _not_owned
+        #: Reads an object that is stored as protobuf.
+        self.read_protobuf: Callable[[bytes], JSONObject] = _without_types
+        #: Writes an object as it is stored, from its kind and the JSON of its draft; L{None} for JSON.
+        self.write_protobuf: Callable[[GroupVersionKind, bytes], bytes] | None = None
         self._is_stale = backend.is_stale if IRewriting.providedBy(backend) else None
         self.gvk = GroupVersionKind(info.storage_group, info.storage_version, info.kind)
         self.group_resource = GroupResource(info.group, info.resource)
@@ -149,25 +159,40 @@ class StoredObjects:
 
         @raise ForeignValue: It is no object of this kind, or of a version that this server does not know.
         """
-        obj = orjson.loads(value)
+        protobuf = is_protobuf(value)
+        obj = self._of_protobuf(value) if protobuf else orjson.loads(value)
         api_version = obj.get("apiVersion")
         if api_version != self.gvk.api_version and api_version is not None:
             obj = self._of_other_version(obj, api_version)
         meta = obj.setdefault("metadata", {})
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
-        return Record.from_draft(key, revision, self.draft(obj))
+        make = Record if protobuf is (self.write_protobuf is not None) else RecordOfOtherForm
+        return make.from_draft(key, revision, self.draft(obj))
+
+    def _of_protobuf(self, value: bytes) -> JSONObject:
+        obj = self.read_protobuf(value)
+        kind, api_version = obj["kind"], obj["apiVersion"]
+        if kind != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
+            raise foreign(kind, api_version)
+        return obj
 
     def _of_other_version(self, obj: JSONObject, api_version: Any) -> JSONObject:
         """An object that another server, or an older one, has stored in another version."""
         kind = obj.get("kind")
         group, _, version = str(api_version).rpartition("/")
         if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.versions:
-            raise ForeignValue(f"it is a {kind} of {api_version}, which is not known here")
+            raise foreign(str(kind), str(api_version))
         return convert(obj, GroupVersionKind(group, version, self.gvk.kind), self.gvk)
 
     def value(self, draft: Draft) -> bytes:
-        """What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion."""
+        """
+        What is stored, to the byte as kube-apiserver ends it: the draft's body behind kind and apiVersion.
+
+        @raise APIStatusError: The object can not be written as protobuf (500).
+        """
+        if self.write_protobuf is not None:
+            return self.write_protobuf(self.gvk, draft.body)
         return b"%b%b\n" % (self._value_start, draft.body[1:])
 
     def lookup(self, namespace: str, name: str) -> JSONObject | None:
@@ -253,6 +278,9 @@ class StoredObjects:
 
         @raise APIStatusError: What is stored can not be read any more (500).
         """
+        known = self.cache.get(key)
+        if known is not None and known.other_form:
+            return True
         if self._is_stale is None:
             return False
         try:

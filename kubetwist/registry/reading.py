@@ -14,6 +14,7 @@ from ..api.errors import APIStatusError
 from ..api.options import GetOptions, ListOptions
 from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 from ..storage.record import Record
+from ..storage.unreadable import record_of
 from ..storage.watchcache import Listing
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
     try:
         found = await store.backend.read(store.path(key))
         failed = False
+        record = record_of(found, store.record, len(store.path("")))
     except KeyNotFound:
         failed = False
         raise store.not_found(name) from None
@@ -164,7 +166,7 @@ async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
         raise APIStatusError.internal(str(error)) from error
     finally:
         store.cache.tally.asked("get", perf_counter() - began, failed)
-    return store.record(key, found.value, found.revision)
+    return record
 
 
 async def _fresh(store: Store, revision: int) -> None:

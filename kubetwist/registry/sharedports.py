@@ -21,7 +21,12 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ..api.errors import APIStatusError
+from ..schema.messages import TEXT, VALUE, Message, Step
+from ..schema.protobuf import read_envelope
+from ..schema.protobufleaves import octets
+from ..schema.wire import CUT_SHORT, WireError
 from ..storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
+from ..storage.protobuf import is_protobuf
 from ..storage.record import Draft, Record
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
@@ -40,6 +45,8 @@ LEAK_ROUNDS: Final = 3
 ATTEMPTS: Final = 100
 #: The most bytes that the ports of a range are.
 _MOST_BYTES: Final = 65536 // 8
+#: The object in protobuf; its metadata says nothing.
+_RANGE: Final = Message("RangeAllocation", lambda: (Step(2, TEXT, "range"), Step(3, VALUE, "data", octets)))
 
 
 def bits_of(ports: Iterable[int], low: int) -> int:
@@ -76,7 +83,7 @@ def decoded(value: bytes) -> tuple[int, int]:
     @raise ForeignValue: It is none of these objects.
     """
     try:
-        obj = orjson.loads(value)
+        obj = _read(value)
         low = int(obj["range"].partition("-")[0]) if obj["kind"] == "RangeAllocation" else -1
         data = b64decode(obj.get("data") or "", validate=True)
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -86,12 +93,27 @@ def decoded(value: bytes) -> tuple[int, int]:
     return int.from_bytes(data, "big"), low
 
 
+def _read(value: bytes) -> Any:
+    """An object as it would be in JSON; of protobuf, what is looked at."""
+    if not is_protobuf(value):
+        return orjson.loads(value)
+    envelope = read_envelope(value)
+    obj: dict[str, Any] = {"kind": envelope.kind}
+    try:
+        _RANGE.read(envelope.raw, 0, len(envelope.raw), obj, 0)
+    except IndexError:
+        raise WireError(CUT_SHORT) from None
+    return obj
+
+
 def _record(key: str, value: bytes, revision: int) -> Record:
     # The cache keeps JSON that has metadata first. Other ranges are nothing to us.
     if key != NAME:
         value = b""
     else:
         decoded(value)
+        if is_protobuf(value):
+            value = orjson.dumps(_read(value))
     return Record.from_draft(key, revision, Draft(b'{"metadata":{"value":%b}}' % orjson.dumps(value.decode()), {}, {}))
 
 

@@ -18,8 +18,9 @@ from ..api.options import CreateOptions
 from ..api.resource import GroupResource, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
-from ..storage.errors import KeyNotFound, RevisionConflict, StorageUnavailable
+from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.layers import shared_storage
+from ..storage.protobuf import decode_stored
 from ..storage.record import Record
 from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
@@ -190,6 +191,7 @@ class Stores:
             prefix=self._prefix,
         )
         store.own = partial(self.own, store)
+        store.read_protobuf = self._read_protobuf
         store.delete_workers = self._delete_workers
         store.cached = self._cache_size(info) > 0
         self._owners.setdefault(place, store)
@@ -233,6 +235,11 @@ class Stores:
 
     def _record(self, place: str, key: str, value: bytes, revision: int) -> Record:
         return self._owners[place].record(key, value, revision)
+
+    def _read_protobuf(self, value: bytes) -> JSONObject:
+        if self.definitions is None:
+            raise ForeignValue("it is encoded as protobuf, which no types are known of")
+        return decode_stored(self.definitions, value)
 
     def get(self, group: str, resource: str) -> Store:
         """

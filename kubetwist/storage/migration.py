@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from attrs import define, field
@@ -19,9 +19,14 @@ from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
 from ..api.goquote import quoted
 from ..api.times import posix_now, seconds_since_epoch
 from ..interfaces import IExpiringStorage, IForwardStorage, IStorageBackend
+from ..schema.messages import MESSAGE, NUMBER, TEXT, VALUE, Message, Step
+from ..schema.protobuf import read_envelope
+from ..schema.protobufleaves import micro_time
+from ..schema.wire import int32
 from .errors import KeyNotFound
 from .expiry import Timer
 from .layers import innermost
+from .protobuf import is_protobuf
 from .values import Page, StoredValue, Write
 
 #: Keys read at a time.
@@ -36,9 +41,8 @@ LATE: Final = 120.0
 #: Differences that are named.
 NAMED: Final = 3
 
-#: How values begin that are encrypted, for the key that they are at; and those that are not JSON.
+#: How values begin that are encrypted, for the key that they are at.
 ENCRYPTED: Final = b"k8s:enc:"
-PROTOBUF: Final = b"k8s\0"
 #: Below it, those who serve a store say that they do, if clients can reach them from elsewhere.
 SERVED: Final = "masterleases/"
 #: The Lease of the one of them whose controllers run.
@@ -49,13 +53,32 @@ class MigrationError(Exception):
     """It can not be moved, or was not; the text is one line."""
 
 
+#: A Lease in protobuf, as far as it says who holds it.
+_SPEC: Final = Message(
+    "LeaseSpec",
+    lambda: (
+        Step(1, TEXT, "holderIdentity"),
+        Step(2, NUMBER, "leaseDurationSeconds", int32),
+        Step(4, VALUE, "renewTime", micro_time),
+    ),
+)
+_LEASE: Final = Message("Lease", lambda: (Step(2, MESSAGE, "spec", _SPEC),))
+
+
+def _lease(value: bytes) -> Any:
+    if not is_protobuf(value):
+        return orjson.loads(value)
+    raw = read_envelope(value).raw
+    return _LEASE.value(raw, 0, len(raw), 0)
+
+
 async def _holder(backend: IStorageBackend, key: str) -> str:
     """Who holds a Lease at present; C{""} if nobody does, or if it can not be told, as it is encrypted."""
     try:
-        spec = orjson.loads((await backend.read(key)).value)["spec"]
+        spec = _lease((await backend.read(key)).value)["spec"]
         until = seconds_since_epoch(spec["renewTime"]) + spec["leaseDurationSeconds"]
         return str(spec.get("holderIdentity") or "") if posix_now() < until else ""
-    except (KeyNotFound, ValueError, KeyError, TypeError, AttributeError):
+    except (KeyNotFound, ValueError, KeyError, TypeError, AttributeError, IndexError):
         return ""
 
 
@@ -173,11 +196,6 @@ class Migration:
         await self._flush()
 
     def _check_value(self, item: StoredValue) -> None:
-        if item.value.startswith(PROTOBUF):
-            raise MigrationError(
-                f"the value at {quoted(item.key)} is protobuf, which kubetwist does not read: have kube-apiserver "
-                "write it anew with --storage-media-type=application/json"
-            )
         if item.value.startswith(ENCRYPTED) and self.source_prefix != self.target_prefix:
             raise MigrationError(
                 f"the value at {quoted(item.key)} is encrypted for that key: --from-etcd-prefix and --to-etcd-prefix "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 
@@ -41,7 +41,10 @@ class Record:
     @ivar item: The object's compact JSON without C{kind} and C{apiVersion}:
         C{b'{"metadata":{"resourceVersion":"7","name":...},...}'}.
     @ivar views: What encoders derived from C{item} and want to keep, by encoder; L{None} until one does.
+    @ivar other_form: Whether it is stored in another form than this server writes, JSON or protobuf.
     """
+
+    other_form: ClassVar[bool] = False
 
     __slots__ = ("fields", "item", "key", "labels", "name", "namespace", "revision", "views")
 
@@ -69,6 +72,13 @@ class Record:
     def deleted_at(self, revision: int) -> Record:
         """The record as its DELETED event shows it: this state, at the revision of the deletion."""
         return Record.from_draft(self.key, revision, Draft(self.body(), self.labels, self.fields))
+
+
+class RecordOfOtherForm(Record):
+    """One that an update writes anew even if it changes nothing."""
+
+    __slots__ = ()
+    other_form = True
 
 
 def without_kind(obj: JSONObject) -> bytes:

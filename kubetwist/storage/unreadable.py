@@ -12,6 +12,7 @@ from twisted.logger import Logger
 from ..api.errors import APIStatusError
 from .errors import ForeignValue, StorageError, UnreadableValue
 from .expiry import Timer
+from .protobuf import is_protobuf
 from .record import Record
 from .values import StorageEvent, StoredValue
 
@@ -20,7 +21,6 @@ RETRY: Final = 10.0
 
 #: What the reference says where nobody is configured who decrypts.
 _ENCRYPTED: Final = "identity transformer tried to read encrypted data"
-_ONLY_JSON: Final = "and only JSON can be read: kube-apiserver writes that with --storage-media-type=application/json"
 
 
 def record_of(item: StoredValue, decode: Callable[[str, bytes, int], Record], skip: int) -> Record:
@@ -44,10 +44,10 @@ def _what_is_wrong(value: bytes, error: Exception) -> str:
         return str(error)
     if value.startswith(b"k8s:enc:"):
         return _ENCRYPTED
-    if value.startswith(b"k8s\0"):
-        return f"it is encoded as protobuf, {_ONLY_JSON}"
+    if is_protobuf(value):
+        return f"it is damaged protobuf, or of a kind that is stored as JSON ({type(error).__name__})"
     if value.startswith(b"\xd9\xd9\xf7"):
-        return f"it is encoded as CBOR, {_ONLY_JSON}"
+        return "it is encoded as CBOR, and only JSON and protobuf can be read"
     return f"it is damaged ({type(error).__name__})"
 
 

@@ -34,6 +34,7 @@ from .errors import (
     UnreadableValue,
 )
 from .expiry import Timer
+from .protobuf import others_first, portions
 from .record import NO_LABELS, Draft, Record
 from .recordtable import RecordTable
 from .unreadable import Unreadable, record_of
@@ -259,12 +260,15 @@ class WatchCache:
         records: list[Record] = []
         unreadable: dict[str, UnreadableValue] = {}
         while True:
-            for item in page.items:
-                try:
-                    records.append(self._stored(item))
-                except UnreadableValue as error:
-                    self.tally.unreadable += 1
-                    unreadable[item.key[len(self.prefix) :]] = error
+            for portion in portions(page.items):
+                for item in portion:
+                    try:
+                        records.append(self._stored(item))
+                    except UnreadableValue as error:
+                        self.tally.unreadable += 1
+                        unreadable[item.key[len(self.prefix) :]] = error
+                if portion[-1] is not page.items[-1]:
+                    await others_first(self._clock)
             if not page.more:
                 return records, revision, unreadable
             following = page.items[-1].key + "\0"
@@ -285,6 +289,14 @@ class WatchCache:
 
     def _stored(self, item: StoredValue) -> Record:
         return record_of(item, self._decode, len(self.prefix))
+
+    async def _all_stored(self, items: Sequence[StoredValue]) -> list[Record]:
+        records: list[Record] = []
+        for portion in portions(items):
+            records += map(self._stored, portion)
+            if len(records) < len(items):
+                await others_first(self._clock)
+        return records
 
     async def _read(self, key: str) -> Record:
         return self._stored(await self._backend.read(self.prefix + key))
@@ -516,7 +528,7 @@ class WatchCache:
                 page = await self._read_page(
                     self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
                 )
-                stored = [self._stored(item) for item in page.items]
+                stored = await self._all_stored(page.items)
             except (DecryptionUnavailable, UnreadableValue) as error:
                 raise APIStatusError.internal(str(error)) from error
             revision = page.revision

@@ -94,7 +94,7 @@ def test_what_is_stored(etcd: EtcdServer, start_server: Callable[..., Subprocess
 def test_unreadable_values(etcd: EtcdServer, start_server: Callable[..., SubprocessServer]) -> None:
     """Values in formats that can not be read are named, and hide nothing else; they stay as they are."""
     values = {
-        "proto": b"k8s\0\n\x0f\n\x02v1\x12\tConfigMap",
+        "proto": b"k8s\0\n\x0f\n\x02v1\x12\tConfig",
         "cbor": b"\xd9\xd9\xf7\xa0",
         "sealed": b"k8s:enc:aescbc:v1:k:x",
     }

@@ -18,17 +18,18 @@ from kubetwist.api.times import format_micro_time, posix_now
 from kubetwist.storage import migration as migration_module
 from kubetwist.storage.errors import StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.migration import PROTOBUF, Migration, MigrationError, Moved
+from kubetwist.storage.migration import Migration, MigrationError, Moved
 from kubetwist.storage.sqlite import SQLiteStorage
 from kubetwist.storage.values import Write
 from kubetwist.testing.storage import StorageReactor
+from tests.schema import protobufencoder as wire
 
 PREFIX = "/registry/"
 
 _contents = st.dictionaries(
     st.sampled_from([f"{PREFIX}{name}" for name in ("a/x", "a/y", "a-b/z", "b", "c/d/e", "é/f")]),
     # Hypothesis tries what it finds in the code, too: what says that a value is protobuf, which is refused.
-    st.binary(max_size=5).filter(lambda value: not value.startswith(PROTOBUF)),
+    st.binary(max_size=5),
     min_size=1,
 )
 
@@ -215,6 +216,13 @@ class ReplaceTests(MigrationCase):
         self.target.commit = meddling
         self.refused("1 keys differ", "3")
 
+    def test_protobuf(self) -> None:
+        """What kube-apiserver has stored as protobuf moves as it is."""
+        value = wire.enveloped("v1", "Pod", wire.counted(1, wire.counted(1, "x")))
+        self.put(self.source, f"{PREFIX}pods/x", value)
+        self.move()
+        self.assertEqual(self.contents(self.target), {f"{PREFIX}pods/x": value})
+
 
 class RefusalTests(MigrationCase):
     """What is not moved."""
@@ -224,11 +232,6 @@ class RefusalTests(MigrationCase):
         self.put(self.target, f"{PREFIX}precious", b"1")
         self.refused("there is nothing below /registry/", replace=True)
         self.assertEqual(len(self.contents(self.target)), 1)
-
-    def test_protobuf(self) -> None:
-        """What is not JSON is refused with its name and what to do about it."""
-        self.put(self.source, f"{PREFIX}pods/x", b"k8s\x00\n")
-        self.refused(f'"{PREFIX}pods/x"', "protobuf", "--storage-media-type=application/json")
 
     def test_served(self) -> None:
         """A store that servers share is neither moved nor written to while one serves it."""
@@ -246,6 +249,10 @@ class RefusalTests(MigrationCase):
         self.patch(type(self.source), "shared", True)
         self.put(self.source, key, orjson.dumps({"spec": held}))
         self.refused("the source is served at present, by vm_1")
+        moment = wire.counted(4, wire.number(1, int(posix_now())))
+        lease = wire.counted(2, wire.counted(1, "vm_2"), wire.number(2, 15), moment)
+        self.put(self.source, key, wire.enveloped("coordination.k8s.io/v1", "Lease", lease))
+        self.refused("the source is served at present, by vm_2")
         for spec in (
             held | {"renewTime": format_micro_time(posix_now() - 16)},
             held | {"holderIdentity": ""},
@@ -257,6 +264,11 @@ class RefusalTests(MigrationCase):
             self.put(self.source, key, orjson.dumps({"spec": spec}))
             self.reactor.run(self.migration(replace=True).run())
             self.assertEqual(self.contents(self.target), self.contents(self.source))
-        self.put(self.source, key, b"k8s:enc:aesgcm:v1:key1:\x00")
-        self.reactor.run(self.migration(replace=True).run())
-        self.assertEqual(self.contents(self.target), self.contents(self.source))
+        for value in (
+            b"k8s:enc:aesgcm:v1:key1:\x00",
+            wire.enveloped("coordination.k8s.io/v1", "Lease", lease[:-1]),
+            b"k8s\0",
+        ):
+            self.put(self.source, key, value)
+            self.reactor.run(self.migration(replace=True).run())
+            self.assertEqual(self.contents(self.target), self.contents(self.source))
