@@ -114,6 +114,15 @@ class URL:
             return self.raw_fragment
         return _escaped(self.fragment, _FRAGMENT_ESCAPES)
 
+    @property
+    def user_info(self) -> str:
+        """Name and password as they go into a URL; C{""} when there are none."""
+        if self.user is None:
+            return ""
+        name, password = self.user
+        shown = _escaped(name.encode(), _USER_ESCAPES)
+        return shown if password is None else f"{shown}:{_escaped(password.encode(), _USER_ESCAPES)}"
+
     def query(self) -> dict[str, list[str]]:
         """The parameters, unescaped; pairs that make no sense are left out."""
         values: dict[str, list[str]] = {}
@@ -153,9 +162,7 @@ class URL:
             return ""
         text = "//" if self.host or self.path or self.user else ""
         if self.user:
-            name, password = self.user
-            text += _escaped(name.encode(), _USER_ESCAPES)
-            text += "@" if password is None else f":{_escaped(password.encode(), _USER_ESCAPES)}@"
+            text += f"{self.user_info}@"
         return text + _escaped(self.host.encode(), _HOST_ESCAPES)
 
 

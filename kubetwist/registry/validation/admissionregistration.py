@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import urlsplit
 
 from attrs import frozen
 
 from ...admission.expressions import Compiler, Names
 from ...api.errors import Cause, duplicate, invalid, required
+from ...api.gourl import URLError, parse_url
 from ...api.names import (
     fully_qualified_name_problems,
     is_dns1035_label_problems,
@@ -232,22 +232,21 @@ def webhook_url(text: str, path: str, https: bool, causes: Causes) -> None:
     """The address of a webhook."""
     form = "; desired format: https://host[/path]"
     try:
-        url = urlsplit(text)
-        host = url.hostname
-    except ValueError as error:
+        url = parse_url(text)
+    except URLError as error:
         causes.append(required(path, f"url must be a valid URL: {error}{form}"))
         return
     if https and url.scheme != "https":
         causes.append(invalid(path, url.scheme, f"'https' is the only allowed URL scheme{form}"))
-    if not host:
+    if not url.host:
         causes.append(invalid(path, "", f"host must be specified{form}"))
-    if "@" in url.netloc:
-        user = url.netloc.rpartition("@")[0]
-        causes.append(invalid(path, user, "user information is not permitted in the URL"))
+    if url.user is not None:
+        causes.append(invalid(path, url.user_info, "user information is not permitted in the URL"))
     if url.fragment:
-        causes.append(invalid(path, url.fragment, "fragments are not permitted in the URL"))
-    if url.query:
-        causes.append(invalid(path, url.query, "query parameters are not permitted in the URL"))
+        shown = url.fragment.decode("utf-8", "replace")
+        causes.append(invalid(path, shown, "fragments are not permitted in the URL"))
+    if url.raw_query:
+        causes.append(invalid(path, url.raw_query, "query parameters are not permitted in the URL"))
 
 
 def webhook_service(service: JSONObject, path: str, causes: Causes) -> None:
