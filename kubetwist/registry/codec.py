@@ -94,6 +94,15 @@ class Codec:
         """An object of this version without content."""
         return self.type.zero()
 
+    def message(self, value: JSONObject, definition: str = "") -> bytes:
+        """
+        The protobuf message of an object of this version.
+
+        @param definition: What it is, if it is no object of this kind; such as the metadata of a list.
+        @raise WireError: It nests too deep, or is not what it should be.
+        """
+        return self._definitions.protobuf.encode(definition or self.type.definition, value)
+
     def decode(self, value: Any, problems: list[str], raw: bytes = b"") -> JSONObject:
         """
         Make an object of a decoded body.

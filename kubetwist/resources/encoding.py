@@ -125,6 +125,10 @@ class JSONEncoder:
         """The first event of a watch, where it differs from the others."""
         return self.event(kind, record)
 
+    def failure(self, status: JSONObject) -> bytes:
+        """The event that tells why a watch ends."""
+        return failed_event(status)
+
     def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark: the zero value of the kind."""
         return b'{"type":"BOOKMARK","object":%b}\n' % orjson.dumps(self.bookmark_object(revision, initial_events_end))
@@ -140,6 +144,11 @@ class JSONEncoder:
             **zero,
             "metadata": bookmark_meta(revision, initial_events_end),
         }
+
+
+def failed_event(status: JSONObject) -> bytes:
+    """The last event of a watch, with its newline."""
+    return b'{"type":"ERROR","object":%b}\n' % orjson.dumps(status)
 
 
 def bookmark_meta(revision: int, initial_events_end: bool) -> JSONObject:

@@ -15,7 +15,7 @@ from ..api.times import now
 from ..interfaces import ILister
 from ..registry.codec import Codec
 from ..registry.scope import RequestScope
-from .negotiation import PATCH_TYPES
+from .negotiation import BUILT_IN, CUSTOM, PATCH_TYPES, Forms
 
 if TYPE_CHECKING:
     from ..interfaces import IAuthorizer
@@ -57,6 +57,7 @@ class Endpoint:
     @ivar fields: Keeps track of who owns which field; L{None} where nothing is stored.
     @ivar authorizer: Asked again where a PUT or an apply creates; L{None} lets everybody.
     @ivar tables: Whether answers can be Tables.
+    @ivar forms: What forms its answers have.
     @ivar traced: Reading and encoding leave spans.
     @ivar min_request_timeout: Seconds that watches without a timeout last at least.
     """
@@ -79,10 +80,12 @@ class Endpoint:
     traced: bool = False
     encoders: dict[Any, Any] = field(factory=dict, repr=False)
     tables: bool = field(init=False)
+    forms: Forms = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         # Reviews, bindings and actions have no rows, and of the parts of objects only these two.
         listed = ILister.providedBy(self.storage)
+        self.forms = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
         self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)
 
     def scope(self, request: KubeRequest, namespace: str) -> RequestScope:

@@ -22,7 +22,7 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
-#: What the reference says it takes and gives. We give objects in no protobuf, but clients only log this text.
+#: What the reference says it takes and gives. Custom resources have no protobuf, but clients only log this text.
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 _FORMS: Final = {JSON: "json", YAML: "yaml", PROTOBUF: "protobuf"}
 STREAM_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
@@ -51,7 +51,7 @@ class Negotiated:
     """
     The form of an answer.
 
-    @ivar media: C{"json"}, C{"yaml"}, or, for documents, C{"protobuf"}.
+    @ivar media: C{"json"}, C{"yaml"} or C{"protobuf"}.
     @ivar transform: The kind that is asked for instead of the object's own: C{"Table"}, C{"PartialObjectMetadata"},
         C{"PartialObjectMetadataList"}, C{"APIGroupDiscoveryList"}; or C{""}.
     @ivar group: The group of C{transform}.
@@ -185,13 +185,15 @@ class Negotiator:
         stream: bool = False,
         full_content_type: bool = False,
         protobuf: bool = False,
+        json_first: bool = False,
     ) -> None:
         """
         @param views: Whether an answer can be given in a media type as a group, version and kind.
         @param view_required: Only such answers are given.
-        @param stream: The answer is a watch, which there is only in JSON.
+        @param stream: The answer is a watch, which there is not in YAML.
         @param full_content_type: The content type of the answer names the view.
         @param protobuf: It can be given in protobuf.
+        @param json_first: Who takes JSON as gladly gets that, as it is what is stored.
         """
         self.routed = routed
         self._views = views
@@ -199,6 +201,7 @@ class Negotiator:
         self._stream = stream
         self._full_content_type = full_content_type
         self._protobuf = protobuf
+        self._json_first = json_first
         self._found: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
 
     def __call__(self, accept: bytes | None, bodiless: bool = False) -> Negotiated:
@@ -232,13 +235,15 @@ class Negotiator:
         if self.routed is not None and not _router_accepts(header, self.routed):
             return 406, _not_produced(self.routed), True
         clauses = parse_accept(header)
-        for clause in clauses:
+        for at, clause in enumerate(clauses):
             for media in (JSON, YAML, PROTOBUF):
                 found = self._match(clause, media)
                 if found is None or (media == PROTOBUF and not self._protobuf):
                     continue
-                if self._stream and media != JSON:
+                if self._stream and media == YAML:
                     return 406, _accepted(STREAM_TYPES), False
+                if media == PROTOBUF and self._json_first:
+                    return self._as_json(found, [one for one in clauses[at:] if one.quality >= clause.quality])
                 return found
         protobuf_only = (
             not self._protobuf
@@ -246,6 +251,15 @@ class Negotiator:
             and not any(clause.params for clause in clauses)
         )
         return 406, PROTOBUF_ONLY if protobuf_only else _accepted(MEDIA_TYPES), False
+
+    def _as_json(self, found: Negotiated, clauses: list[Clause]) -> Negotiated:
+        """The same in JSON if one of the clauses accepts that, or else what was found."""
+        view = (found.transform, found.group, found.version)
+        for clause in clauses:
+            other = self._match(clause, JSON)
+            if other is not None and (other.transform, other.group, other.version) == view:
+                return other
+        return found
 
     def _match(self, clause: Clause, media: str) -> Negotiated | None:
         kind, _, subtype = media.partition("/")
@@ -266,7 +280,7 @@ class Negotiator:
                 return None
         elif not self._views(media, group, version, transform):
             return None
-        content_type = media
+        content_type = f"{media};stream=watch" if self._stream and media == PROTOBUF else media
         if self._full_content_type and transform:
             content_type = f"{media};g={group};v={version};as={transform}"
         return Negotiated(
@@ -300,14 +314,45 @@ def _router_accepts(header: str, produced: tuple[str, ...]) -> bool:
     return False
 
 
-#: Single objects: get, create, update, patch, delete, deletecollection.
-negotiate_object: Final = Negotiator(_object_views)
-#: The same where there are no Tables: reviews, and what only does something.
-negotiate_untabled: Final = Negotiator(_object_views_without_tables)
-#: Lists.
-negotiate_list: Final = Negotiator(_object_views, routed=MEDIA_TYPES + STREAM_TYPES)
-#: Watches, after L{negotiate_list} has had its say, as it tells of other errors.
-negotiate_watch: Final = Negotiator(_object_views, routed=MEDIA_TYPES + STREAM_TYPES, stream=True)
+@frozen
+class Forms:
+    """
+    The rules for the objects of an endpoint.
+
+    @ivar object: Single objects: get, create, update, patch, delete, deletecollection.
+    @ivar untabled: The same where there are no Tables: reviews, and what only does something.
+    @ivar list: Lists.
+    @ivar watch: Watches, after C{list} has had its say, as it tells of other errors.
+    """
+
+    object: Negotiator
+    untabled: Negotiator
+    list: Negotiator
+    watch: Negotiator
+
+    @classmethod
+    def made(cls, protobuf: bool) -> Forms:
+        """
+        New ones.
+
+        @param protobuf: There is protobuf as well.
+        """
+
+        def negotiator(views: Callable[[str, str, str, str], bool], **more: Any) -> Negotiator:
+            return Negotiator(views, protobuf=protobuf, json_first=True, **more)
+
+        routed = MEDIA_TYPES + STREAM_TYPES
+        return cls(
+            object=negotiator(_object_views),
+            untabled=negotiator(_object_views_without_tables),
+            list=negotiator(_object_views, routed=routed),
+            watch=negotiator(_object_views, routed=routed, stream=True),
+        )
+
+
+BUILT_IN: Final = Forms.made(protobuf=True)
+#: Custom resources.
+CUSTOM: Final = Forms.made(protobuf=False)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)
 #: Documents in front of it: C{/apis}, C{/apis/apps}.

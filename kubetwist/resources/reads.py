@@ -15,14 +15,15 @@ from ..api.selectors import parse_field_selector
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
 from ..registry.scope import RequestScope
+from ..storage.record import Record
 from ..storage.watchcache import Listing
 from ..streams.handshakes import is_websocket
-from .bodies import YAML_IN_REACTOR
+from .bodies import PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .encoding import Body, YAMLEncoder, pretty, to_yaml
 from .endpoint import Endpoint
 from .respond import respond_body
 from .traced import TracedReading
-from .views import Unshown, View, view
+from .views import AnyView, ProtobufView, Unshown, view
 from .watching import Flusher, UnshownStream, WatchStream
 
 if TYPE_CHECKING:
@@ -64,10 +65,17 @@ class Reads:
             return self._get_later(request, shown, result)
         if isinstance(shown.encoder, YAMLEncoder):
             return self._respond_yaml(request, shown, shown.encoder.inner.one(result))
+        if isinstance(shown, ProtobufView) and isinstance(result, Record) and len(result.item) > PROTOBUF_IN_REACTOR:
+            return self._respond_large(request, shown, shown.encoder.inner.one(result))
         request.respond(200, shown.one(result), shown.content_type)
         return None
 
-    async def _get_later(self, request: KubeRequest, shown: View, result: Any) -> None:
+    async def _respond_large(self, request: KubeRequest, shown: ProtobufView, document: bytes) -> None:
+        shown.tell(document)
+        body = await self.endpoint.in_thread(shown.encoder.of_document, document)
+        request.respond(200, body, shown.content_type)
+
+    async def _get_later(self, request: KubeRequest, shown: AnyView, result: Any) -> None:
         request.respond(200, shown.one(await result), shown.content_type)
 
     def list(self, request: KubeRequest, namespace: str = "") -> Any:
@@ -83,19 +91,21 @@ class Reads:
             return self._list_later(request, scope, shown, result)
         return self.respond_list(request, shown, result, continue_token(result, scope, endpoint.info.namespaced))
 
-    async def _list_later(self, request: KubeRequest, scope: RequestScope, shown: View, result: Any) -> None:
+    async def _list_later(self, request: KubeRequest, scope: RequestScope, shown: AnyView, result: Any) -> None:
         listing = await result
         token = continue_token(listing, scope, self.endpoint.info.namespaced)
         answered = self.respond_list(request, shown, listing, token)
         if answered is not None:
             await answered
 
-    def respond_list(self, request: KubeRequest, shown: View, listing: Listing, token: str) -> Any:
+    def respond_list(self, request: KubeRequest, shown: AnyView, listing: Listing, token: str) -> Any:
         """
         Answer with a list.
 
         @return: L{None}, or an awaitable of it when that takes longer.
         """
+        if isinstance(shown, ProtobufView):
+            return self._respond_protobuf(request, shown, listing, token)
         encoder = shown.encoder
         if isinstance(encoder, YAMLEncoder):
             return self._respond_yaml(request, shown, encoder.inner.listing(listing, token).joined())
@@ -106,7 +116,13 @@ class Reads:
         respond_body(request, 200, body, shown.content_type)
         return None
 
-    async def _respond_yaml(self, request: KubeRequest, shown: View, document: bytes) -> None:
+    async def _respond_protobuf(self, request: KubeRequest, shown: ProtobufView, listing: Listing, token: str) -> None:
+        if request.audit is not None and request.audit.tells_responses:
+            shown.tell(shown.encoder.inner.listing(listing, token).joined())
+        body = await shown.encoder.listing(listing, token, request.site.turns)
+        respond_body(request, 200, body, shown.content_type)
+
+    async def _respond_yaml(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:
         small = len(document) <= YAML_IN_REACTOR
         text = to_yaml(document) if small else await self.endpoint.in_thread(to_yaml, document)
         respond_body(request, 200, Body([text]), shown.content_type)

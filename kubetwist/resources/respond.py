@@ -66,7 +66,7 @@ def respond_status(request: KubeRequest, code: int, status: dict[str, Any], prot
 
 def respond_body(request: KubeRequest, code: int, body: Body, content_type: bytes) -> None:
     """A list, compressed and paced where it is worth it."""
-    if request.audit is not None and request.audit.tells_responses:
+    if request.audit is not None and request.audit.tells_responses and content_type != PROTOBUF:
         request.audit.answered_object(body.joined(), yaml=content_type.startswith(YAML))
     if body.length >= GZIP_FROM and accepts_gzip(request):
         start_response(request, code, content_type, None)

@@ -1,5 +1,5 @@
 """
-A watch as the messages of a WebSocket, for browsers: one for each event.
+A watch as the messages of a WebSocket, for browsers: one for each event, of text or of protobuf.
 
 @see: kubernetes/apiserver, C{pkg/endpoints/handlers/watch.go}: C{HandleWS}.
 """
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..streams.handshakes import Handshake, NoWebSocket, check_handshake
 from ..streams.websocket import WebSocketConnection
+from .protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
 from .watching import WatchStream
 
 #: What a browser, or anybody else, says where it comes from.
@@ -46,9 +47,13 @@ class WatchSocket(WatchStream):
         socket, waiting = self._socket, self._waiting
         if socket is None or (self._paused and not self._over):
             return
-        sent = 0
+        # A message has its length; there is no need to say it once more.
+        sent, binary = 0, isinstance(self._encoder, ProtobufEncoder)
         while sent < len(waiting) and (self._over or not self._paused):
-            socket.send_text(waiting[sent].decode())
+            if binary:
+                socket.send(waiting[sent][LENGTH_OF_FRAME:])
+            else:
+                socket.send_text(waiting[sent].decode())
             sent += 1
         self._waiting = waiting[sent:]
         self._unread = 0

@@ -19,7 +19,7 @@ from ..api.times import posix_now
 from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
 from ..storage.record import Record, without_kind
 from ..storage.watchcache import Listing
-from .encoding import Body, JSONEncoder, Result, bookmark_meta, list_body, list_meta
+from .encoding import Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -152,6 +152,10 @@ class TableEncoder:
             kind.encode(),
             self.table(meta, rows, with_columns=with_columns).joined(),
         )
+
+    def failure(self, status: JSONObject) -> bytes:
+        """The event that tells why a watch ends."""
+        return failed_event(status)
 
     def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
         """A bookmark: a row of blanks."""

@@ -6,18 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
-from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, not_a_list, pretty
+from ..api.resource import JSONObject
+from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list, pretty
 from .negotiation import (
-    PATCH_TYPES,
-    PROTOBUF_ONLY,
     Negotiated,
-    NotAcceptable,
-    negotiate_list,
-    negotiate_object,
-    negotiate_untabled,
-    negotiate_watch,
     wants_pretty,
 )
+from .protobufencoding import ProtobufEncoder
 from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
@@ -35,6 +30,11 @@ class View(NamedTuple):
     content_type: bytes
     pretty: bool
 
+    @property
+    def protobuf(self) -> bool:
+        """Whether that is in protobuf."""
+        return False
+
     def one(self, result: Any) -> bytes:
         """A single object."""
         with Spending(SERIALIZATION):
@@ -42,20 +42,48 @@ class View(NamedTuple):
             return pretty(body) if self.pretty else body
 
 
-def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
+class ProtobufView(NamedTuple):
+    """
+    How a request wants its answer, if that is in protobuf.
+
+    @ivar request: Whose audit event is told what is in it.
+    """
+
+    encoder: ProtobufEncoder
+    content_type: bytes
+    request: KubeRequest
+    pretty: bool = False
+
+    @property
+    def protobuf(self) -> bool:
+        """It is."""
+        return True
+
+    def one(self, result: Any) -> bytes:
+        """A single object."""
+        with Spending(SERIALIZATION):
+            document: bytes = self.encoder.inner.one(result)
+            self.tell(document)
+            return self.encoder.of_document(document)
+
+    def tell(self, document: bytes) -> None:
+        """Tell of an object in JSON."""
+        audit = self.request.audit
+        if audit is not None and audit.tells_responses:
+            audit.answered_object(document)
+
+
+AnyView = View | ProtobufView
+
+
+def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyView:
     """
     Find the encoder for a request.
 
     @param collection: Whether a list is answered (or watched), not a single object.
     @raise APIStatusError: The client accepts nothing that can be had (406), or asks for an unknown part (400).
     """
-    try:
-        negotiated = _negotiated(endpoint, request, collection)
-    except NotAcceptable as error:
-        if error.message != PROTOBUF_ONLY or request.method != b"GET" or endpoint.patch_types is not PATCH_TYPES:
-            raise
-        # The reference has this form, and so tells in it first of all what else is wrong.
-        return View(Unshown(error), b"", False)
+    negotiated = _negotiated(endpoint, request, collection)
     transform = negotiated.transform
     include = ""
     if transform:
@@ -78,17 +106,20 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> View:
     encoder = endpoint.encoders.get(key)
     if encoder is None:
         encoder = endpoint.encoders[key] = _make(endpoint, *key)
+    if negotiated.media == "protobuf":
+        return ProtobufView(encoder, negotiated.content_type, request)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
     return View(encoder, negotiated.content_type, indented and negotiated.media == "json")
 
 
 def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
     accept = request.getHeader(b"accept")
+    forms = endpoint.forms
     if not collection:
-        negotiate = negotiate_object if endpoint.tables else negotiate_untabled
+        negotiate = forms.object if endpoint.tables else forms.untabled
         return negotiate(accept, request.method in _WITH_BODY and not request.read_body())
-    negotiated = negotiate_list(accept)
-    return negotiate_watch(accept) if request.info.verb == "watch" else negotiated
+    negotiated = forms.list(accept)
+    return forms.watch(accept) if request.info.verb == "watch" else negotiated
 
 
 class Unshown:
@@ -102,6 +133,10 @@ class Unshown:
 
     one = listing = _refuse
 
+    def failure(self, status: JSONObject) -> bytes:
+        """The event that tells why a watch ends."""
+        return failed_event(status)
+
 
 def _make(endpoint: Endpoint, media: str, transform: str, version: str, include: str) -> Any:
     encoder: Any
@@ -112,7 +147,9 @@ def _make(endpoint: Endpoint, media: str, transform: str, version: str, include:
     else:
         encoder = JSONEncoder(endpoint)
     if endpoint.traced:
-        encoder = TracedEncoder(encoder, media)
+        encoder = TracedEncoder(encoder, "vnd.kubernetes.protobuf" if media == "protobuf" else media)
+    if media == "protobuf":
+        return ProtobufEncoder(encoder, endpoint.codec, partial=bool(transform))
     return YAMLEncoder(encoder) if media == "yaml" else encoder
 
 

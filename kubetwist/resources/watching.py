@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
 from zope.interface import implementer
 
@@ -263,7 +261,7 @@ class WatchStream:
         if self._over:
             return
         if error is not None:
-            self._put(b'{"type":"ERROR","object":%b}\n' % orjson.dumps(error.status()))
+            self._put(self._encoder.failure(error.status()))
         self._stop()
         self.flush()
         self._finish()

@@ -10,6 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.resources.negotiation import (
+    BUILT_IN,
+    CUSTOM,
     CUSTOM_PATCH_TYPES,
     MOST_CLAUSES,
     Negotiator,
@@ -21,10 +23,7 @@ from kubetwist.resources.negotiation import (
     negotiate_aggregated_with_beta,
     negotiate_document,
     negotiate_json,
-    negotiate_list,
-    negotiate_object,
     negotiate_unrouted,
-    negotiate_watch,
     parse_accept,
     patch_media,
     wants_pretty,
@@ -80,29 +79,29 @@ class NegotiatorTests(SynchronousTestCase):
     def test_no_header(self) -> None:
         """Whoever does not say gets JSON."""
         for accept in (None, b"", b"*/*"):
-            self.assertEqual(negotiate_object(accept).media, "json")
+            self.assertEqual(BUILT_IN.object(accept).media, "json")
 
     def test_yaml(self) -> None:
         """YAML is given to those who prefer it."""
-        negotiated = negotiate_object(b"application/yaml")
+        negotiated = BUILT_IN.object(b"application/yaml")
         self.assertEqual((negotiated.media, negotiated.content_type), ("yaml", b"application/yaml"))
-        self.assertEqual(negotiate_object(b"application/yaml;q=0.2,application/json;q=0.9").media, "json")
+        self.assertEqual(BUILT_IN.object(b"application/yaml;q=0.2,application/json;q=0.9").media, "json")
 
     def test_zero_quality(self) -> None:
         """A weight of zero does not forbid, as in the reference."""
-        self.assertEqual(negotiate_object(b"application/json;q=0").media, "json")
+        self.assertEqual(BUILT_IN.object(b"application/json;q=0").media, "json")
 
     def test_browser(self) -> None:
         """What browsers send ends in a wildcard, and so they get JSON."""
         accept = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-        self.assertEqual(negotiate_object(accept).media, "json")
+        self.assertEqual(BUILT_IN.object(accept).media, "json")
 
     def test_router_refuses(self) -> None:
         """The router knows no half wildcards, and lists what it has."""
         for accept in (b"text/html", b"application/*", b"rubbish;;q=what", b"application/cbor"):
-            message = self.refused(negotiate_object, accept)
+            message = self.refused(BUILT_IN.object, accept)
             self.assertEqual(message, f"406: Not Acceptable\n\nAvailable representations: {ALL_THREE}")
-        self.assertIn(f"{ALL_THREE}, {STREAMS}", self.refused(negotiate_list, b"text/html"))
+        self.assertIn(f"{ALL_THREE}, {STREAMS}", self.refused(BUILT_IN.list, b"text/html"))
         self.assertEqual(
             self.refused(negotiate_json, b"application/yaml"),
             "406: Not Acceptable\n\nAvailable representations: application/json",
@@ -110,7 +109,7 @@ class NegotiatorTests(SynchronousTestCase):
 
     def test_router_refuses_bodiless(self) -> None:
         """A POST without a body and with a bad header is told of its body's type."""
-        error = self.assertRaises(NotAcceptable, negotiate_object, b"text/html", bodiless=True)
+        error = self.assertRaises(NotAcceptable, BUILT_IN.object, b"text/html", bodiless=True)
         self.assertEqual((error.code, error.reason), (415, "UnsupportedMediaType"))
 
     def test_unrouted_refuses(self) -> None:
@@ -121,38 +120,72 @@ class NegotiatorTests(SynchronousTestCase):
 
     def test_refused_again(self) -> None:
         """An error that is remembered is a new exception each time."""
-        first = self.assertRaises(NotAcceptable, negotiate_object, b"image/png")
-        second = self.assertRaises(NotAcceptable, negotiate_object, b"image/png")
+        first = self.assertRaises(NotAcceptable, BUILT_IN.object, b"image/png")
+        second = self.assertRaises(NotAcceptable, BUILT_IN.object, b"image/png")
         self.assertIsNot(first, second)
         self.assertEqual(first.status(), second.status())
 
     def test_protobuf(self) -> None:
-        """Protobuf is passed over, and whoever takes nothing else is told what there is."""
-        self.assertEqual(negotiate_object(b"application/vnd.kubernetes.protobuf,application/json").media, "json")
-        message = self.refused(negotiate_object, b"application/vnd.kubernetes.protobuf")
-        self.assertEqual(message, "only the following media types are accepted: application/json, application/yaml")
+        """Who takes JSON as gladly as protobuf gets that, in whichever order; who does not gets protobuf."""
+        protobuf = b"application/vnd.kubernetes.protobuf"
+        self.assertEqual(BUILT_IN.object(protobuf).content_type, protobuf)
+        for accept, media in (
+            (protobuf + b",application/json", "json"),
+            (b"application/json," + protobuf, "json"),
+            (protobuf + b", */*", "json"),
+            (protobuf + b",application/json;q=0.9", "protobuf"),
+            (protobuf + b";q=0.8,application/json;q=0.9", "json"),
+            (protobuf + b",application/yaml", "protobuf"),
+            (b"application/yaml," + protobuf, "yaml"),
+        ):
+            self.assertEqual(BUILT_IN.object(accept).media, media, accept)
+
+    def test_protobuf_views(self) -> None:
+        """JSON is no substitute for protobuf if it is another view."""
+        partial = b";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        protobuf = b"application/vnd.kubernetes.protobuf" + partial
+        found = BUILT_IN.object(protobuf + b",application/json")
+        self.assertEqual((found.media, found.transform), ("protobuf", "PartialObjectMetadata"))
+        found = BUILT_IN.object(protobuf + b",application/json" + partial + b",application/json")
+        self.assertEqual((found.media, found.transform), ("json", "PartialObjectMetadata"))
+
+    def test_protobuf_streams(self) -> None:
+        """The content type of a watch in protobuf says that it is one."""
+        stream = b"application/vnd.kubernetes.protobuf;stream=watch"
+        for accept in (stream, b"application/vnd.kubernetes.protobuf"):
+            found = BUILT_IN.watch(accept)
+            self.assertEqual((found.media, found.content_type), ("protobuf", stream))
+        self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
+
+    def test_no_protobuf(self) -> None:
+        """For custom resources protobuf is passed over, and whoever takes nothing else is told what there is."""
+        protobuf = b"application/vnd.kubernetes.protobuf"
+        self.assertEqual(CUSTOM.object(protobuf + b",application/json;q=0.1").media, "json")
+        for negotiate in (CUSTOM.object, CUSTOM.list, CUSTOM.watch):
+            message = self.refused(negotiate, protobuf)
+            self.assertEqual(message, "only the following media types are accepted: application/json, application/yaml")
 
     def test_views(self) -> None:
         """Objects can be asked for as tables and as their metadata, in two versions."""
-        negotiated = negotiate_object(TABLE)
+        negotiated = BUILT_IN.object(TABLE)
         self.assertEqual(
             (negotiated.transform, negotiated.api_version, negotiated.content_type),
             ("Table", "meta.k8s.io/v1", b"application/json"),
         )
         partial = b"application/yaml;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io"
-        self.assertEqual(negotiate_list(partial).version, "v1beta1")
+        self.assertEqual(BUILT_IN.list(partial).version, "v1beta1")
 
     def test_view_fallback(self) -> None:
         """A view that is not known is passed over."""
         accept = b"application/json;as=Table;v=v2;g=meta.k8s.io,application/json"
-        self.assertEqual(negotiate_object(accept).transform, "")
+        self.assertEqual(BUILT_IN.object(accept).transform, "")
         for only in (
             b"application/json;as=Table",
             b"application/json;as=Table;v=v1",
             b"application/json;as=Grid;v=v1;g=meta.k8s.io",
             b"application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
         ):
-            self.assertIn(ALL_THREE, self.refused(negotiate_object, only))
+            self.assertIn(ALL_THREE, self.refused(BUILT_IN.object, only))
 
     def test_documents_have_no_views(self) -> None:
         """Documents of discovery can not be had as tables."""
@@ -160,11 +193,11 @@ class NegotiatorTests(SynchronousTestCase):
 
     def test_watch(self) -> None:
         """A watch streams JSON, under that name or as a parameter says it."""
-        self.assertEqual(negotiate_watch(b"application/json;stream=watch").media, "json")
-        self.assertEqual(negotiate_watch(TABLE).transform, "Table")
-        message = self.refused(negotiate_watch, b"application/yaml")
+        self.assertEqual(BUILT_IN.watch(b"application/json;stream=watch").media, "json")
+        self.assertEqual(BUILT_IN.watch(TABLE).transform, "Table")
+        message = self.refused(BUILT_IN.watch, b"application/yaml")
         self.assertEqual(message, f"only the following media types are accepted: {STREAMS}")
-        self.assertIn("only the following", self.refused(negotiate_object, b"application/json;stream=other"))
+        self.assertIn("only the following", self.refused(BUILT_IN.object, b"application/json;stream=other"))
 
     def test_aggregated(self) -> None:
         """Aggregated discovery is given to those alone who ask for it, and its beta version where that is known."""
@@ -205,17 +238,17 @@ class PrettyTests(SynchronousTestCase):
 
     def test_query(self) -> None:
         """The query decides, over who the client is."""
-        plain = negotiate_object(None)
+        plain = BUILT_IN.object(None)
         self.assertTrue(wants_pretty(plain, b"/api?limit=1&pretty=true", None))
         self.assertFalse(wants_pretty(plain, b"/api?pretty=perhaps", b"curl/8"))
         self.assertFalse(wants_pretty(plain, b"/api?notpretty=true", None))
 
     def test_humans(self) -> None:
         """Those who look at answers themselves get them indented."""
-        plain = negotiate_object(None)
+        plain = BUILT_IN.object(None)
         self.assertTrue(wants_pretty(plain, b"/api", b"curl/8.1"))
         self.assertFalse(wants_pretty(plain, b"/api", b"kubectl/v1.32"))
-        self.assertTrue(wants_pretty(negotiate_object(b"application/json;pretty=1"), b"/api", None))
+        self.assertTrue(wants_pretty(BUILT_IN.object(b"application/json;pretty=1"), b"/api", None))
 
 
 class BodyMediaTests(SynchronousTestCase):

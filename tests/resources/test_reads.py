@@ -123,16 +123,6 @@ class GetTests(ReadTestCase):
         self.assertEqual(self.names("/api/v1/componentstatuses"), ["etcd-0"])
         self.assertEqual(self.error("/api/v1/componentstatuses/x")[0], 404)
 
-    def test_only_protobuf(self) -> None:
-        """Who takes nothing but protobuf is told in it what is wrong, and of what is there that it can not be had."""
-        for name, code, reason in (("nothing", 404, b"NotFound"), ("a", 406, b"NotAcceptable")):
-            answer = self.client.answer("GET", f"{MAPS}/{name}", Accept="application/vnd.kubernetes.protobuf")
-            self.assertEqual(answer.code, code)
-            self.assertTrue(answer.body.startswith(b"k8s\0"), answer.body)
-            self.assertIn(reason, answer.body)
-        answer = self.client.answer("GET", MAPS, Accept="application/vnd.kubernetes.protobuf")
-        self.assertEqual(answer.code, 406)
-
 
 class ListTests(ReadTestCase):
     """GET of a collection."""

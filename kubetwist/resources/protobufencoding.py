@@ -1,0 +1,131 @@
+"""
+How objects, lists and watch events of built-in kinds become protobuf, for clients that take nothing else.
+
+Everything is JSON first, as it is stored. What is encoded of an object is kept with a watch event, for all who watch in
+protobuf, but not with the object: few ask for it, and each would take as much memory again.
+"""
+
+from __future__ import annotations
+
+from struct import pack
+from typing import Any, Final
+
+import orjson
+
+from twisted.internet.defer import Deferred
+
+from ..api.errors import APIStatusError
+from ..api.resource import JSONObject
+from ..registry.codec import Codec
+from ..schema.protobufwriting import ENVELOPE_END, envelope, envelope_start
+from ..schema.wire import LENGTH, WireError, put_counted, put_key, put_varint
+from ..storage.record import Record
+from ..storage.watchcache import Listing
+from .encoding import Body, Result, list_meta
+from .metaprotobuf import encode_protobuf
+
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+#: Of a list so many bytes of JSON are encoded before others have a turn, in about a millisecond.
+AT_ONCE: Final = 16 * 1024
+#: Before each event there is its length, in four bytes.
+LENGTH_OF_FRAME: Final = 4
+
+
+class ProtobufEncoder:
+    """
+    Another encoder's documents, as protobuf.
+
+    @ivar inner: Makes them, in JSON.
+    """
+
+    def __init__(self, inner: Any, codec: Codec, *, partial: bool) -> None:
+        """
+        @param partial: They have nothing but metadata.
+        """
+        self.inner = inner
+        self._codec = codec
+        self._partial = partial
+        self._item_key = put_key(2, LENGTH)
+        said = orjson.loads(inner.list_head + b"null}")
+        self._list_said: tuple[str, str] = said["apiVersion"], said["kind"]
+
+    def _message(self, value: JSONObject) -> bytes:
+        """The message of an object."""
+        if self._partial:
+            return put_counted(1, self._codec.message(value.get("metadata") or {}, f"{_META}.ObjectMeta"))
+        return self._codec.message(value)
+
+    def of_document(self, document: bytes) -> bytes:
+        """
+        An object, from its JSON.
+
+        @raise APIStatusError: It nests too deep, or is not what its kind is (500).
+        """
+        value = orjson.loads(document)
+        try:
+            return envelope(value["apiVersion"], value["kind"], self._message(value))
+        except WireError as error:
+            raise APIStatusError.internal(str(error)) from None
+
+    def one(self, result: Result) -> bytes:
+        """A single object."""
+        return self.of_document(self.inner.one(result))
+
+    async def listing(self, listing: Listing, token: str, turns: Any) -> Body:
+        """
+        A list; its items do not repeat their kind.
+
+        @param turns: The L{kubetwist.flowcontrol.turns.Turns} among which the work is spread; L{None} does it at once.
+        @raise APIStatusError: One of its items can not be shown (500).
+        """
+        meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
+        parts = [put_counted(1, meta)]
+        item, key, done = self.inner.item, self._item_key, 0
+        for record in listing.records:
+            if done > AT_ONCE and turns is not None:
+                done = 0
+                await _turn(turns)
+            document = item(record)
+            done += len(document)
+            try:
+                message = self._message(orjson.loads(document))
+            except WireError as error:
+                raise APIStatusError.internal(str(error)) from None
+            parts.append(b"%b%b%b" % (key, put_varint(len(message)), message))
+        start = envelope_start(*self._list_said, sum(map(len, parts)))
+        return Body([start, *parts, ENVELOPE_END])
+
+    def event(self, kind: str, record: Record) -> bytes:
+        """A watch event; an ERROR where it can not be shown."""
+        inner = self.inner
+        try:
+            shown = self.of_document(inner.head + inner.item(record)[1:])
+        except APIStatusError as error:
+            return self.failure(error.status())
+        return _frame(kind, shown)
+
+    #: The first event of a watch is like the others.
+    first_event = event
+
+    def bookmark(self, revision: int, initial_events_end: bool) -> bytes:
+        """A bookmark."""
+        return _frame(
+            "BOOKMARK", self.of_document(orjson.dumps(self.inner.bookmark_object(revision, initial_events_end)))
+        )
+
+    def failure(self, status: JSONObject) -> bytes:
+        """The event that tells why a watch ends."""
+        return _frame("ERROR", encode_protobuf(status))
+
+
+def _frame(kind: str, shown: bytes) -> bytes:
+    """A C{WatchEvent} behind its length; the object in it has its envelope."""
+    event = put_counted(1, kind.encode()) + put_counted(2, put_counted(1, shown))
+    return pack(">I", len(event)) + event
+
+
+def _turn(turns: Any) -> Deferred[None]:
+    """Waits until there is time; what is done then counts as heavy work."""
+    waiting: Deferred[None] = Deferred()
+    turns.do(lambda: waiting.callback(None))
+    return waiting
