@@ -65,6 +65,11 @@ class Options(FlagOptions):
             self["storage-backend"] = "memory"
         if self["etcd-servers"] and "storage-backend" not in self.given:
             self["storage-backend"] = "etcd3"
+        if self["storage-media-type"] != "application/json" and self["storage-backend"] != "etcd3":
+            raise FlagError(
+                f"--storage-media-type={self['storage-media-type']} needs --etcd-servers: the storage backend"
+                f" {self['storage-backend']} keeps objects as application/json"
+            )
         if self["request-timeout"] <= 0:
             raise FlagError("--request-timeout must be greater than 0")
         advertised = self["advertise-address"]

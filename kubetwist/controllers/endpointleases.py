@@ -168,6 +168,9 @@ class EndpointReconciler:
             # A value that changes is an event for whoever follows the keys, as the reference's.
             self._generation += 1
             value = lease_value(address, self._generation)
+            endpoints = self._stores.get("", "endpoints")
+            if endpoints.write_protobuf is not None:
+                value = endpoints.write_protobuf(endpoints.gvk, value)
             await self._backend.commit([Write(f"{self._prefix}{address}", value, None, ttl=LIFE)])
         await self._reconcile()
 

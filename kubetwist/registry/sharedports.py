@@ -24,7 +24,8 @@ from ..api.errors import APIStatusError
 from ..schema.messages import TEXT, VALUE, Message, Step
 from ..schema.protobuf import read_envelope
 from ..schema.protobufleaves import octets
-from ..schema.wire import CUT_SHORT, WireError
+from ..schema.protobufwriting import envelope
+from ..schema.wire import CUT_SHORT, WireError, put_counted
 from ..storage.errors import ForeignValue, KeyExists, KeyNotFound, RevisionConflict, StorageError
 from ..storage.protobuf import is_protobuf
 from ..storage.record import Draft, Record
@@ -45,7 +46,8 @@ LEAK_ROUNDS: Final = 3
 ATTEMPTS: Final = 100
 #: The most bytes that the ports of a range are.
 _MOST_BYTES: Final = 65536 // 8
-#: The object in protobuf; its metadata says nothing.
+#: The object in protobuf, which the definitions do not have, and its metadata: fields that say nothing.
+_NO_METADATA: Final = bytes.fromhex("0a0012001a0022002a00320038004200")
 _RANGE: Final = Message("RangeAllocation", lambda: (Step(2, TEXT, "range"), Step(3, VALUE, "data", octets)))
 
 
@@ -67,10 +69,16 @@ def ports_in(bits: int, low: int) -> set[int]:
     return found
 
 
-def encoded(low: int, high: int, ports: Iterable[int]) -> bytes:
+def encoded(low: int, high: int, ports: Iterable[int], *, protobuf: bool = False) -> bytes:
     """The object as it is stored."""
     bits = bits_of((port for port in ports if low <= port <= high), low)
-    data = b64encode(bits.to_bytes((bits.bit_length() + 7) // 8, "big")).decode()
+    octets_of_bits = bits.to_bytes((bits.bit_length() + 7) // 8, "big")
+    if protobuf:
+        message = (
+            put_counted(1, _NO_METADATA) + put_counted(2, f"{low}-{high}".encode()) + put_counted(3, octets_of_bits)
+        )
+        return envelope("v1", "RangeAllocation", message)
+    data = b64encode(octets_of_bits).decode()
     obj = {"kind": "RangeAllocation", "apiVersion": "v1", "metadata": {}, "range": f"{low}-{high}", "data": data}
     return orjson.dumps(obj) + b"\n"
 
@@ -97,10 +105,10 @@ def _read(value: bytes) -> Any:
     """An object as it would be in JSON; of protobuf, what is looked at."""
     if not is_protobuf(value):
         return orjson.loads(value)
-    envelope = read_envelope(value)
-    obj: dict[str, Any] = {"kind": envelope.kind}
+    found = read_envelope(value)
+    obj: dict[str, Any] = {"kind": found.kind}
     try:
-        _RANGE.read(envelope.raw, 0, len(envelope.raw), obj, 0)
+        _RANGE.read(found.raw, 0, len(found.raw), obj, 0)
     except IndexError:
         raise WireError(CUT_SHORT) from None
     return obj
@@ -122,12 +130,16 @@ class SharedPorts:
 
     _log = Logger()
 
-    def __init__(self, backend: Any, prefix: str, allocator: NodePortAllocator, clock: IReactorTime) -> None:
+    def __init__(
+        self, backend: Any, prefix: str, allocator: NodePortAllocator, clock: IReactorTime, *, protobuf: bool = False
+    ) -> None:
         """
         @param backend: An L{kubetwist.interfaces.IStorageBackend} over what is shared.
         @param prefix: Of all keys in it.
         @param allocator: The one of this server, which is told.
+        @param protobuf: Whether the object is written as protobuf, and not as JSON.
         """
+        self._protobuf = protobuf
         self.key = f"{prefix}{DIRECTORY}{NAME}"
         self.cache = WatchCache(backend, f"{prefix}{DIRECTORY}", _record, clock)
         self._backend = backend
@@ -192,7 +204,7 @@ class SharedPorts:
     def _change(self, revision: int, ports: set[int]) -> Write:
         """The write of the object."""
         low, high = self._allocator.low, self._allocator.high
-        return Write(self.key, encoded(low, high, ports), revision)
+        return Write(self.key, encoded(low, high, ports, protobuf=self._protobuf), revision)
 
     # --- mending
 

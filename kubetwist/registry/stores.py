@@ -15,12 +15,13 @@ from ..admission.chain import AdmissionChain
 from ..api.errors import APIStatusError
 from ..api.frozen import frozen
 from ..api.options import CreateOptions
-from ..api.resource import GroupResource, JSONObject
+from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.times import now
 from ..interfaces import IAuthorizer, IStorageBackend
+from ..schema.wire import WireError
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.layers import shared_storage
-from ..storage.protobuf import decode_stored
+from ..storage.protobuf import decode_stored, encode_stored
 from ..storage.record import Record
 from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
@@ -64,6 +65,9 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     (RBAC, "rolebindings"): BindingStore,
     ("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionStore,
 }
+
+#: Groups whose objects are JSON in any case, as those of the servers that the reference has for them.
+ALWAYS_JSON: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 #: The release that there is without definitions.
 NEWEST: Final = "1.36"
@@ -109,6 +113,7 @@ class Stores:
         cache_sizes: Mapping[str, int] | None = None,
         default_cache_size: int = 100,
         traced: bool = False,
+        protobuf: bool = False,
     ) -> None:
         """
         @param prefix: Of all keys in the backend.
@@ -119,6 +124,7 @@ class Stores:
         @param cache_sizes: How many past events are kept at least, by resource (C{"deployments.apps"}); 0 has reads
             answered by the backend instead of the cache.
         @param default_cache_size: The same for all other resources.
+        @param protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
         """
         self.backend = backend
         self.admission = AdmissionChain()
@@ -128,6 +134,7 @@ class Stores:
         self.traced = traced
         self.reactor = reactor
         self._prefix = prefix
+        self._protobuf = protobuf
         self._event_ttl = event_ttl
         #: What services take their addresses and ports from.
         self.services = ServiceAllocator(service_ranges, NodePortAllocator(*node_ports))
@@ -136,7 +143,7 @@ class Stores:
         if shared_storage(backend) is not None:
             from .sharedports import SharedPorts
 
-            self.shared_ports = SharedPorts(backend, prefix, self.services.ports, reactor)
+            self.shared_ports = SharedPorts(backend, prefix, self.services.ports, reactor, protobuf=protobuf)
         self._following: list[Following] = []
         self._delete_workers = delete_workers
         self._cache_sizes = cache_sizes or {}
@@ -192,6 +199,8 @@ class Stores:
         )
         store.own = partial(self.own, store)
         store.read_protobuf = self._read_protobuf
+        if self._protobuf and info.group not in ALWAYS_JSON:
+            store.write_protobuf = self._write_protobuf
         store.delete_workers = self._delete_workers
         store.cached = self._cache_size(info) > 0
         self._owners.setdefault(place, store)
@@ -240,6 +249,13 @@ class Stores:
         if self.definitions is None:
             raise ForeignValue("it is encoded as protobuf, which no types are known of")
         return decode_stored(self.definitions, value)
+
+    def _write_protobuf(self, gvk: GroupVersionKind, body: bytes) -> bytes:
+        assert self.definitions is not None, "whoever asks for protobuf has types"
+        try:
+            return encode_stored(self.definitions, gvk, body)
+        except WireError as error:
+            raise APIStatusError.internal(str(error)) from error
 
     def get(self, group: str, resource: str) -> Store:
         """

@@ -76,9 +76,16 @@ ROWS: Final[dict[str, list[Row]]] = {
         ),
         (
             "storage-media-type",
-            only(STRING, "application/json", why="objects are stored as application/json, and read as nothing else"),
+            only(
+                STRING,
+                "application/json",
+                "application/vnd.kubernetes.protobuf",
+                why="objects are stored as application/json or application/vnd.kubernetes.protobuf",
+            ),
             "application/json",
-            "As what objects are stored: application/json.",
+            "As what objects are stored: application/json, or in etcd application/vnd.kubernetes.protobuf as"
+            " kube-apiserver does by default. Both are read in any case. Custom resources, their definitions and"
+            " APIServices are always JSON.",
         ),
         (
             "enable-garbage-collector",

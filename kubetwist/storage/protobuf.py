@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from twisted.internet.defer import Deferred
 
 from ..api.goquote import quoted
 from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ..schema.protobuf import MAGIC, read_envelope
+from ..schema.protobufwriting import envelope
 from .errors import ForeignValue
 from .values import StoredValue
 
 if TYPE_CHECKING:
     from ..schema.definitions import Definitions
     from .expiry import Timer
-
-#: As --storage-media-type names it.
-MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
 #: Bytes of protobuf that are decoded in one go: a few milliseconds.
 AT_ONCE: Final = 8 << 10
@@ -43,18 +43,29 @@ def decode_stored(definitions: Definitions, value: bytes) -> JSONObject:
     @raise ForeignValue: It is of a kind or version without types, or no object of one.
     @raise BodyError: It is damaged; so are WireError and DecodeError.
     """
-    envelope = read_envelope(value)
+    found = read_envelope(value)
     try:
-        gvk = GroupVersionKind(*GroupVersion.parse(envelope.api_version), envelope.kind)
+        gvk = GroupVersionKind(*GroupVersion.parse(found.api_version), found.kind)
     except ValueError:
         gvk = None
     if gvk is None or not definitions.knows(gvk):
-        raise foreign(envelope.kind, envelope.api_version)
-    content = definitions.protobuf.decode(definitions.definition_of(gvk), envelope.raw)
+        raise foreign(found.kind, found.api_version)
+    content = definitions.protobuf.decode(definitions.definition_of(gvk), found.raw)
     obj = definitions.type_for(gvk).decode(content, [])
     if not (obj.get("metadata") or {}).get("name"):
         raise ForeignValue(f"it is a {gvk.kind} without a name")
     return {**obj, "kind": gvk.kind, "apiVersion": gvk.api_version}
+
+
+def encode_stored(definitions: Definitions, gvk: GroupVersionKind, body: bytes) -> bytes:
+    """
+    What kube-apiserver would store, octet by octet.
+
+    @param body: The object as JSON; it says nothing of its revision.
+    @raise WireError: It can not be written.
+    """
+    message = definitions.protobuf.encode(definitions.definition_of(gvk), orjson.loads(body))
+    return envelope(gvk.api_version, gvk.kind, message)
 
 
 def foreign(kind: str, api_version: str) -> ForeignValue:

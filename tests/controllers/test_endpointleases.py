@@ -16,9 +16,12 @@ from kubetwist.controllers.endpointleases import (
     endpoint_addresses,
     lease_value,
 )
+from kubetwist.schema.protobuf import read_envelope
 from kubetwist.storage.errors import RevisionCompacted, StorageUnavailable
 from kubetwist.storage.values import Write
 from tests.registry.sharedstores import SharedStoresTestCase
+from tests.resources.server import definitions
+from tests.schema.protobufencoder import counted
 
 PREFIX = "/registry/masterleases/"
 
@@ -91,6 +94,21 @@ class EndpointReconcilerTests(SharedStoresTestCase):
         self.assertEqual((self.addresses(), self.leases()), (["192.0.2.2"], []))
         self.clock.pump([INTERVAL] * 3)
         self.assertEqual(self.leases(), [])
+
+    def test_protobuf(self) -> None:
+        """Where endpoints are stored as protobuf, so are the keys; servers that write JSON find them."""
+        for stores in (self.one, self.other):
+            stores.definitions = definitions()
+        self.options = {"protobuf": True}  # type: ignore[misc]
+        third = self.server()
+        third.definitions = definitions()
+        self.started(self.one, "192.0.2.1")
+        self.started(third, "192.0.2.3")
+        self.assertEqual(self.addresses(), ["192.0.2.1", "192.0.2.3"])
+        value = self.done(self.backend.read(f"{PREFIX}192.0.2.3")).value
+        envelope = read_envelope(value)
+        self.assertEqual((envelope.api_version, envelope.kind), ("v1", "Endpoints"))
+        self.assertTrue(envelope.raw.endswith(counted(2, counted(1, counted(1, "192.0.2.3"), counted(3)))))
 
     def test_death(self) -> None:
         """A server that is killed is no longer found when its key has expired, while the others stay."""

@@ -70,6 +70,19 @@ class FlagTests(SynchronousTestCase):
             "--etcd-servers=http://127.0.0.1:2379",
         )
 
+    def test_storage_media_type(self) -> None:
+        """Only in etcd there can be protobuf."""
+        flag = "--storage-media-type=application/vnd.kubernetes.protobuf"
+        self.assertEqual(parsed()["storage-media-type"], "application/json")
+        taken = parsed(flag, "--etcd-servers=http://127.0.0.1:2379")
+        self.assertEqual(taken["storage-media-type"], "application/vnd.kubernetes.protobuf")
+        for arguments, backend in (((), "sqlite"), (("--in-memory",), "memory")):
+            self.assert_refused(
+                f"{flag} needs --etcd-servers: the storage backend {backend} keeps objects as application/json",
+                flag,
+                *arguments,
+            )
+
     def test_both_forms(self) -> None:
         """A value stands behind an equals sign, or is the next argument."""
         for arguments in (["--secure-port=1234"], ["--secure-port", "1234"], ["--secure_port=1234"]):

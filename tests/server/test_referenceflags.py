@@ -59,9 +59,9 @@ class ReferenceFlagTests(SynchronousTestCase):
             "--etcd-servers-overrides=/events#https://127.0.0.1:4002",
         )
         self.assert_refused(
-            'invalid argument "application/vnd.kubernetes.protobuf" for "--storage-media-type" flag: objects are stored'
-            " as application/json, and read as nothing else",
-            "--storage-media-type=application/vnd.kubernetes.protobuf",
+            'invalid argument "application/yaml" for "--storage-media-type" flag: objects are stored as'
+            " application/json or application/vnd.kubernetes.protobuf",
+            "--storage-media-type=application/yaml",
         )
         self.assert_refused(
             'invalid argument "1" for "--goaway-chance" flag: it must be between 0 and 0.02', "--goaway-chance=1"
