@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 
@@ -74,7 +74,10 @@ class Codec:
     @ivar gvk: The kind as clients of this version see it.
     @ivar storage: The kind as it is stored.
     @ivar converts: Whether the two differ.
+    @ivar protobuf: Whether its objects have a form in protobuf.
     """
+
+    protobuf: ClassVar[bool] = True
 
     def __init__(self, definitions: Definitions, gvk: GroupVersionKind, storage: GroupVersionKind) -> None:
         self.gvk = gvk

@@ -351,7 +351,7 @@ class Forms:
 
 
 BUILT_IN: Final = Forms.made(protobuf=True)
-#: Custom resources.
+#: Custom resources, but for their scale.
 CUSTOM: Final = Forms.made(protobuf=False)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)

@@ -8,6 +8,7 @@ import orjson
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.schema.protobuf import read_envelope
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition, kite
 from tests.resources.server import events
 
@@ -259,6 +260,18 @@ class SubresourceTests(CustomTestCase):
         _, found = self.client.ask("PATCH", f"{KITES}/a/status", patch, Content_Type=MERGE)
         self.assertEqual((found.get("spec"), found["status"]), (None, {"phase": "Up"}))
         self.assertEqual(found["metadata"]["generation"], 1)
+
+    def test_protobuf(self) -> None:
+        """Of all that a custom resource has only its scale can be had in protobuf."""
+        self.define(subresources=self.SCALE)
+        self.client.ask("POST", KITES, kite("a", spec={"replicas": 3}))
+        protobuf = "application/vnd.kubernetes.protobuf"
+        for path in (KITES, f"{KITES}/a", f"{KITES}?watch=1", f"{KITES}/a/status"):
+            code, status = self.client.ask("GET", path, Accept=protobuf)
+            self.assertEqual((code, status["reason"]), (406, "NotAcceptable"), path)
+        answer = self.client.answer("GET", f"{KITES}/a/scale", Accept=protobuf)
+        said = read_envelope(answer.body)
+        self.assertEqual((answer.code, said.api_version, said.kind), (200, "autoscaling/v1", "Scale"))
 
     def test_missing_subresource(self) -> None:
         """A subresource that the definition does not have is not found."""

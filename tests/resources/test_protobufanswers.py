@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,14 +14,22 @@ from wsproto.events import BytesMessage
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
+from kubetwist.audit.auditor import Auditor
+from kubetwist.audit.failures import Counts
+from kubetwist.audit.policy import read_policy
+from kubetwist.filters.stack import with_filters
 from kubetwist.resources import reads
 from kubetwist.resources.protobufencoding import AT_ONCE
 from kubetwist.schema.protobuf import read_envelope
 from kubetwist.schema.protobufwriting import envelope
 from kubetwist.schema.wire import WireError
-from tests.resources.server import Server, chunks, config_map, definitions, pod
+from kubetwist.server.auditedrequest import audited_request
+from kubetwist.server.site import traverse
+from tests.audit.events import Kept
+from tests.resources.server import ADMIN, JSONClient, Server, chunks, config_map, definitions, pod
 from tests.resources.test_socketwatching import ASKED
 from tests.resources.test_watching import END
+from tests.server.harness import Allow, Everyone, make_site
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 STREAM = f"{PROTOBUF};stream=watch"
@@ -158,6 +167,29 @@ class ObjectTests(AnswerTestCase):
         self.patch(reads, "PROTOBUF_IN_REACTOR", 100)
         self.same(f"{MAPS}/a")
         self.assertEqual([one.__name__ for one in self.server.done_in_threads], ["of_document"])
+
+    def test_audit(self) -> None:
+        """The audit tells what is answered in protobuf as it tells what is answered in JSON."""
+        content = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "RequestResponse"}]}
+        kept = Kept()
+        auditor = Auditor(read_policy(json.dumps(content).encode()), [kept], False, Counts())
+        handler = with_filters(
+            traverse(self.server.installer.layer),
+            reactor=self.server.clock,
+            authenticator=Everyone(ADMIN),
+            authorizer=Allow(),
+            auditor=auditor,
+        )
+        site = make_site(handler, self.server.clock)
+        site.requestFactory = audited_request(auditor)  # type: ignore[assignment]
+        client = JSONClient(site)
+        for limit in (1 << 20, 100):
+            self.patch(reads, "PROTOBUF_IN_REACTOR", limit)
+            for path in (f"{MAPS}/a", MAPS):
+                expected = self.client.ask("GET", path)[1]
+                kept.events.clear()
+                self.assertEqual(client.answer("GET", path, Accept=PROTOBUF).code, 200)
+                self.assertEqual(json.loads(kept.events[-1].json())["responseObject"], expected)
 
     def test_errors(self) -> None:
         """What is wrong is told in protobuf."""

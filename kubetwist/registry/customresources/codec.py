@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
@@ -51,6 +51,8 @@ class CustomCodec(Codec):
 
     @ivar conversion: Who converts; L{None} where changing the apiVersion is all there is to it.
     """
+
+    protobuf: ClassVar[bool] = False
 
     def __init__(self, version: CustomVersion) -> None:
         definition = version.definition
