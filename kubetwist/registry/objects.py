@@ -23,7 +23,7 @@ from ..storage.errors import (
     UnreadableValue,
     UnwritableValue,
 )
-from ..storage.protobuf import foreign, is_protobuf
+from ..storage.protobuf import is_protobuf
 from ..storage.record import Draft, Record, RecordOfOtherForm
 from ..storage.values import Write
 from ..storage.watchcache import WatchCache
@@ -31,6 +31,7 @@ from ..tracing.spans import Span, Unrecorded, here
 from .conversion import convert
 from .holds import NOTHING, Hold
 from .scope import RequestScope
+from .storedprotobuf import foreign
 from .strategy import Strategy
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from ..interfaces import IAuthorizer, IStorageBackend
 from ..schema.wire import WireError
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.layers import shared_storage
-from ..storage.protobuf import decode_stored, encode_stored
 from ..storage.record import Record
 from ..storage.values import Write
 from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
@@ -42,6 +41,7 @@ from .rbacstores import BindingStore, RoleStore
 from .scope import RequestScope
 from .services import ServiceStore
 from .store import Store
+from .storedprotobuf import decode_stored, encode_stored
 from .strategies import strategy_for
 from .strategy import Strategy
 from .updates import ATTEMPTS

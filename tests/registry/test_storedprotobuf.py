@@ -14,11 +14,12 @@ from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import GetOptions
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.sharedports import decoded, encoded, ports_in
+from kubetwist.registry.storedprotobuf import decode_stored, encode_stored
 from kubetwist.registry.stores import ALWAYS_JSON
 from kubetwist.schema.definitions import Definitions, available_versions
 from kubetwist.schema.wire import WireError
 from kubetwist.storage.errors import ForeignValue
-from kubetwist.storage.protobuf import decode_stored, encode_stored, is_protobuf
+from kubetwist.storage.protobuf import is_protobuf
 from kubetwist.storage.values import Write
 from tests.registry.sharedstores import SharedStoresTestCase
 from tests.registry.storetools import StoreTestCase

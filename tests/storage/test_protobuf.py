@@ -1,4 +1,4 @@
-"""Tests for L{kubetwist.storage.protobuf}, and of caches that are filled from it."""
+"""Tests for L{kubetwist.storage.protobuf} and L{kubetwist.registry.storedprotobuf}, and of caches that they fill."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.storedprotobuf import decode_stored
 from kubetwist.schema.definitions import Definitions
 from kubetwist.storage.errors import ForeignValue, UnreadableValue
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.protobuf import AT_ONCE, decode_stored, is_protobuf, portions
+from kubetwist.storage.protobuf import AT_ONCE, is_protobuf, portions
 from kubetwist.storage.record import Draft, Record
 from kubetwist.storage.unreadable import record_of
 from kubetwist.storage.values import StoredValue, Write
