@@ -182,7 +182,7 @@ class StoredObjects:
         """An object that another server, or an older one, has stored in another version."""
         kind = obj.get("kind")
         group, _, version = str(api_version).rpartition("/")
-        if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.versions:
+        if kind != self.gvk.kind or group != self.gvk.group or version not in self.info.known_versions:
             raise foreign(str(kind), str(api_version))
         return convert(obj, GroupVersionKind(group, version, self.gvk.kind), self.gvk)
 

@@ -32,7 +32,7 @@ PREFIX = "/registry/"
 class ReadingTests(StoreTestCase):
     """What kube-apiserver has written."""
 
-    resources = ("configmaps", "pods", "horizontalpodautoscalers", "customresourcedefinitions")
+    resources = ("configmaps", "pods", "horizontalpodautoscalers", "volumeattributesclasses")
 
     def setUp(self) -> None:
         """With types."""
@@ -105,6 +105,23 @@ class ReadingTests(StoreTestCase):
         self.write("horizontalpodautoscalers/default/h", value)
         found = self.stored(self.store("horizontalpodautoscalers", "autoscaling"), "h")
         self.assertEqual(found["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50)
+
+    def test_version_that_is_not_served(self) -> None:
+        """As in the reference, versions are read that are known, whether or not they are served."""
+        meta = {"name": "fast", "uid": "u"}
+        content = {"metadata": meta, "driverName": "d.example", "parameters": {"iops": "7"}}
+        raw = Encoder(definitions()).message("io.k8s.api.storage.v1beta1.VolumeAttributesClass", content)
+        store = self.store("volumeattributesclasses", "storage.k8s.io")
+        self.assertNotIn("v1beta1", store.info.versions)
+        kind = {"kind": "VolumeAttributesClass", "apiVersion": "storage.k8s.io/v1beta1"}
+        for value in (
+            enveloped(kind["apiVersion"], kind["kind"], raw),
+            orjson.dumps(kind | content),
+        ):
+            revision = self.write("volumeattributesclasses/fast", value)
+            found = self.stored(store, "fast", "")
+            self.assertLessEqual({**meta, "resourceVersion": str(revision)}.items(), found["metadata"].items())
+            self.assertEqual(found["parameters"], {"iops": "7"})
 
     def test_other_kind(self) -> None:
         """What is of another kind than its key says is refused with that key, whoever asks how."""
