@@ -7,6 +7,7 @@ protobuf, but not with the object: few ask for it, and each would take as much m
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from struct import pack
 from typing import Any, Final
 
@@ -71,29 +72,39 @@ class ProtobufEncoder:
         """A single object."""
         return self.of_document(self.inner.one(result))
 
-    async def listing(self, listing: Listing, token: str, turns: Any) -> Body:
+    async def listing(self, listing: Listing, token: str, turns: Any, reactor: Any) -> Body:
         """
         A list; its items do not repeat their kind.
 
         @param turns: The L{kubetwist.flowcontrol.turns.Turns} among which the work is spread; L{None} does it at once.
+        @param reactor: Whose turns they are.
         @raise APIStatusError: One of its items can not be shown (500).
         """
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
         parts = [put_counted(1, meta)]
-        item, key, done = self.inner.item, self._item_key, 0
-        for record in listing.records:
-            if done > AT_ONCE and turns is not None:
-                done = 0
-                await _turn(turns)
-            document = item(record)
-            done += len(document)
+        records = listing.records
+        done = self._some_items(records, 0, parts)
+        while done < len(records):
+            if turns is None:
+                done = self._some_items(records, done, parts)
+            else:
+                done = await _in_turn(turns, reactor, self._some_items, records, done, parts)
+        start = envelope_start(*self._list_said, sum(map(len, parts)))
+        return Body([start, *parts, ENVELOPE_END])
+
+    def _some_items(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
+        """Encode as many items as are encoded at once, from C{begin}; returns where to go on."""
+        item, key, end, size = self.inner.item, self._item_key, begin, 0
+        while end < len(records) and size < AT_ONCE:
+            document = item(records[end])
+            end += 1
+            size += len(document)
             try:
                 message = self._message(orjson.loads(document))
             except WireError as error:
                 raise APIStatusError.internal(str(error)) from None
             parts.append(b"%b%b%b" % (key, put_varint(len(message)), message))
-        start = envelope_start(*self._list_said, sum(map(len, parts)))
-        return Body([start, *parts, ENVELOPE_END])
+        return end
 
     def event(self, kind: str, record: Record) -> bytes:
         """A watch event; an ERROR where it can not be shown."""
@@ -124,8 +135,22 @@ def _frame(kind: str, shown: bytes) -> bytes:
     return pack(">I", len(event)) + event
 
 
-def _turn(turns: Any) -> Deferred[None]:
-    """Waits until there is time; what is done then counts as heavy work."""
-    waiting: Deferred[None] = Deferred()
-    turns.do(lambda: waiting.callback(None))
-    return waiting
+def _in_turn(turns: Any, reactor: Any, function: Callable[..., int], *arguments: Any) -> Deferred[int]:
+    """
+    Do some work when there is time for it.
+
+    What comes after it is none of that work, and so begins in a turn of its own: asked for more in the midst of it,
+    C{turns} would not know yet what it has taken.
+    """
+    result: Deferred[int] = Deferred()
+
+    def work() -> None:
+        try:
+            found = function(*arguments)
+        except APIStatusError as error:
+            reactor.callLater(0, result.errback, error)
+        else:
+            reactor.callLater(0, result.callback, found)
+
+    turns.do(work)
+    return result

@@ -18,6 +18,7 @@ from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.stack import with_filters
+from kubetwist.flowcontrol.turns import Turns
 from kubetwist.resources import reads
 from kubetwist.resources.protobufencoding import AT_ONCE
 from kubetwist.schema.protobuf import read_envelope
@@ -247,45 +248,64 @@ class ListTests(AnswerTestCase):
         _, found = self.ask("GET", "/api/v1/pods")
         self.assertEqual((found.kind, "items" in found.value), ("PodList", False))
 
-    def test_long(self) -> None:
-        """A long list is encoded bit by bit, in turns."""
-        for name in "cdefgh":
+    def begin_long(self, *names: str) -> JSONClient:
+        """Ask for a list of items each of which is as much as is encoded at once."""
+        for name in names:
             self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
-        work: list[Any] = []
-
-        class Later:
-            do = staticmethod(work.append)
-
-        self.patch(self.server.site, "turns", Later)
+        self.server.site.turns = Turns(self.server.clock)
         client = self.server.client()
         client.begin(MAPS, Accept=PROTOBUF)
-        turns, data = 0, b""
+        return client
+
+    def test_long(self) -> None:
+        """A long list is encoded bit by bit, in turns of the reactor."""
+        work: list[Callable[[], None]] = []
+        self.patch(Turns, "do", lambda turns, piece: work.append(piece))
+        client = self.begin_long(*"cdefgh")
+        pieces, data = 0, b""
         while work:
-            turns += 1
-            work.pop(0)()
-            data += client.taken()
-        self.assertGreater(turns, 4)
+            self.assertEqual((len(work), data), (1, b""))
+            work.pop()()
+            self.server.clock.advance(0)
+            pieces += 1
+            data = client.taken()
+        self.assertEqual(pieces, 5)
         head, _, body = data.partition(b"\r\n\r\n")
         self.assertIn(PROTOBUF.encode(), head)
         found = opened(body)
         self.assertEqual([one["metadata"]["name"] for one in found.value["items"]], list("abcdefgh"))
 
     def test_gone(self) -> None:
-        """Who leaves before a long list is there is forgotten."""
-        for name in "cd":
-            self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
-        work: list[Any] = []
-
-        class Later:
-            do = staticmethod(work.append)
-
-        self.patch(self.server.site, "turns", Later)
-        client = self.server.client()
-        client.begin(MAPS, Accept=PROTOBUF)
+        """For who leaves before a long list is there nothing more is encoded."""
+        client = self.begin_long(*"cdefgh")
         client.gone()
-        self.assertEqual(len(work), 1)
-        work.pop()()
-        self.assertEqual((work, client.taken()), ([], b""))
+        encoded = []
+        types = definitions().protobuf
+        encode = types.encode
+        self.patch(types, "encode", lambda *of: encoded.append(of) or encode(*of))
+        for _ in range(20):
+            self.server.clock.advance(0)
+        self.assertLess(len(encoded), 2)
+        self.assertEqual(client.taken(), b"")
+
+    def test_unshowable(self) -> None:
+        """A list with an item that can not be encoded is an error, even if that is found late."""
+        types = definitions().protobuf
+        encode = types.encode
+
+        def refuse(definition: str, value: Any) -> bytes:
+            if value.get("metadata", {}).get("name") == "h":
+                raise WireError("exceeded max depth")
+            return encode(definition, value)
+
+        self.patch(types, "encode", refuse)
+        client = self.begin_long(*"cdefgh")
+        data = b""
+        for _ in range(50):
+            self.server.clock.advance(0)
+            data += client.taken()
+        self.assertTrue(data.startswith(b"HTTP/1.1 500 "), data)
+        self.assertIn(b"exceeded max depth", data)
 
 
 class WatchTests(AnswerTestCase):
