@@ -30,6 +30,8 @@ CATCH_ALL: Final = "catch-all"
 ADJUSTMENT: Final = 10.0
 #: Of the seats of a level, how many one request may take at most.
 _WIDEST: Final = 0.15
+#: How many are kept for requests that take one: lists that have all others are no reason for a GET to wait.
+_KEPT: Final = 0.125
 #: Bounds of the seconds that requests wait.
 WAITS: Final = (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0)
 #: Bounds of the seats that requests take.
@@ -115,7 +117,8 @@ class Level:
             return Limits(seats)
         queuing = response.get("queuing") or {}
         return Limits(
-            seats, queuing.get("queues") or 64, queuing.get("handSize") or 8, queuing.get("queueLengthLimit") or 50
+            *(seats, queuing.get("queues") or 64, queuing.get("handSize") or 8, queuing.get("queueLengthLimit") or 50),
+            int(seats * _KEPT),
         )
 
     def drop(self, now: float) -> int:
@@ -336,9 +339,10 @@ class FlowControl:
             at_once = queues.fits(seats)
         else:
             at_once = False
+        kept = seats == 1 and not at_once and queues.passes()
         tally = assigned.tally
-        if at_once:
-            queues.begin(ticket, now)
+        if at_once or kept:
+            queues.begin(ticket, now, kept)
             self._begun(tally, ticket, 0.0)
             level.demand.set(queues.executing + queues.waiting, now)
             if seats == 1:

@@ -6,6 +6,9 @@ queues leaves others, who share hardly all of theirs with it, most of their own.
 of the queue which has been given least (start-time fair queuing): seats times seconds, guessed before and corrected
 after.
 
+What takes many seats has to be waited for until they are free, all at a time. Some seats are therefore kept for those
+who take one, and would otherwise wait for nothing but what is before them: a GET behind lists of others.
+
 No I/O and no clock: who uses it says what time it is.
 """
 
@@ -33,12 +36,14 @@ class Limits:
     @ivar queues: How many there are; 0 rejects what would have to wait.
     @ivar hand: Among how many a flow chooses.
     @ivar length: How many requests may wait in each.
+    @ivar kept: Of the seats, those that only requests of one seat may take, when there is no other.
     """
 
     seats: int
     queues: int = 0
     hand: int = 0
     length: int = 0
+    kept: int = 0
 
 
 @define(eq=False)
@@ -51,6 +56,7 @@ class Ticket:
     @ivar arrived: When.
     @ivar started: When it got its seats; L{None} while it waits.
     @ivar queue: Where it waits, or waited.
+    @ivar kept: It has a seat that is kept.
     """
 
     what: Any
@@ -59,6 +65,7 @@ class Ticket:
     started: float | None = None
     queue: _Queue | None = None
     gone: bool = False
+    kept: bool = False
 
 
 @define(eq=False)
@@ -101,7 +108,9 @@ class QueueSet:
 
     @ivar executing: Seats that are taken.
     @ivar running: Those that have them.
+    @ivar kept: Those of them that are kept for requests of one seat.
     @ivar waiting: Requests that wait.
+    @ivar narrow: Those of them that want one seat.
     @ivar blocked: Whether the next one waits for seats, and not only for its turn.
     @ivar virtual: The virtual time: how much work each busy queue has been given.
     @ivar rejected: How many requests found their queues full, or none; likewise C{late}, who waited too long, C{gone},
@@ -112,7 +121,9 @@ class QueueSet:
         self.limits = limits
         self.executing = 0
         self.running: set[Ticket] = set()
+        self.kept = 0
         self.waiting = 0
+        self.narrow = 0
         self.blocked = False
         self.virtual = 0.0
         self.rejected = 0
@@ -129,12 +140,24 @@ class QueueSet:
 
     def fits(self, seats: int) -> bool:
         """Whether so many seats can be taken now; whoever is alone may take more than there are."""
-        return self.executing + seats <= self.limits.seats or not self.running
+        limits = self.limits
+        return self.executing - self.kept + seats <= limits.seats - limits.kept or not self.running
 
-    def begin(self, ticket: Ticket, now: float) -> None:
-        """Give a request its seats."""
+    def passes(self) -> bool:
+        """Whether a request of one seat may pass those who wait, to take a seat that is kept."""
+        return not self.narrow and self.kept < self.limits.kept
+
+    def begin(self, ticket: Ticket, now: float, kept: bool = False) -> None:
+        """
+        Give a request its seats.
+
+        @param kept: Its seat is one of those that are kept.
+        """
         ticket.started = now
         self.executing += ticket.seats
+        if kept:
+            ticket.kept = True
+            self.kept += ticket.seats
         self.running.add(ticket)
         self.dispatched += 1
 
@@ -142,6 +165,8 @@ class QueueSet:
         """A request is over: its seats are free."""
         assert ticket.started is not None, "it never began"
         self.executing -= ticket.seats
+        if ticket.kept:
+            self.kept -= ticket.seats
         self.running.discard(ticket)
         took = now - ticket.started
         queue = ticket.queue
@@ -176,6 +201,7 @@ class QueueSet:
         best.waiting.append(ticket)
         best.seats += ticket.seats
         self.waiting += 1
+        self.narrow += ticket.seats == 1
         self.blocked = self.blocked or not self.fits(ticket.seats)
         return True
 
@@ -188,30 +214,44 @@ class QueueSet:
         queue.waiting.remove(ticket)
         queue.seats -= ticket.seats
         self.waiting -= 1
+        self.narrow -= ticket.seats == 1
         return True
 
     def next(self, now: float, widest: float = inf) -> Ticket | None:
         """
         The request whose turn it is, with its seats; L{None} when nobody waits, or the next one does not fit.
 
-        A wide one is waited for: those behind it do not overtake, or it would never have its turn.
+        A wide one is waited for: those behind it do not overtake, or it would never have its turn; but for as many of
+        those who want one seat as there are seats kept for them.
 
         @param widest: If it takes more seats than that, it has to wait for another time.
         """
-        best: _Queue | None = None
-        for queue in self._queues.values():
-            if queue.waiting and (best is None or queue.start < best.start):
-                best = queue
+        best = self._first(inf)
         self.blocked = best is not None and not self.fits(best.waiting[0].seats)
-        if best is None or self.blocked or best.waiting[0].seats > widest:
+        kept = self.blocked and self.narrow > 0 and self.kept < self.limits.kept
+        if kept:
+            best = self._first(1)
+        elif self.blocked:
+            return None
+        if best is None or best.waiting[0].seats > widest:
             return None
         ticket = best.waiting.popleft()
         best.seats -= ticket.seats
         self.waiting -= 1
-        self.virtual = max(self.virtual, best.start)
+        self.narrow -= ticket.seats == 1
+        if not kept:
+            self.virtual = max(self.virtual, best.start)
         best.start += ticket.seats * self._guess
-        self.begin(ticket, now)
+        self.begin(ticket, now, kept)
         return ticket
+
+    def _first(self, widest: float) -> _Queue | None:
+        """Of the queues whose next request takes no more seats than that, the one whose turn it is."""
+        best: _Queue | None = None
+        for queue in self._queues.values():
+            if queue.waiting and queue.waiting[0].seats <= widest and (best is None or queue.start < best.start):
+                best = queue
+        return best
 
     def overdue(self, before: float) -> list[Ticket]:
         """Those who have waited since before a time; each queue has the oldest in front."""

@@ -3,16 +3,19 @@ How much heavy work is done before the reactor looks who else wants something.
 
 One thread answers all requests, so a list that takes five milliseconds makes everybody wait that long, and sixty of
 them that have arrived together make everybody wait for all. What is heavy is therefore done a little at a time: once
-the budget of a turn of the reactor is spent, the rest waits for the next one, and light requests go in between.
+the budget of a turn of the reactor is spent, the rest waits for the next one, and light requests go in between. As long
+as there are such, each turn has one piece of heavy work, and that a small one.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 #: Seconds of heavy work in one turn; what was begun is finished.
@@ -21,6 +24,8 @@ BUDGET: Final = 0.0001
 QUIET: Final = 3
 #: Turns without heavy work one after the other, at most.
 MOST_QUIET: Final = 8
+#: Turns with heavy work after which those who were light are taken to be gone.
+ALONE: Final = 64
 
 
 class Turns:
@@ -34,9 +39,11 @@ class Turns:
 
     def __init__(self, reactor: Any, budget: float = BUDGET) -> None:
         self._reactor = reactor
-        self._budget = budget
+        self._budget = self._allowed = budget
+        self._alone = 0
         self._spent = 0.0
         self._planned = False
+        self._working = False
         self._quiet = 0
         self._skipped = 0
         self._work: deque[Callable[[], object]] = deque()
@@ -47,20 +54,40 @@ class Turns:
         return len(self._work)
 
     @property
+    def crowded(self) -> bool:
+        """Whether there are light requests, too: what can be done in small pieces is to be."""
+        return not self._allowed
+
+    @property
     def free(self) -> bool:
-        """Whether more can be done in this turn."""
-        return self._spent < self._budget and not self._work
+        """Whether more can be done in this turn; what asks in the midst of its own work has its share."""
+        return self._spent <= self._allowed and not self._work and not self._working
 
     def light(self) -> None:
         """Somebody wants something light: let its answer go out before anything heavy is done."""
         self._quiet = QUIET
+        self._allowed = 0.0
+        self._alone = 0
 
     def do(self, work: Callable[[], object]) -> None:
         """Do something heavy: now, or in one of the next turns, after all that waits already."""
-        if self.free:
+        if self.free and not self._quiet:
             self._timed(work)
+            self._plan()
         else:
-            self._work.append(work)
+            self._later(work)
+
+    def due(self) -> Deferred[None]:
+        """Fires in another turn, when there is time; what is done at once by who waits for it is heavy work."""
+        waiting: Deferred[None] = Deferred()
+        self._later(partial(waiting.callback, None))
+        return waiting
+
+    def _later(self, work: Callable[[], object]) -> None:
+        self._work.append(work)
+        self._plan()
+
+    def _plan(self) -> None:
         if not self._planned:
             self._planned = True
             self._reactor.callLater(0, self._next)
@@ -72,23 +99,26 @@ class Turns:
         if self._quiet and self._work and self._skipped < MOST_QUIET:
             self._quiet -= 1
             self._skipped += 1
-            self._planned = True
-            self._reactor.callLater(0, self._next)
+            self._plan()
             return
         self._quiet = self._skipped = 0
-        while self._work and self._spent < self._budget:
+        self._alone += 1
+        if self._alone > ALONE:
+            self._allowed = self._budget
+        while self._work and self._spent <= self._allowed:
             self._timed(self._work.popleft())
         # Also when all is done: what was spent of this turn is not spent of those that follow.
-        if self._spent and not self._planned:
-            self._planned = True
-            self._reactor.callLater(0, self._next)
+        if self._spent or self._work:
+            self._plan()
 
     def _timed(self, work: Callable[[], object]) -> None:
         begun = perf_counter()
+        self._working = True
         try:
             work()
         except Exception:
             # Others wait behind it.
             self._log.failure("a piece of work failed")
         finally:
+            self._working = False
             self._spent += perf_counter() - begun

@@ -119,7 +119,7 @@ class Reads:
     async def _respond_protobuf(self, request: KubeRequest, shown: ProtobufView, listing: Listing, token: str) -> None:
         if request.audit is not None and request.audit.tells_responses:
             shown.tell(shown.encoder.inner.listing(listing, token).joined())
-        body = await shown.encoder.listing(listing, token, request.site.turns, self._reactor)
+        body = await shown.encoder.listing(listing, token, request.site.turns)
         respond_body(request, 200, body, shown.content_type)
 
     async def _respond_yaml(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:

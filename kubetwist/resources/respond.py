@@ -26,8 +26,9 @@ GZIP_FROM = 128 * 1024
 GZIP_LEVEL = 1
 #: Answers over so many bytes are written piece by piece, as fast as the client reads.
 PACED_FROM = 256 * 1024
-#: How much is written at a time.
+#: How much is written at a time, and how much beside light requests.
 PIECE = 128 * 1024
+SMALL_PIECE = 32 * 1024
 
 
 def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = False) -> None:
@@ -140,9 +141,10 @@ class PacedBody:
 
     def _write(self) -> None:
         """Write the next piece."""
-        parts, begin = self._parts, self._next
+        parts, begin, turns = self._parts, self._next, self._request.site.turns
         end, size, total = begin, 0, len(parts)
-        while end < total and size < PIECE:
+        most = SMALL_PIECE if turns is not None and turns.crowded else PIECE
+        while end < total and size < most:
             size += len(parts[end])
             end += 1
         self._next = end

@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.resource import JSONObject, UserInfo
 from kubetwist.filters.requestinfo import request_info_of
 from kubetwist.flowcontrol.levels import FlowControl
-from kubetwist.flowcontrol.turns import Turns
+from kubetwist.flowcontrol.turns import ALONE, Turns
 
 JANE = UserInfo("jane", groups=("system:authenticated",))
 INFO = request_info_of(b"GET", b"/api/v1/pods")
@@ -150,6 +150,22 @@ class LevelTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(wide.ran, [wide])
 
+    def test_wide_ones_alone(self) -> None:
+        """Where wide requests wait for seats, one that takes one seat is answered at once all the same."""
+        self.flow = FlowControl(self.clock, 200, 15.0, Turns(self.clock))
+        self.flow.configure([level("one")], [schema("all", "one")])
+        limits = self.flow.levels["one"].queues.limits
+        self.assertGreater(limits.kept, 0)
+        running = [self.enter(limits.seats - limits.kept)]
+        wide = self.enter(2)
+        self.clock.advance(0)
+        narrow = self.enter()
+        self.assertEqual((narrow.ran, wide.ran), ([narrow], []))
+        for one in (*running, narrow):
+            self.flow.ended(one)
+        self.clock.advance(0)
+        self.assertEqual(wide.ran, [wide])
+
     def test_light_ones_beside_heavy_work(self) -> None:
         """Who waited for a seat, and is light, does not wait for heavy work of those who have theirs."""
         self.flow.turns = Turns(self.clock, budget=1e-9)
@@ -235,3 +251,53 @@ class TurnsTests(SynchronousTestCase):
             clock.advance(0)
         self.assertEqual((turns.waiting, turns.free), (0, True))
         self.assertEqual(clock.getDelayedCalls(), [])
+
+    def test_work_in_work(self) -> None:
+        """What a piece of work asks for is done after it, and not within: it would not be known what it has taken."""
+        clock = Impatient()
+        turns = Turns(clock, budget=1e-9)
+        done: list[str] = []
+
+        def outer() -> None:
+            turns.do(lambda: done.append("inner"))
+            done.append("outer")
+
+        turns.do(outer)
+        self.assertEqual(done, ["outer"])
+        clock.advance(0)
+        self.assertEqual(done, ["outer", "inner"])
+
+    def test_due(self) -> None:
+        """What is waited for comes in another turn, and is heavy work."""
+        clock = Impatient()
+        turns = Turns(clock, budget=1e-9)
+        free = []
+        for _ in range(2):
+            turns.due().addCallback(lambda _: free.append(turns.free))
+        self.assertEqual((free, turns.waiting), ([], 2))
+        clock.advance(0)
+        self.assertEqual((free, turns.waiting), ([False, False], 0))
+
+    def test_crowded(self) -> None:
+        """Beside light requests, and for a while after them, each turn has one piece of heavy work."""
+        clock = Impatient()
+        turns = Turns(clock, budget=100.0)
+        done: list[int] = []
+        for number in range(3):
+            turns.do(partial(done.append, number))
+        self.assertEqual((done, turns.crowded), ([0, 1, 2], False))
+        turns.light()
+        self.assertTrue(turns.crowded)
+        for number in range(ALONE + 2):
+            turns.do(partial(done.append, number))
+        self.assertEqual(len(done), 3)
+        with_work = 0
+        while turns.crowded:
+            before = len(done)
+            calls = [call for call in clock.getDelayedCalls() if call.active()]
+            self.assertEqual(len(calls), 1)
+            clock.calls.clear()
+            calls[0].func()
+            with_work += len(done) > before
+            self.assertLessEqual(len(done), before + (1 if turns.crowded else ALONE))
+        self.assertEqual(with_work, ALONE + 1)

@@ -101,6 +101,29 @@ class QueueTests(SynchronousTestCase):
         self.queues.end(second, 1.1)
         self.assertIs(self.queues.next(1.1), wide)
 
+    def test_kept_seats(self) -> None:
+        """Of those who want one seat some pass the wide ones, as many as there are seats kept for them."""
+        queues = self.queues = QueueSet(Limits(4, 4, 1, 10, kept=1))
+        first = self.waiting("first", 0, seats=3)
+        self.waiting("second", 0, seats=3)
+        self.assertIs(queues.next(0.0), first)
+        self.assertTrue(queues.passes())
+        self.assertIsNone(queues.next(0.0))
+        narrow = [self.waiting(number, 1) for number in range(2)]
+        self.assertFalse(queues.passes())
+        self.assertIs(queues.next(0.0), narrow[0])
+        self.assertEqual((queues.executing, queues.kept, queues.narrow), (4, 1, 1))
+        self.assertIsNone(queues.next(0.0))
+        queues.end(narrow[0], 0.1)
+        self.assertIs(queues.next(0.1), narrow[1])
+        queues.end(first, 0.2)
+        second = queues.next(0.2)
+        assert second is not None
+        self.assertEqual(second.what, "second")
+        for one in narrow[1], second:
+            queues.end(one, 0.3)
+        self.assertEqual((queues.executing, queues.kept, queues.waiting, queues.narrow), (0, 0, 0, 0))
+
     def test_full(self) -> None:
         """A queue that is full takes no more; a level without queues takes none."""
         for number in range(10):
@@ -135,7 +158,7 @@ class QueueTests(SynchronousTestCase):
     @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3), st.integers(0, 2)), max_size=60))
     def test_accounts(self, steps: list[tuple[int, int, int]]) -> None:
         """Whatever comes and goes: seats and waiting requests are counted right, and all get their turn."""
-        queues, running, now, entered = QueueSet(Limits(4, 4, 1, 100)), [], 0.0, 0
+        queues, running, now, entered = QueueSet(Limits(4, 4, 1, 100, kept=1)), [], 0.0, 0
         for queue, seats, action in steps:
             now += 0.01
             if action < 2:
@@ -145,7 +168,9 @@ class QueueTests(SynchronousTestCase):
             while (ticket := queues.next(now)) is not None:
                 running.append(ticket)
             self.assertEqual(queues.executing, sum(ticket.seats for ticket in running))
-            self.assertTrue(queues.executing <= 4 or len(running) == 1)
+            self.assertEqual(queues.kept, sum(ticket.kept for ticket in running))
+            self.assertTrue(queues.executing - queues.kept <= 3 or len(running) - queues.kept == 1)
+            self.assertLessEqual(queues.kept, 1)
         while running:
             queues.end(running.pop(), now)
             while (ticket := queues.next(now)) is not None:

@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage
 
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
@@ -259,14 +260,18 @@ class ListTests(AnswerTestCase):
 
     def test_long(self) -> None:
         """A long list is encoded bit by bit, in turns of the reactor."""
-        work: list[Callable[[], None]] = []
-        self.patch(Turns, "do", lambda turns, piece: work.append(piece))
+        work: list[Deferred[None]] = []
+
+        def due(turns: Turns) -> Deferred[None]:
+            work.append(Deferred())
+            return work[-1]
+
+        self.patch(Turns, "due", due)
         client = self.begin_long(*"cdefgh")
         pieces, data = 0, b""
         while work:
             self.assertEqual((len(work), data), (1, b""))
-            work.pop()()
-            self.server.clock.advance(0)
+            work.pop().callback(None)
             pieces += 1
             data = client.taken()
         self.assertEqual(pieces, 5)
