@@ -1,32 +1,44 @@
 """
 How much a client of large lists raises the latency of another one's GETs.
 
-    python benchmarks/fairness.py [--seconds 8] [--connections 64]
+    python benchmarks/fairness.py [--seconds 5] [--connections 64] [--rounds 5]
 
 Both are users like any other. wrk (Debian's) makes the requests, so that Python's clients do not count. Shown are the
-percentiles of the GETs alone and beside the lists, with and without priority and fairness.
+percentiles of the GETs alone and beside the lists, with and without priority and fairness: medians of the rounds, and
+the least and the greatest of what they differ by.
+
+On few cores the client whose GETs are timed would wait for the one that reads the lists to leave it a core, and not for
+the server: it goes before others where that is permitted (root), also when it is alone. A round in which a virtual
+machine had no processor for a while says nothing of the server, and is made again.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import tempfile
 from pathlib import Path
+from statistics import median
 
 from kubetwist.testing import SubprocessServer
 
 OBJECTS = 1000
 TOKENS = 'admin-token,admin,1,"system:masters"\njane-token,jane,2\njoe-token,joe,3\n'
 MAPS = "/api/v1/namespaces/default/configmaps"
+#: Seconds that the host may take from the machine in a round, of all its processors.
+STOLEN = 0.02
 _TIME = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
-def wrk(server: SubprocessServer, token: str, path: str, connections: int, seconds: int) -> subprocess.Popen[str]:
-    """Requests of one user."""
+def wrk(
+    server: SubprocessServer, token: str, path: str, connections: int, seconds: int, first: bool = False
+) -> subprocess.Popen[str]:
+    """Requests of one user; C{first}: before others who want the processor."""
     return subprocess.Popen(
         [
+            *(("chrt", "--fifo", "10") if first and not os.geteuid() else ()),
             *("wrk", "--latency", "-t1", f"-c{connections}", f"-d{seconds}", "--timeout", "60"),
             *("-H", f"Authorization: Bearer {token}", f"{server.url}{path}"),
         ],
@@ -41,8 +53,29 @@ def percentiles(output: str) -> dict[str, float]:
     return {name: float(value) * _TIME[unit] for name, value, unit in found}
 
 
-def measure(flags: tuple[str, ...], seconds: int, connections: int) -> None:
-    """One server."""
+def stolen() -> float:
+    """Seconds for which the host has given this machine's processors to others."""
+    return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def undisturbed(
+    flags: tuple[str, ...], seconds: int, connections: int
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """As L{measure}, again as long as the machine is disturbed; but not for ever."""
+    for _ in range(5):
+        before = stolen()
+        found = measure(flags, seconds, connections)
+        if stolen() - before <= STOLEN:
+            break
+    return found
+
+
+def measure(flags: tuple[str, ...], seconds: int, connections: int) -> tuple[dict[str, float], dict[str, float], float]:
+    """
+    One server.
+
+    @return: The percentiles of the GETs alone, those beside the lists, and how many lists there were a second.
+    """
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(TOKENS)
@@ -53,25 +86,34 @@ def measure(flags: tuple[str, ...], seconds: int, connections: int) -> None:
             object.__setattr__(admin, "token", "admin-token")
             for number in range(OBJECTS):
                 admin.request("POST", MAPS, {"metadata": {"name": f"c{number}"}, "data": {"a": "x" * 1000}})
-            alone = wrk(server, "jane-token", f"{MAPS}/c1", 1, seconds).communicate()[0]
+            alone = wrk(server, "jane-token", f"{MAPS}/c1", 1, seconds, first=True).communicate()[0]
             lists = wrk(server, "joe-token", f"{MAPS}?limit=500", connections, seconds + 4)
-            beside = wrk(server, "jane-token", f"{MAPS}/c1", 1, seconds).communicate()[0]
+            beside = wrk(server, "jane-token", f"{MAPS}/c1", 1, seconds, first=True).communicate()[0]
             rate = re.search(r"Requests/sec:\s+([\d.]+)", lists.communicate()[0])
-    one, other = percentiles(alone), percentiles(beside)
-    print(f"{' '.join(flags) or 'with fairness'}: lists {rate[1] if rate else '?'}/s")
+    return percentiles(alone), percentiles(beside), float(rate[1]) if rate else 0.0
+
+
+def show(flags: tuple[str, ...], rounds: list[tuple[dict[str, float], dict[str, float], float]]) -> None:
+    """The medians."""
+    print(f"{' '.join(flags) or 'with fairness'}: lists {median(rate for _, _, rate in rounds):.0f}/s")
     for name in ("50", "90", "99"):
-        more = other[name] / one[name]
-        print(f"  GET p{name}: alone {one[name]:.2f} ms, beside lists {other[name]:.2f} ms: {more:.1f}x")
+        more = sorted(beside[name] / alone[name] for alone, beside, _ in rounds)
+        alone, beside = (median(one[which][name] for one in rounds) for which in (0, 1))
+        print(
+            f"  GET p{name}: alone {alone:.2f} ms, beside lists {beside:.2f} ms: "
+            f"{median(more):.1f}x ({more[0]:.1f} to {more[-1]:.1f})"
+        )
 
 
 def main() -> None:
     """Measure both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     for flags in (), ("--enable-priority-and-fairness=false",):
-        measure(flags, given.seconds, given.connections)
+        show(flags, [undisturbed(flags, given.seconds, given.connections) for _ in range(given.rounds)])
 
 
 if __name__ == "__main__":
