@@ -15,7 +15,7 @@ class ManyTests(SynchronousTestCase):
     """Work is in proportion to what is sent, not to its square."""
 
     def test_many_scopes(self) -> None:
-        """Thousands of scopes that are wrong are told of by one text: each quotes all of them."""
+        """Thousands of scopes that are wrong are told of by one text, which quotes all of them, and not too often."""
         hard = {f"count/a{number}": "1" for number in range(20)} | {"secrets": "1", "services": "1"}
         unknown = [f"x{number}" for number in range(5)]
         obj = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "q"}}
@@ -25,7 +25,10 @@ class ManyTests(SynchronousTestCase):
         expressions = [{"scopeName": "Terminating", "operator": "Exists"}] * 3
         spec = {"hard": hard, "scopeSelector": {"matchExpressions": expressions}}
         causes = validate_resource_quota({**obj, "spec": spec})
-        self.assertEqual((len(causes), len({id(cause) for cause in causes})), (2, 1))
+        self.assertEqual((len(causes), len({id(cause) for cause in causes})), (6, 1))
+        hard = {f"hugepages-{number}": "1" for number in range(3000)}
+        causes = validate_resource_quota({**obj, "spec": {"hard": hard, "scopes": ["BestEffort"] * 5000}})
+        self.assertTrue(5000 <= len(causes) < 7000, len(causes))
 
     def test_constraints_that_are_alike(self) -> None:
         """Of constraints for the same topology all but the last are duplicates."""

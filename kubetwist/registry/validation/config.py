@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from ...api.decoding import BodyError, decode_json, json_type
-from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.errors import MOST_CAUSES, Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import config_map_key_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import Causes, check, go_json, immutable, invalid_shown, quantity, quantity_not_negative
@@ -148,47 +149,72 @@ def validate_limit_range(obj: JSONObject) -> list[Cause]:
 
 def _limits(item: JSONObject, kind: str, path: str, causes: Causes) -> None:
     parts = {name: item.get(name) or {} for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
+    check_name = container_resource_name if kind in ("Container", "Pod") else resource_name
     for name, found in parts.items():
-        if name in ("default", "defaultRequest") and kind == "Pod" and found:
-            text = "may not be specified when `type` is 'Pod'"
-            causes.append(forbidden(f"{path}.{name}", text))
+        if name in ("default", "defaultRequest") and kind == "Pod":
+            if found:
+                causes.append(forbidden(f"{path}.{name}", "may not be specified when `type` is 'Pod'"))
+                parts[name] = {}
+            continue
+        stored = "storage" in parts["min"] or "storage" in parts["max"]
+        if name == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim" and not stored:
+            text = "either minimum or maximum storage value is required, but neither was provided"
+            causes.append(required(f"{path}.limits", text))
         for resource in sorted(found):
-            (container_resource_name if kind == "Container" else resource_name)(
-                resource, f"{path}.{name}[{resource}]", causes
-            )
-            quantity_not_negative(found[resource], f"{path}.{name}[{resource}]", causes)
-    if kind == "PersistentVolumeClaim" and "storage" not in parts["min"] and "storage" not in parts["max"]:
-        text = "either minimum or maximum storage value is required, but neither was provided"
-        causes.append(required(f"{path}.limits", text))
+            check_name(resource, f"{path}.{name}[{resource}]", causes)
     resources = sorted(set().union(*parts.values()))
     for resource in resources:
         _compare(parts, resource, path, causes)
 
 
+#: Of two amounts, which must not be the greater, which is the other, below which the cause stands, and what it shows.
 _ORDER: Final = (
-    ("min", "max", "min", "min value {} is greater than max value {}"),
-    ("min", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
-    ("defaultRequest", "max", "defaultRequest", "default request value {} is greater than max value {}"),
-    ("defaultRequest", "default", "defaultRequest", "default request value {} is greater than default limit value {}"),
-    ("min", "default", "min", "min value {} is greater than default value {}"),
-    ("default", "max", "default", "default value {} is greater than max value {}"),
+    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    *(
+        (lower, upper, "defaultRequest", "defaultRequest", text)
+        for lower, upper, text in (
+            ("min", "defaultRequest", "min value {} is greater than default request value {}"),
+            ("defaultRequest", "max", "default request value {} is greater than max value {}"),
+            ("defaultRequest", "default", "default request value {} is greater than default limit value {}"),
+        )
+    ),
+    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
+#: The greatest amount whose thousandths are a number of Go's.
+_MOST_MILLI: Final = ((1 << 63) - 1) // 1000
 
 
 def _compare(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
-    for lower, upper, shown, text in _ORDER:
+    for lower, upper, below, shown, text in _ORDER:
         low, high = parts[lower].get(resource), parts[upper].get(resource)
         if low is not None and high is not None and quantity(low) > quantity(high):
-            where = f"{path}.{'default' if (lower, upper) == ('min', 'default') else shown}[{resource}]"
-            causes.append(invalid(where, str(parts[shown][resource]), text.format(low, high)))
-    ratio = parts["maxLimitRequestRatio"].get(resource)
-    if ratio is not None and quantity(ratio) < quantity("1"):
-        causes.append(invalid(f"{path}.maxLimitRequestRatio[{resource}]", str(ratio), f"ratio {ratio} is less than 1"))
+            causes.append(invalid(f"{path}.{below}[{resource}]", str(parts[shown][resource]), text.format(low, high)))
+    _ratio(parts, resource, path, causes)
     firm = is_extended(resource) or is_huge_pages(resource)
     limit, request = parts["default"].get(resource), parts["defaultRequest"].get(resource)
     if firm and limit is not None and request is not None and quantity(limit) != quantity(request):
         text = f"default value {limit} must equal to defaultRequest value {request} in {resource}"
         causes.append(invalid(f"{path}.defaultRequest[{resource}]", str(request), text))
+
+
+def _ratio(parts: JSONObject, resource: str, path: str, causes: Causes) -> None:
+    ratio = parts["maxLimitRequestRatio"].get(resource)
+    if ratio is None:
+        return
+    where = f"{path}.maxLimitRequestRatio[{resource}]"
+    if quantity(ratio) < quantity("1"):
+        causes.append(invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
+    low, high = parts["min"].get(resource), parts["max"].get(resource)
+    if low is None or high is None:
+        return
+    amounts = [quantity(one) for one in (ratio, high, low)]
+    # Thousandths, unless one of them has too many.
+    exponent = -3 if all(one.scaled() < _MOST_MILLI for one in amounts) else 0
+    most, highest, lowest = (one.scaled(exponent) for one in amounts)
+    wanted = most / 1000 if exponent else float(most)
+    if lowest and wanted > highest / lowest:
+        causes.append(invalid(where, str(ratio), f"ratio {ratio} is greater than max/min = {highest / lowest:f}"))
 
 
 # --- quotas ------------------------------------------------------------------------------------------------------
@@ -255,40 +281,69 @@ def validate_resource_quota(obj: JSONObject) -> list[Cause]:
     spec = obj["spec"]
     _amounts(spec.get("hard"), "spec.hard", causes)
     hard, scopes = spec.get("hard") or {}, spec.get("scopes") or []
-    if not set(_SCOPES).issuperset(scopes):
-        # What all of these say is said once: each quotes the whole list.
-        unknown = invalid("spec.scopes", scopes, "unsupported scope")
-        causes.extend(unknown for scope in scopes if scope not in _SCOPES)
-    beyond = sum(len(_beyond(scope, hard)) for scope in set(scopes).intersection(_SCOPES))
-    if beyond:
-        causes.extend([invalid("spec.scopes", scopes, "unsupported scope applied to resource")] * beyond)
-    for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
-        if one in scopes and other in scopes:
-            causes.append(invalid("spec.scopes", scopes, "conflicting scopes"))
-    selector = spec.get("scopeSelector") or {}
-    expressions = selector.get("matchExpressions") or ()
+    beyond = _Beyond(hard)
+    unknown: Cause | None = None
+    for scope in scopes:
+        if scope not in _SCOPES:
+            # Said once, as it quotes the whole list; as is what goes beyond a scope.
+            unknown = unknown or invalid("spec.scopes", scopes, "unsupported scope")
+            causes.append(unknown)
+        beyond.tell(scope, lambda: invalid("spec.scopes", scopes, _BEYOND), causes)
+    _conflicts(scopes, "spec.scopes", scopes, causes)
+    expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    beyond = _Beyond(hard)
     for expression in expressions:
-        _scope_expression(expression, causes)
-    names = {one.get("scopeName") for one in expressions}.intersection(_SCOPES)
-    beyond = sum(len(_beyond(name, hard)) for name in names)
-    if beyond:
-        parts = [
-            {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
-            for one in expressions
-        ]
-        shown = go_json({"MatchExpressions": parts})
-        causes.extend([invalid_shown(_EXPRESSIONS, shown, "unsupported scope applied to resource")] * beyond)
+        _scope_expression(expression, expressions, beyond, causes)
+    # The reference shows C{scopes} here, too.
+    _conflicts([one.get("scopeName") for one in expressions], _EXPRESSIONS, spec.get("scopes"), causes)
     return causes
 
 
-def _beyond(scope: str, hard: JSONObject) -> list[str]:
-    """The resources that a scope says nothing about."""
-    known: tuple[str, ...] = ("pods",)
+def _conflicts(scopes: Sequence[Any], path: str, shown: Any, causes: Causes) -> None:
+    """Scopes that nothing is in both of."""
+    for one, other in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
+        if one in scopes and other in scopes:
+            causes.append(invalid(path, shown, "conflicting scopes"))
+
+
+class _Beyond:
+    """
+    Tells of resources that a scope says nothing about.
+
+    What quotes all scopes is made once, and how many there are found out once per scope; no more is told than anybody
+    reads, so that thousands of scopes and resources do not make millions of causes.
+    """
+
+    def __init__(self, hard: JSONObject) -> None:
+        self._standard = [name for name in sorted(hard) if _is_standard(name)]
+        self._counts: dict[str, int] = {}
+        self._cause: Cause | None = None
+
+    def tell(self, scope: str, make: Callable[[], Cause], causes: Causes) -> None:
+        """
+        Add a cause for each resource that is beyond C{scope}.
+
+        @param make: Makes it, at the first of them.
+        """
+        count = self._counts.get(scope)
+        if count is None:
+            known = _counted_within(scope)
+            count = self._counts[scope] = 0 if known is None else sum(name not in known for name in self._standard)
+        if count:
+            if self._cause is None:
+                self._cause = make()
+            causes.extend([self._cause] * min(count, max(MOST_CAUSES - len(causes), 1)))
+
+
+def _counted_within(scope: str) -> tuple[str, ...] | None:
+    """The standard resources that a scope can be applied to; L{None} if there is no such scope."""
+    if scope not in _SCOPES:
+        return None
     if scope == "VolumeAttributesClass":
-        known = ("persistentvolumeclaims", "requests.storage")
-    elif scope != "BestEffort":
-        known = ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
-    return [name for name in sorted(hard) if _is_standard(name) and name not in known]
+        return ("persistentvolumeclaims", "requests.storage")
+    if scope == "BestEffort":
+        return ("pods",)
+    return ("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
 
 
 _ALWAYS_EXISTS: Final = (
@@ -297,18 +352,22 @@ _ALWAYS_EXISTS: Final = (
 )
 
 
+_BEYOND: Final = "unsupported scope applied to resource"
 #: The reference leaves the index out.
 _EXPRESSIONS: Final = "spec.scopeSelector.matchExpressions"
 
 
-def _scope_expression(expression: JSONObject, causes: Causes) -> None:
+def _scope_expression(
+    expression: JSONObject, expressions: Sequence[JSONObject], beyond: _Beyond, causes: Causes
+) -> None:
     name, operator = expression.get("scopeName") or "", expression.get("operator") or ""
     values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
         causes.append(invalid(f"{path}.scopeName", name, "unsupported scope"))
+    beyond.tell(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), causes)
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
         causes.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
-    elif operator in ("In", "NotIn"):
+    if operator in ("In", "NotIn"):
         if not values:
             text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
             causes.append(required(f"{path}.values", text))
@@ -320,11 +379,20 @@ def _scope_expression(expression: JSONObject, causes: Causes) -> None:
         causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
 
 
+def _shown_selector(expressions: Sequence[JSONObject]) -> str:
+    """As Go has it."""
+    parts = [
+        {"ScopeName": one.get("scopeName"), "Operator": one.get("operator"), "Values": one.get("values")}
+        for one in expressions
+    ]
+    return go_json({"MatchExpressions": parts})
+
+
 def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The scopes stay."""
     causes = validate_resource_quota(obj)
     new, was = obj["spec"].get("scopes") or [], old["spec"].get("scopes") or []
-    if sorted(new) != sorted(was):
+    if set(new) != set(was):
         causes.append(invalid("spec.scopes", new, "field is immutable"))
     return causes
 
