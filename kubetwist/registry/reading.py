@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import lru_cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 from attrs import frozen
 
 from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ..api.errors import APIStatusError
-from ..api.options import GetOptions, ListOptions
+from ..api.options import GetOptions, ListOptions, Matcher
 from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 from ..storage.record import Record
 from ..storage.unreadable import record_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Seconds that a read waits for a revision that is not there yet.
 FRESH_ENOUGH = 3.0
+#: Longer selectors and namespaces are looked at every time: they would fill the memory.
+REMEMBERED_LENGTH: Final = 1024
 
 RecordMatcher = Callable[[Record], bool]
 
@@ -54,9 +57,21 @@ class Selection:
 
 
 def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selection:
-    """Split the selectors into what keys tell and what has to be asked of each record."""
-    namespace, name, tests, nothing = scope.namespace, "", [], False
-    for field, wanted, equal in options.fields:
+    """
+    Split the selectors into what keys tell and what has to be asked of each record.
+
+    Who selects the same gets the same matcher, so that a cache need not ask it once for each of them.
+    """
+    length = len(scope.namespace) + len(options.label_selector) + sum(len(value) for _, value, _ in options.fields)
+    find = _known_selection if length <= REMEMBERED_LENGTH else _selection
+    return find(store.info.namespaced, scope.namespace, options.fields, options.labels)
+
+
+def _selection(
+    namespaced: bool, within: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
+) -> Selection:
+    namespace, name, tests, nothing = within, "", [], False
+    for field, wanted, equal in fields:
         if field == "metadata.name":
             if equal:
                 nothing = nothing or (name not in ("", wanted))
@@ -71,18 +86,21 @@ def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selecti
                 tests.append(_namespace_differs(wanted))
         else:
             tests.append(_field_is(field, wanted, equal))
-    if options.labels is not None:
-        tests.append(_labels_match(options.labels))
-    if not store.info.namespaced and namespace and scope.namespace != namespace:
+    if labels is not None:
+        tests.append(_labels_match(labels))
+    if not namespaced and namespace and within != namespace:
         nothing = True
-    prefix = f"{namespace}/" if namespace and store.info.namespaced else ""
+    prefix = f"{namespace}/" if namespace and namespaced else ""
     key = None
     if name:
-        if prefix or not store.info.namespaced:
+        if prefix or not namespaced:
             key = prefix + name
         else:
             tests.append(_name_is(name))
     return Selection(prefix, key, _all(tests), nothing)
+
+
+_known_selection = lru_cache(maxsize=4096)(_selection)
 
 
 def _name_is(name: str) -> RecordMatcher:

@@ -39,11 +39,10 @@ from .record import NO_LABELS, Draft, Record
 from .recordtable import RecordTable
 from .unreadable import Unreadable, record_of
 from .values import Page, StorageEvent, StoredValue
-from .window import ADDED, DELETED, MODIFIED, CacheEvent, Window
+from .window import ADDED, DELETED, MODIFIED, CacheEvent, Match, Window
 
 #: Makes a record of a key below the resource's prefix, a stored value and its revision.
 Codec = Callable[[str, bytes, int], Record]
-Match = Callable[[Record], bool]
 
 WINDOW_EVENTS: Final = 10_000
 WINDOW_BYTES: Final = 32 << 20
@@ -132,22 +131,9 @@ class CacheWatch:
 
     def show(self, event: CacheEvent) -> None:
         """Send an event as it looks through the watch's selector, if it shows there at all."""
-        match = self.match
-        if match is None:
-            self.send(event.kind, event.record, event)
-            return
-        previous = event.previous
-        before = previous is not None and match(previous)
-        if event.kind == DELETED:
-            if before:
-                self.send(DELETED, event.record, event)
-        elif match(event.record):
-            if not before and previous is not None:
-                event = event.entered()
-            self.send(event.kind, event.record, event)
-        elif before:
-            event = event.left()
-            self.send(DELETED, event.record, event)
+        shown = event if self.match is None else event.seen_through(self.match)
+        if shown is not None:
+            self.send(shown.kind, shown.record, shown)
 
 
 @implementer(IStorageObserver)
@@ -371,14 +357,19 @@ class WatchCache:
         record = event.record
         watches = self._watches.get
         scopes = ("", f"{record.namespace}/", record.key) if record.namespace else ("", record.key)
+        # Many watches have the same selector; it is asked once.
+        shown: CacheEvent | None = event
+        last: Match | None = None
         for scope in scopes:
             for watch in watches(scope, ()):
                 if watch.active and watch.since < event.revision:
                     try:
-                        if watch.match is None:
-                            watch.send(event.kind, record, event)
-                        else:
-                            watch.show(event)
+                        match = watch.match
+                        if match is not last:
+                            shown = event if match is None else event.seen_through(match)
+                            last = match
+                        if shown is not None:
+                            watch.send(shown.kind, shown.record, shown)
                     except Exception:
                         self._broken(watch)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ DELETED: Final = "DELETED"
 
 #: What an event costs in memory besides the JSON of its record.
 EVENT_BYTES: Final = 600
+
+#: Whether a record is selected.
+Match = Callable[[Record], bool]
 
 _revision_of = attrgetter("revision")
 
@@ -39,6 +43,16 @@ class CacheEvent:
         self.encoded: dict[Any, Any] | None = None
         self._entered: CacheEvent | None = None
         self._left: CacheEvent | None = None
+
+    def seen_through(self, match: Match) -> CacheEvent | None:
+        """The event as it looks through a selector; L{None} when it does not show there."""
+        previous = self.previous
+        before = previous is not None and match(previous)
+        if self.kind == DELETED:
+            return self if before else None
+        if match(self.record):
+            return self if before or previous is None else self.entered()
+        return self.left() if before else None
 
     def entered(self) -> CacheEvent:
         """The event for watches whose selector matches only since this change: the object is new to them."""

@@ -417,6 +417,22 @@ class WatchingTests(CacheCase):
         self.assertEqual(sink.seen(), expected)
         self.assertEqual(self.watch(match=labelled(app="x"), revision=start)[1].seen(), expected)
 
+    def test_same_selector(self) -> None:
+        """A selector is asked once about each state, however many watches have it, and answers for all of them."""
+        asked: list[int] = []
+
+        def match(record: Record) -> bool:
+            asked.append(record.revision)
+            return record.labels.get("app") == "x"
+
+        sinks = [self.watch(match=match)[1] for _ in range(3)]
+        everything = self.watch()[1]
+        first, second = self.put("a/x", app="x"), self.put("a/x", app="y")
+        for sink in sinks:
+            self.assertEqual(sink.seen(), [("ADDED", "a/x", first), ("DELETED", "a/x", second)])
+        self.assertEqual(everything.seen(), [("ADDED", "a/x", first), ("MODIFIED", "a/x", second)])
+        self.assertEqual(asked, [first, first, second])
+
     def test_sharing(self) -> None:
         """Watches that show the same state in the same way get the same event, so that it is encoded once."""
         sinks = [self.watch(scope)[1] for scope in ("", "a/", "a/o")]
