@@ -11,7 +11,10 @@ as well: who shows a token, or acts as another, waits before that.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
 #: Seconds that a cache is waited for; then reads go to the storage itself.
 PATIENCE: Final = 3.0
+#: Turns of the reactor in which requests are gathered, at most.
+MOST_TURNS: Final = 4
+#: Seconds that requests are worked on in a turn.
+TURN: Final = 0.004
 _READS: Final = frozenset(("get", "list"))
 
 #: Finds the cache of a group and resource; L{None} for what is not kept here.
@@ -43,6 +50,7 @@ class Consistency:
         fallback: WatchCache,
         registry: Registry,
         soon: Callable[[Callable[[], object]], object] = lambda call: call(),
+        seconds: Callable[[], float] = perf_counter,
     ) -> None:
         """
         @param storage: L{kubetwist.interfaces.ISharedStorage}.
@@ -51,6 +59,7 @@ class Consistency:
         @param soon: Calls something when all requests were read that are there already: they are asked for together.
         """
         self._soon = soon
+        self._seconds = seconds
         #: Who waits, for what, and whether it goes on, as before, where the storage does not answer.
         self._waiting: list[tuple[KubeRequest, Handler, bool]] = []
         self._asking = False
@@ -95,7 +104,14 @@ class Consistency:
         self._waiting.append((request, handler, tolerant))
         if not self._asking:
             self._asking = True
-            self._soon(self._ask)
+            self._soon(self._gather)
+
+    def _gather(self, known: int = 0, turns: int = 1) -> None:
+        """Ask when a turn has brought nobody new, or after L{MOST_TURNS}: each question costs the storage the same."""
+        if len(self._waiting) > known and turns < MOST_TURNS:
+            self._soon(partial(self._gather, len(self._waiting), turns + 1))
+        else:
+            self._ask()
 
     def _ask(self) -> None:
         """Ask for all who wait; who comes meanwhile is asked for next, as the answer may be older than he is."""
@@ -106,8 +122,17 @@ class Consistency:
     def _answered(self, result: int | Failure, waiting: list[tuple[KubeRequest, Handler, bool]]) -> None:
         self._asking = bool(self._waiting)
         if self._asking:
-            self._soon(self._ask)
-        for request, handler, tolerant in waiting:
+            self._soon(self._gather)
+        self._let_go(result, deque(waiting))
+
+    def _let_go(self, result: int | Failure, waiting: deque[tuple[KubeRequest, Handler, bool]]) -> None:
+        """Let requests go on; after a while the rest in another turn, so that what these want of others is sent."""
+        until = self._seconds() + TURN
+        while waiting:
+            if self._seconds() > until:
+                self._soon(partial(self._let_go, result, waiting))
+                return
+            request, handler, tolerant = waiting.popleft()
             if request.over:
                 continue
             if isinstance(result, Failure):

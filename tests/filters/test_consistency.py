@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.filters.consistency import PATIENCE, Consistency
+from kubetwist.filters.consistency import MOST_TURNS, PATIENCE, TURN, Consistency
 from kubetwist.filters.requestinfo import request_info_of
 from kubetwist.metrics.registry import Registry
 from kubetwist.storage.errors import FutureRevision, StorageUnavailable
@@ -133,6 +133,50 @@ class ConsistencyTests(SynchronousTestCase):
         self.assertEqual(len(self.storage.asked), 2)
         self.storage.asked[1].callback(5)
         self.assertEqual(self.answered, [first, *others])
+
+    def in_turns(self, seconds: Any = lambda: 0.0) -> Any:
+        """The filter, where what is to be done soon is done in the next L{turn}."""
+        self.soon: list[Any] = []
+        return Consistency(
+            self.storage,
+            lambda *_: None,
+            self.others,  # type: ignore[arg-type]
+            Registry(),
+            self.soon.append,
+            seconds,
+        ).in_front(self.answered.append)  # type: ignore[arg-type]
+
+    def turn(self) -> int:
+        """A turn of the reactor; how often the storage was asked by then."""
+        calls, self.soon[:] = self.soon[:], []
+        for call in calls:
+            call()
+        return len(self.storage.asked)
+
+    def test_gathered(self) -> None:
+        """As long as each turn brings somebody new they are gathered, up to a few turns; one who is alone waits one."""
+        handler = self.in_turns()
+        handler(Request())
+        self.assertEqual([self.turn(), self.turn()], [0, 1])
+        for number in range(MOST_TURNS):
+            handler(Request())
+            if not number:
+                self.storage.asked[0].callback(5)
+            self.assertEqual(self.turn(), 1 if number < MOST_TURNS - 1 else 2)
+        self.storage.asked[1].callback(5)
+        self.assertEqual(len(self.answered), 1 + MOST_TURNS)
+
+    def test_long_turns(self) -> None:
+        """What takes long is gone on with in another turn."""
+        times = iter((0.0, 0.0, TURN / 2, TURN * 2, 1.0, 1.0))
+        handler = self.in_turns(lambda: next(times))
+        for _ in range(3):
+            handler(Request())
+        self.assertEqual([self.turn(), self.turn()], [0, 1])
+        self.storage.asked[0].callback(5)
+        self.assertEqual(len(self.answered), 2)
+        self.turn()
+        self.assertEqual(len(self.answered), 3)
 
     def test_what_waits(self) -> None:
         """Writes wait as reads do; what says how old it may be does not, nor what is no resource."""
