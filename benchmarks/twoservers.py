@@ -2,12 +2,14 @@
 What a second server over the same etcd adds: rates of one server, and of two at the same time.
 
   get        GET of one object, 8 connections to each server
+  getmany    the same, 32 connections to each server, of which more share a question to etcd
   list500    LIST with limit=500, 2 connections to each server
   getany     GET with resourceVersion=0, for which etcd is not asked, 8 connections to each server
 
 In turns, one and two servers are sent requests for --seconds, --rounds times; medians count. Beside the rates stands
-what they are to each other, and the processor time of a server per request. The rest of the machine matters:
-generator and etcd run on it, too, and two servers need two processors that nobody else uses.
+what they are to each other, and what a request takes of the processors, in ms: of the server's, where there is one and
+where there are two, of etcd's and of the generator's. The last two run on the same machine. So the rates can be no more
+to each other than the last column says: what all processors together could do, to what one server does.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 OBJECTS = 500
 KINDS = {
     "get": (f"{MAPS}/cm-0000", 8),
+    "getmany": (f"{MAPS}/cm-0000", 32),
     "list500": (f"{MAPS}?limit=500", 2),
     "getany": (f"{MAPS}/cm-0000?resourceVersion=0", 8),
 }
@@ -40,24 +43,43 @@ def processor_time(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-class Measured:
-    """Rounds of one kind of request with a number of servers."""
+def generator_time() -> float:
+    """Seconds of the processor that requests have taken to be made: here, and by what was started for that."""
+    return sum(os.times()[:4])
 
-    def __init__(self) -> None:
+
+class Measured:
+    """
+    Rounds of one kind of request with a number of servers.
+
+    @ivar rates: Requests a second.
+    @ivar costs: Seconds of the processor per request: of servers, etcd and generator.
+    """
+
+    def __init__(self, etcd: int) -> None:
+        """
+        @param etcd: Its process.
+        """
+        self._etcd = etcd
         self.rates: list[float] = []
-        self.costs: list[float] = []
+        self.costs: list[tuple[float, float, float]] = []
         self.failed = 0
+
+    def _spent(self, targets: list[Target]) -> tuple[float, float, float]:
+        servers = sum(processor_time(target.pid) for target in targets if target.pid is not None)
+        return servers, processor_time(self._etcd), generator_time()
 
     def round(self, targets: list[Target], path: str, connections: int, seconds: float) -> None:
         """Send to all at once."""
-        pids = [target.pid for target in targets if target.pid is not None]
-        before, began = sum(map(processor_time, pids)), time.perf_counter()
+        before, began = self._spent(targets), time.perf_counter()
         with ThreadPoolExecutor(len(targets)) as pool:
             loads = list(pool.map(lambda one: send(one.url, [one.request("GET", path)], connections, seconds), targets))
         took = time.perf_counter() - began
         rate = sum(load.rate for load in loads)
         self.rates.append(rate)
-        self.costs.append((sum(map(processor_time, pids)) - before) / max(rate * min(seconds, took), 1))
+        requests = max(rate * min(seconds, took), 1)
+        servers, etcd, generator = (now - then for now, then in zip(self._spent(targets), before, strict=True))
+        self.costs.append((servers / requests, etcd / requests, generator / requests))
         self.failed += sum(load.failed for load in loads)
 
 
@@ -84,19 +106,20 @@ def main() -> None:
             targets = [Target(server.url, server.token, server.pid) for server in (one, other)]
             fill(targets[0])
             print(f"load average before: {os.getloadavg()[0]:.1f}, processors: {os.cpu_count()}")
-            print(f"{'':10}{'one/s':>10}{'two/s':>10}{'ratio':>8}{'one ms':>9}{'two ms':>9}")
+            print(f"{'':10}{'one/s':>10}{'two/s':>10}{'ratio':>8}{'one':>8}{'two':>8}{'etcd':>8}{'load':>8}{'most':>8}")
             for kind, (path, connections) in KINDS.items():
-                alone, both = Measured(), Measured()
+                alone, both = Measured(etcd.members[0].pid), Measured(etcd.members[0].pid)
                 for number in range(options.rounds):
                     alone.round([targets[number % 2]], path, connections, options.seconds)
                     both.round(targets, path, connections, options.seconds)
                 failed = f"  {alone.failed + both.failed} failed" if alone.failed + both.failed else ""
-                rates = [statistics.median(each.rates) for each in (alone, both)]
-                costs = [statistics.median(each.costs) * 1000 for each in (alone, both)]
-                print(
-                    f"{kind:10}{rates[0]:10.1f}{rates[1]:10.1f}{rates[1] / rates[0]:8.2f}"
-                    f"{costs[0]:9.3f}{costs[1]:9.3f}{failed}"
+                one, two = (statistics.median(each.rates) for each in (alone, both))
+                (cost, _, _), costs = (
+                    [statistics.median(part) for part in zip(*each.costs, strict=True)] for each in (alone, both)
                 )
+                shown = "".join(f"{each * 1000:8.3f}" for each in (cost, *costs))
+                most = (os.cpu_count() or 1) / sum(costs) / one
+                print(f"{kind:10}{one:10.1f}{two:10.1f}{two / one:8.2f}{shown}{most:8.2f}{failed}")
             print(f"load average after: {os.getloadavg()[0]:.1f}")
 
 
