@@ -1,5 +1,5 @@
 """
-C{/statusz} and C{/flagz}: what runs here, and with which flags.
+C{/statusz}, C{/flagz} and C{/configz}: what runs here, and with which flags.
 
 @see: kubernetes/apiserver, C{pkg/server/statusz}, C{pkg/server/flagz}.
 """
@@ -150,6 +150,40 @@ def shown_value(flag: Flag, value: Any) -> str:
     return "" if value is None else str(value)
 
 
+class ConfigPage(Resource):
+    """
+    C{/configz}: what L{flags_of} tells, for programs: values have JSON's types.
+
+    kube-apiserver has no such page; those components of Kubernetes that have one give a document by component.
+    """
+
+    isLeaf = True
+
+    def __init__(self, flags: tuple[Flag, ...], options: Mapping[str, Any]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._flags = flags
+        self._options = options
+
+    def render(self, request: KubeRequest) -> int:
+        """Answer any method, as the pages beside it."""
+        document = {_NAME: {flag.name: typed_value(flag, self._options[flag.name]) for flag in self._flags}}
+        request.respond(200, orjson.dumps(document) + b"\n", b"application/json")
+        return NOT_DONE_YET
+
+
+def typed_value(flag: Flag, value: Any) -> Any:
+    """A value of a flag as JSON has it; times are texts, as in files that configure Kubernetes."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): typed_value(flag, one) for key, one in value.items()}
+    if flag.kind is not MODULES and isinstance(value, (tuple, list)):
+        return [typed_value(flag, one) for one in value]
+    if flag.kind is not DURATION and isinstance(value, (int, float)):
+        return value
+    return without_passwords(shown_value(flag, value))
+
+
 def flags_text(flags: Mapping[str, str]) -> str:
     """What C{/flagz} tells."""
     lines = "".join(f"{name}={' '.join(value.splitlines())}\n" for name, value in flags.items())
@@ -168,6 +202,7 @@ def claim_zpages(layer: Layer, config: ServerConfig, paths: Callable[[], list[st
             return flags_of(known, config.options)
 
         layer.claim("/flagz", ZPage("Flagz", lambda: flags_text(flags()), lambda: {"flags": flags()}))
+        layer.claim("/configz", ConfigPage(known, config.options), listed=False)
     if gates.get("ComponentStatusz", default):
 
         def status() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from kubetwist.server.debugging import ProfilesResource
 from kubetwist.server.flags import parse_flags
 from kubetwist.server.flagtable import FLAGS
-from kubetwist.server.zpages import flags_of
+from kubetwist.server.zpages import flags_of, typed_value
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
 
@@ -100,6 +100,7 @@ class DebuggingTests(KubeAPIMixin, TestCase):
             "/debug/pprof/cmdline",
             "/statusz",
             "/flagz",
+            "/configz",
         ):
             for method in ("GET", "PUT"):
                 code, _ = await self.ask(method, path, token=token)
@@ -159,10 +160,31 @@ class DebuggingTests(KubeAPIMixin, TestCase):
         _, text = await self.ask("GET", "/flagz", accept=accept)
         self.assertIn("  max-requests-inflight: '7'\n", text.replace('"', "'"))
 
+    async def test_configuration(self) -> None:
+        """C{/configz} tells the same with types, and is not listed: kube-apiserver has none."""
+        await self.serve("--event-ttl=90m", "--max-requests-inflight=7", "--vmodule=httplog=1", "--etcd-prefix=/a")
+        code, answer = await self.ask("GET", "/configz")
+        self.assertEqual((code, list(answer)), (200, ["apiserver"]))
+        found = answer["apiserver"]
+        wanted = {
+            "event-ttl": "1h30m0s",
+            "max-requests-inflight": 7,
+            "profiling": True,
+            "controllers": [],
+            "vmodule": "httplog=1",
+            "etcd-prefix": "/a",
+            "feature-gates": {},
+        }
+        self.assertEqual({name: found[name] for name in wanted}, wanted)
+        self.assertEqual(set(found), {flag.name for flag in FLAGS})
+        self.assertNotIn("/configz", (await self.ask("GET", "/"))[1]["paths"])
+
     def test_passwords(self) -> None:
         """A password in a URL is not told."""
         options = parse_flags(FLAGS, ["--etcd-servers=https://a:hunter2@b:2379,https://c"])
         self.assertEqual(flags_of(FLAGS, options), {"etcd-servers": "[https://CLASSIFIED@b:2379,https://c]"})
+        flag = next(one for one in FLAGS if one.name == "etcd-servers")
+        self.assertEqual(typed_value(flag, options["etcd-servers"]), ["https://CLASSIFIED@b:2379", "https://c"])
 
 
 class Later:
