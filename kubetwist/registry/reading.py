@@ -14,9 +14,9 @@ from ..api.continuetokens import ContinueTokenError, decode_continue, encode_con
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, ListOptions, Matcher
 from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
+from ..storage.listing import Listing
 from ..storage.record import Record
 from ..storage.unreadable import record_of
-from ..storage.watchcache import Listing
 
 if TYPE_CHECKING:
     from .kinds import ResourceInfo

@@ -22,8 +22,8 @@ from ..api.selectors import (
 )
 from ..api.users import user_object
 from ..interfaces import ICreator, IGetter, ILister, IRuleResolver
+from ..storage.listing import Listing
 from ..storage.record import Record
-from ..storage.watchcache import Listing
 from .actions import Bindings
 from .admitting import admit_virtual
 from .kinds import ResourceInfo

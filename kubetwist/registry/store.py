@@ -29,8 +29,8 @@ from ..interfaces import (
     IWatcher,
 )
 from ..storage.errors import KeyNotFound, RevisionConflict
+from ..storage.listing import Listing
 from ..storage.record import Record
-from ..storage.watchcache import Listing
 from . import deletion, reading
 from .scope import RequestScope
 from .updates import Updates

@@ -15,8 +15,8 @@ import orjson
 
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
+from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
-from ..storage.watchcache import Listing
 from .negotiation import encode_yaml
 
 if TYPE_CHECKING:

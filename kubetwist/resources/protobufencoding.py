@@ -18,8 +18,8 @@ from ..api.resource import JSONObject
 from ..registry.codec import Codec
 from ..schema.protobufwriting import ENVELOPE_END, envelope, envelope_start
 from ..schema.wire import LENGTH, WireError, put_counted, put_key, put_varint
+from ..storage.listing import Listing
 from ..storage.record import Record
-from ..storage.watchcache import Listing
 from .encoding import Body, Result, list_meta
 from .metaprotobuf import encode_protobuf
 

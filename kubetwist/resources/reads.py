@@ -15,8 +15,8 @@ from ..api.selectors import parse_field_selector
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
 from ..registry.scope import RequestScope
+from ..storage.listing import Listing
 from ..storage.record import Record
-from ..storage.watchcache import Listing
 from ..streams.handshakes import is_websocket
 from .bodies import PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .encoding import Body, YAMLEncoder, pretty, to_yaml

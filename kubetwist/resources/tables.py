@@ -17,8 +17,8 @@ from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..api.times import posix_now
 from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
+from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
-from ..storage.watchcache import Listing
 from .encoding import Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
 
 if TYPE_CHECKING:

@@ -7,14 +7,10 @@ slow in it is done once per change, not once per reader.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from time import perf_counter
 from typing import Final
-
-from attrs import define
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall
@@ -34,6 +30,7 @@ from .errors import (
     UnreadableValue,
 )
 from .expiry import Timer
+from .listing import Listing, counted, gather, undo
 from .protobuf import others_first, portions
 from .record import NO_LABELS, Draft, Record
 from .recordtable import RecordTable
@@ -57,7 +54,6 @@ RETRY_MOST: Final = 30.0
 #: Texts of labels and fields that are kept once for all records.
 SHARED_TEXTS: Final = 50_000
 
-_key_of = attrgetter("key")
 _texts: dict[str, str] = {}
 
 
@@ -76,23 +72,6 @@ def _economized(record: Record) -> Record:
     record.fields = _shared(record.fields)
     record.namespace = _texts.setdefault(record.namespace, record.namespace)
     return record
-
-
-@define(slots=True, eq=False)
-class Listing:
-    """
-    What a list found.
-
-    @ivar records: In key order; the list is the caller's.
-    @ivar revision: The state is that as of this revision.
-    @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
-    @ivar remaining: How many records follow, as far as known: L{None} for the last page and for lists with a match.
-    """
-
-    records: list[Record]
-    revision: int
-    next_key: str = ""
-    remaining: int | None = None
 
 
 class CacheWatch:
@@ -449,13 +428,13 @@ class WatchCache:
             undone = self._undone(prefix, revision)
         batches = table.batches(prefix, start_after)
         if undone:
-            batches = _undo(batches, undone, start_after)
+            batches = undo(batches, undone, start_after)
         tally = self.tally
         if match is None:
-            records, next_key = _gather(batches, match, limit)
+            records, next_key = gather(batches, match, limit)
             tally.fetched += len(records)
         else:
-            records, next_key = _gather(_counted(batches, tally), match, limit)
+            records, next_key = gather(counted(batches, tally), match, limit)
         tally.lists += 1
         tally.returned += len(records)
         remaining = None
@@ -638,42 +617,3 @@ class WatchCache:
             self._watches[watch.scope] = rest
         else:
             self._watches.pop(watch.scope, None)
-
-
-def _gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:
-    """Up to C{limit} matching records, and the key of the last one if there are more records."""
-    records: list[Record] = []
-    for batch in batches:
-        records += batch if match is None else filter(match, batch)
-        if limit and len(records) >= limit:
-            del records[limit:]
-            last = records[-1].key
-            more = batch[-1].key != last or next(batches, None) is not None
-            return records, last if more else ""
-    return records, ""
-
-
-def _counted(batches: Iterator[list[Record]], tally: CacheTally) -> Iterator[list[Record]]:
-    for batch in batches:
-        tally.fetched += len(batch)
-        yield batch
-
-
-def _undo(
-    batches: Iterator[list[Record]], undone: Mapping[str, Record | None], start_after: str
-) -> Iterator[list[Record]]:
-    """Records as they were: what changed since is replaced, and what is gone by now comes back."""
-    former = sorted(key for key, record in undone.items() if record is not None and key > start_after)
-    done = 0
-    for batch in batches:
-        kept = [record for record in batch if record.key not in undone]
-        end = bisect_right(former, batch[-1].key, done)
-        if end > done:
-            kept += [record for key in former[done:end] if (record := undone[key]) is not None]
-            kept.sort(key=_key_of)
-            done = end
-        if kept:
-            yield kept
-    rest = [record for key in former[done:] if (record := undone[key]) is not None]
-    if rest:
-        yield rest

@@ -10,8 +10,8 @@ import orjson
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
 from ...api.resource import GroupVersionKind, JSONObject
+from ...storage.listing import Listing
 from ...storage.record import Draft, Record
-from ...storage.watchcache import Listing
 from ..reading import await_first_state, begin_watch
 from ..scope import RequestScope
 from ..store import Store
