@@ -94,6 +94,11 @@ def go_json(value: Any) -> str:
     return errors.go_json(value)
 
 
+def invalid_without_value(path: str, detail: str) -> Cause:
+    """An invalid value that is not printed: it may be large, or several fields."""
+    return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
+
+
 def invalid_shown(path: str, shown: str, detail: str) -> Cause:
     """An invalid value that is printed in a way of its own."""
     return Cause("FieldValueInvalid", f"Invalid value: {shown}: {detail}", path)

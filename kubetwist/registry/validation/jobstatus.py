@@ -6,13 +6,16 @@ Most rules look only at what an update changes, so that jobs that break a newer 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from ...api.errors import Cause, duplicate, invalid, required
 from ...api.resource import JSONObject
-from .fields import Causes, go_json, invalid_shown, not_negative
+from .fields import Causes, go_json, invalid_shown, invalid_without_value, not_negative, quote
 
+#: Of Go's numbers.
+_MOST_DIGITS: Final = 18
 _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
 
 
@@ -54,7 +57,7 @@ def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
 
 
 def _condition(text: str) -> Cause:
-    return Cause("FieldValueInvalid", f"Invalid value: {text}", "status.conditions")
+    return invalid_without_value("status.conditions", text)
 
 
 def _uncounted(pods: JSONObject | None, causes: Causes) -> None:
@@ -117,63 +120,90 @@ def _indexes(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
     total, limited = spec.get("completions"), spec.get("backoffLimitPerIndex") is not None
     new_completed, new_failed = completed != (was["completedIndexes"] or ""), failed != was["failedIndexes"]
     path = "status.completedIndexes"
-    done: set[int] = set()
-    if total is not None and completed:
-        done = _parse(completed, total, path, "completedIndexes", causes if new_completed else [])
-    lost: set[int] = set()
-    if total is not None and limited and failed is not None:
-        lost = _parse(failed, total, "status.failedIndexes", "failedIndexes", causes if new_failed else [])
+    if total is not None:
+        if new_completed:
+            _check_intervals(completed, total, path, "completedIndexes", causes)
+        if new_failed and limited and failed is not None:
+            _check_intervals(failed, total, "status.failedIndexes", "failedIndexes", causes)
     if new_completed and completed and spec.get("completionMode") != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
         causes.append(invalid(path, completed, text))
     if new_failed and failed is not None and not limited:
         text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         causes.append(invalid("status.failedIndexes", failed, text))
-    if (new_completed or new_failed) and failed is not None and done & lost:
-        text = f"failedIndexes and completedIndexes overlap at index: {min(done & lost)}"
-        causes.append(invalid("status.failedIndexes", failed, text))
+    if (new_completed or new_failed) and failed is not None and total is not None:
+        common = _overlap(_good_intervals(completed, total), _good_intervals(failed, total))
+        if common is not None:
+            text = f"failedIndexes and completedIndexes overlap at index: {common}"
+            causes.append(invalid("status.failedIndexes", failed, text))
 
 
-def _parse(text: str, total: int, path: str, name: str, causes: Causes) -> set[int]:
-    found: set[int] = set()
+def _check_intervals(text: str, total: int, path: str, name: str, causes: Causes) -> None:
     try:
-        for first, last in _intervals(text, total):
-            found.update(range(first, last + 1))
+        for _ in parse_intervals(text, total):
+            pass
     except ValueError as error:
         causes.append(invalid(path, text, f"error parsing {name}: {error}"))
+
+
+def _good_intervals(text: str, total: int) -> list[tuple[int, int]]:
+    """Those that are intervals."""
+    found = []
+    for interval in text.split(",") if text else ():
+        with suppress(ValueError):
+            found.append(_interval(interval, total))
     return found
 
 
-def _intervals(text: str, total: int) -> Iterator[tuple[int, int]]:
-    """
-    The intervals in a list of indexes, which ascend.
+def _overlap(some: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> int | None:
+    """The first index in an interval of both; the lists ascend, and are gone through, not the indexes in them."""
+    place = other = 0
+    while place < len(some) and other < len(others):
+        (first, last), (begin, end) = some[place], others[other]
+        if first <= end and begin <= last:
+            return max(first, begin)
+        if first <= begin:
+            place += 1
+        else:
+            other += 1
+    return None
 
-    @raise ValueError: It is none.
+
+def parse_intervals(text: str, total: int) -> Iterator[tuple[int, int]]:
     """
-    if not text:
-        return
-    before = -1
-    for interval in text.split(","):
-        limits = interval.split("-")
-        if len(limits) > 2:
-            raise ValueError(
-                f'the fragment "{interval}" violates the requirement that an index interval can have '
-                "at most two parts separated by '-'"
-            )
-        numbers = []
-        for limit in limits:
-            if not (limit.isascii() and limit.isdigit()):
-                raise ValueError(f'cannot convert string to integer for index: "{limit}"')
-            number = int(limit)
-            if number >= total:
-                raise ValueError(f'too large index: "{limit}"')
-            numbers.append(number)
-        if numbers[0] <= before:
-            raise ValueError(f"non-increasing order, previous: {before}, current: {numbers[0]}")
-        if numbers[-1] <= numbers[0] and len(numbers) == 2:
-            raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
-        before = numbers[-1]
-        yield numbers[0], numbers[-1]
+    The intervals in a list of indexes such as C{"0,2-4"}, which ascend: the first index of each, and the last.
+
+    @param total: How many indexes there are.
+    @raise ValueError: It is none; with Go's words.
+    """
+    before: int | None = None
+    for interval in text.split(",") if text else ():
+        first, last = _interval(interval, total)
+        if before is not None and first <= before:
+            raise ValueError(f"non-increasing order, previous: {before}, current: {first}")
+        before = last
+        yield first, last
+
+
+def _interval(text: str, total: int) -> tuple[int, int]:
+    limits = text.split("-")
+    if len(limits) > 2:
+        raise ValueError(
+            f"the fragment {quote(text)} violates the requirement that an index interval can have "
+            "at most two parts separated by '-'"
+        )
+    numbers = []
+    for limit in limits:
+        digits = limit.removeprefix("+")
+        if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _MOST_DIGITS:
+            raise ValueError(f"cannot convert string to integer for index: {quote(limit)}")
+        number = int(digits.lstrip("0") or "0")
+        if number >= total:
+            raise ValueError(f"too large index: {quote(limit)}")
+        numbers.append(number)
+    if len(numbers) == 2 and numbers[1] <= numbers[0]:
+        raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
+    return numbers[0], numbers[-1]
 
 
 def _taken_back(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
