@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubetwist.api.times import format_time, use_clock
-from kubetwist.controllers.workloads.jobindexes import format_indexes, parse_indexes
+from kubetwist.controllers.workloads.jobindexes import MOST_INDEXES, format_indexes, parse_indexes, success_rule
 from kubetwist.controllers.workloads.jobs import JobController
 from tests.controllers.harness import ControllerTestCase
 
@@ -316,6 +316,18 @@ class JobTests(ControllerTestCase):
         for text, indexes in (("", set()), ("0,1", {0, 1}), ("0-2,4", {0, 1, 2, 4}), ("3", {3})):
             self.assertEqual((format_indexes(indexes), parse_indexes(text, 10)), (text, indexes))
         self.assertEqual(parse_indexes("0-99999999999999999,x", 2), {0, 1})
+
+    def test_many_indexes(self) -> None:
+        """Of thousands of millions of indexes not each is kept."""
+        many = 2_000_000_000
+        self.assertEqual(len(parse_indexes(f"0-{many - 1}", many)), MOST_INDEXES)
+        rule = {"succeededIndexes": f"0-3,7-{many - 1}", "succeededCount": 3}
+        policy: Any = {"rules": [rule]}
+        self.assertIsNone(success_rule(policy, {1, 4, 6, many - 1}, many))
+        self.assertEqual(success_rule(policy, {1, 3, 5, 8}, many), "Matched rules at index 0")
+        del rule["succeededCount"]
+        self.assertIsNone(success_rule(policy, {1, 3, 5, 8}, many))
+        self.assertEqual(success_rule(policy, {0, 1, 2, 3, 5, 7}, 8), "Matched rules at index 0")
 
     # --- policies
 

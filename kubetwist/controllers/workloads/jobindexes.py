@@ -6,7 +6,8 @@ The indexes of indexed jobs: which of them are done, which have failed, and whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ...api.resource import JSONObject
@@ -15,19 +16,34 @@ _PREFIX: Final = "batch.kubernetes.io/"
 INDEX: Final = _PREFIX + "job-completion-index"
 FAILURES: Final = _PREFIX + "job-index-failure-count"
 IGNORED: Final = _PREFIX + "job-index-ignored-failure-count"
+#: Indexes of one job that are known to be done, at most.
+MOST_INDEXES: Final = 1_000_000
 #: Five characters are added.
 _LONGEST: Final = 58
 _VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
-def parse_indexes(text: str | None, completions: int) -> set[int]:
-    """Indexes as the status has them, C{"0-3,7"}; those that there are no more are left out."""
-    found: set[int] = set()
+def _intervals(text: str | None, completions: int) -> Iterator[tuple[int, int]]:
     for part in (text or "").split(","):
         first, dash, last = part.partition("-")
-        if not first.isascii() or not first.isdigit() or (dash and not (last.isascii() and last.isdigit())):
-            continue
-        found.update(range(int(first), min(int(last) if dash else int(first), completions - 1) + 1))
+        last = last if dash else first
+        begin, digits = _number(first), last.isascii() and last.isdigit()
+        if begin is not None and digits:
+            end = _number(last)
+            end = completions - 1 if end is None else min(end, completions - 1)
+            if begin <= end:
+                yield begin, end
+
+
+def parse_indexes(text: str | None, completions: int) -> set[int]:
+    """
+    Indexes as the status has them, C{"0-3,7"}; those that there are no more are left out.
+
+    A status can say that thousands of millions are done: what is beyond L{MOST_INDEXES} is left out, too.
+    """
+    found: set[int] = set()
+    for begin, end in _intervals(text, completions):
+        found.update(range(begin, min(end + 1, begin + MOST_INDEXES - len(found))))
     return found
 
 
@@ -109,14 +125,22 @@ def _with_variable(container: JSONObject, source: JSONObject) -> JSONObject:
     return {**container, "env": [*variables, {"name": _VARIABLE, "valueFrom": source}]}
 
 
+def _within(index: int, intervals: Sequence[tuple[int, int]], ends: Sequence[int]) -> bool:
+    """Whether an index is in one of some intervals that ascend."""
+    place = bisect_left(ends, index)
+    return place < len(ends) and intervals[place][0] <= index
+
+
 def success_rule(policy: JSONObject | None, succeeded: set[int], completions: int) -> str | None:
     """Which rule says that a job has succeeded, in words; L{None} for none."""
     for number, rule in enumerate((policy or {}).get("rules") or ()):
         wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
         if wanted is not None:
-            required = parse_indexes(wanted, completions)
-            met = len(required & succeeded)
-            enough = met >= count if count is not None else met == len(required)
+            intervals = list(_intervals(wanted, completions))
+            ends = [end for _, end in intervals]
+            met = sum(1 for index in succeeded if _within(index, intervals, ends))
+            required = sum(end - begin + 1 for begin, end in intervals)
+            enough = met >= count if count is not None else met == required
         else:
             enough = count is not None and len(succeeded) >= count
         if enough:
