@@ -331,20 +331,13 @@ def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: A
         initial = revision == 0
     match = _never if selection.nothing else selection.match
     where = selection.key if selection.key is not None else selection.prefix
-    cache = store.cache
-    if revision > cache.revision and not initial:
-        # The future is no mistake in a watch: it begins when that revision has come.
-        match, revision = _later_than(revision, match), cache.revision
     try:
-        return cache.watch(where, match=match, revision=revision, sink=sink, initial=initial)
+        # The future is no mistake in a watch: it begins when that revision has come.
+        return store.cache.watch(where, match=match, revision=revision, sink=sink, initial=initial)
     except RevisionCompacted as error:
         raise APIStatusError.expired(f"too old resource version: {revision} ({error.oldest})") from None
     except StorageUnavailable:
         raise APIStatusError.too_many_requests("storage is (re)initializing", 1) from None
-
-
-def _later_than(revision: int, match: RecordMatcher | None) -> RecordMatcher:
-    return lambda record: record.revision > revision and (match is None or match(record))
 
 
 def _never(record: Record) -> bool:

@@ -94,8 +94,8 @@ class CacheWatch:
 
     @property
     def revision(self) -> int:
-        """Everything up to here was sent."""
-        return self._cache.revision
+        """Everything up to here was sent; where it begins in the future, that is where."""
+        return max(self._cache.revision, self.since)
 
     def stop(self) -> None:
         """Send nothing more. Can be called at any time, from C{sink.send} too."""

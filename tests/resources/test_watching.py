@@ -202,6 +202,19 @@ class WatchTests(WatchTestCase):
         self.create("d")
         self.assertEqual(summary(self.more()), [("ADDED", "d")])
 
+    def test_older_objects_from_the_future(self) -> None:
+        """It tells of objects that were there before as every other watch: of their changes, and their deletion."""
+        selecting = self.server.client()
+        self.relabel("a", app="x")
+        then = self.revision() + 1
+        self.assertEqual(self.watch(f"resourceVersion={then}"), [])
+        self.assertEqual(self.watch(f"resourceVersion={then}&labelSelector=app%3Dx", selecting), [])
+        self.create("c")
+        self.relabel("b", app="y")
+        self.writer.ask("DELETE", f"{MAPS}/a")
+        self.assertEqual(summary(self.more()), [("MODIFIED", "b"), ("DELETED", "a")])
+        self.assertEqual(summary(self.more(selecting)), [("DELETED", "a")])
+
     def test_encoded_once(self) -> None:
         """All watches that show an event alike are written the same bytes."""
         clients = [self.server.client() for _ in range(3)]

@@ -371,7 +371,8 @@ class WatchingTests(CacheCase):
 
     def test_future(self) -> None:
         """A watch from a future revision shows nothing before that one has passed."""
-        _, sink = self.watch(revision=3)
+        watch, sink = self.watch(revision=3)
+        self.assertEqual(watch.revision, 3)
         for _ in range(4):
             self.put("a/x")
         self.assertEqual(sink.seen(), [("MODIFIED", "a/x", 4), ("MODIFIED", "a/x", 5)])
