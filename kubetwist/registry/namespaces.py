@@ -19,6 +19,7 @@ from . import deletion
 from .scope import RequestScope
 from .store import Store
 from .updates import UpdateRules
+from .validation.cluster import validate_namespace_finalize
 
 
 @implementer_only(ICreator, IGetter, ILister, IWatcher, IPatcher, IGracefulDeleter)
@@ -65,6 +66,6 @@ def finalize_rules(store: Store) -> UpdateRules:
             obj.pop("status", None)
 
     def validate(obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        return store.strategy.validate(obj)
+        return validate_namespace_finalize(obj)
 
     return UpdateRules("finalize", prepare, validate)

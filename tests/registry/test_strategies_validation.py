@@ -530,7 +530,7 @@ class OtherTests(SynchronousTestCase):
         self.assertEqual(
             problems("", "Namespace", spec={"finalizers": ["bare"]}),
             [
-                'spec.finalizers[0]: Invalid value: "bare": '
+                'spec.finalizers: Invalid value: "bare": '
                 "name is neither a standard finalizer name nor is it fully qualified"
             ],
         )
@@ -579,13 +579,13 @@ class OtherTests(SynchronousTestCase):
         claim = {"spec": spec, "status": {"allocatedResources": many, "allocatedResourceStatuses": words}}
         found = [str(cause) for cause in validate_claim_status_update(claim, claim)]
         for path, (bad, odd) in zip(
-            ("allocatedResourceStatus", "allocatedResources"), (found[:2], found[2:]), strict=True
+            ("allocatedResourceStatuses", "allocatedResources"), (found[:2], found[2:]), strict=True
         ):
             self.assertTrue(bad.startswith(f'status.{path}: Invalid value: "a b": name part must consist of'), bad)
             self.assertEqual(odd, f'status.{path}: Unsupported value: "cpu": supported values: "storage"')
         status = {"allocatedResources": {"storage": "-1"}, "allocatedResourceStatuses": {"storage": "Odd"}}
         first, second = (str(cause) for cause in validate_claim_status_update({**claim, "status": status}, claim))
-        self.assertTrue(first.startswith('status.allocatedResourceStatus: Unsupported value: "storage": '), first)
+        self.assertTrue(first.startswith('status.allocatedResourceStatuses: Unsupported value: "storage": '), first)
         self.assertIn("must be a valid resource quantity", second)
 
     def test_node(self) -> None:

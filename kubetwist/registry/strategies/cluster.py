@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_label_problems, path_segment_problems
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import cluster, events
@@ -64,10 +65,6 @@ class NamespaceStrategy(Strategy):
             obj["spec"].pop("finalizers", None)
         super().prepare_for_update(obj, old)
 
-    def prepare_for_finalize(self, obj: JSONObject, old: JSONObject) -> None:
-        """Take nothing but C{spec.finalizers} and metadata from C{obj}."""
-        obj["status"] = old.get("status", {})
-
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Finalizers with proper names."""
         return cluster.validate_namespace(obj)
@@ -80,14 +77,11 @@ class NamespaceStrategy(Strategy):
         """The phase follows the deletion."""
         return cluster.validate_namespace_status(obj)
 
-    def validate_finalize(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """Finalizers with proper names."""
-        return cluster.validate_namespace(obj)
-
 
 class NodeStrategy(Strategy):
     """v1 Node; whoever registers a node gives it its first status."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     status_protects = ()
 
@@ -142,12 +136,16 @@ class NodeStrategy(Strategy):
         return cluster.validate_node(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """What a node is given once stays."""
-        return cluster.validate_node_update(obj, old)
+        """What a node is given once stays; the reference looks at the new node by itself as well."""
+        return [*cluster.validate_node(obj), *cluster.validate_node_update(obj, old)]
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """As the main resource."""
+        """As the main resource, but for the node by itself."""
         return cluster.validate_node_update(obj, old)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """What has no effect any more."""
+        return cluster.node_warnings(obj)
 
 
 def _drop_config(obj: JSONObject, old: JSONObject) -> None:

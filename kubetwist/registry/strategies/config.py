@@ -73,6 +73,16 @@ class ServiceAccountStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     delete_returns_object = True
 
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Of secrets, which are in the account's namespace, the name stays."""
+        if obj.get("secrets"):
+            obj["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in obj["secrets"]]
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise."""
+        super().prepare_for_update(obj, old)
+        self.prepare_for_create(obj)
+
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Of an annotation that is on its way out, when it comes new."""
         if _ENFORCE not in (obj["metadata"].get("annotations") or {}):

@@ -11,7 +11,6 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_label_problems
-from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import services
@@ -20,7 +19,6 @@ from ..validation import services
 class ServiceStrategy(Strategy):
     """v1 Service."""
 
-    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True
@@ -92,7 +90,7 @@ class ServiceStrategy(Strategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The balancer's addresses."""
-        return services.validate_service_status(obj)
+        return services.validate_service_status(obj, old)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Fields without effect."""
@@ -134,6 +132,10 @@ class EndpointsStrategy(Strategy):
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Addresses and ports."""
         return services.validate_endpoints(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """Addresses and ports, where they change."""
+        return services.validate_endpoints_update(obj, old)
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"Service": ServiceStrategy(), "Endpoints": EndpointsStrategy()}

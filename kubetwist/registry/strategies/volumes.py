@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
 from ..strategy import Strategy
@@ -13,10 +14,15 @@ from ..validation import persistentvolumes
 from ..validation.podwarnings import claim_warnings
 from ._podspec import VOLUME_SOURCE_DEFAULTS, complete_data_sources, default_claim_spec
 
+_DATA_SOURCES: Final = ("dataSource", "dataSourceRef")
+#: What the older of the two fields for data sources was made for.
+_OLD_SOURCES: Final = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
 
 class PersistentVolumeStrategy(Strategy):
     """v1 PersistentVolume."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True
@@ -55,17 +61,22 @@ class PersistentVolumeStrategy(Strategy):
         """The source stays."""
         return persistentvolumes.validate_volume_update(obj, old)
 
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """What is not the way to do it any more."""
+        return tuple(persistentvolumes.volume_warnings(obj))
+
 
 class PersistentVolumeClaimStrategy(Strategy):
     """v1 PersistentVolumeClaim."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Parts of a byte."""
-        return claim_warnings(obj["spec"], "spec")
+        """Parts of a byte, and an annotation that is a field now."""
+        return [*persistentvolumes.claim_annotation_warnings(obj), *claim_warnings(obj["spec"], "spec")]
 
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/core/v1/defaults.go}."""
@@ -81,11 +92,13 @@ class PersistentVolumeClaimStrategy(Strategy):
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Data sources say the same; that is no default, and so nobody's doing."""
         super().prepare_for_create(obj)
+        _drop_data_sources(obj["spec"], {})
         complete_data_sources(obj["spec"])
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Likewise."""
         super().prepare_for_update(obj, old)
+        _drop_data_sources(obj["spec"], old["spec"])
         complete_data_sources(obj["spec"])
         complete_data_sources(old["spec"])
 
@@ -100,6 +113,21 @@ class PersistentVolumeClaimStrategy(Strategy):
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Quantities."""
         return persistentvolumes.validate_claim_status_update(obj, old)
+
+
+def _drop_data_sources(spec: JSONObject, old: JSONObject) -> None:
+    """
+    Drop from C{spec} sources in other namespaces, and by the older field all but claims and snapshots.
+
+    See C{pkg/api/persistentvolumeclaim/util.go}.
+    """
+    if old.get("dataSourceRef") is None and (spec.get("dataSourceRef") or {}).get("namespace"):
+        del spec["dataSourceRef"]
+    source = spec.get("dataSource")
+    if source is None or any(one is not None for one in (*map(old.get, _DATA_SOURCES), spec.get("dataSourceRef"))):
+        return
+    if (source.get("apiGroup") or "", source.get("kind")) not in _OLD_SOURCES:
+        del spec["dataSource"]
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {

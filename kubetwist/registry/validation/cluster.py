@@ -2,39 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from ...api.errors import Cause, forbidden, invalid
-from ...api.names import label_value_problems, qualified_name_problems
+from ...api.addresses import parse_cidr
+from ...api.errors import Cause, duplicate, forbidden, internal, invalid, required
+from ...api.names import config_map_key_problems, label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
     check,
     cidr,
+    dns_label,
+    dns_subdomain,
     go_json,
-    is_ipv6,
+    invalid_shown,
+    need,
     one_of,
-    quantity,
-    quantity_not_negative,
+    positive,
+    quote,
 )
 from .podspec import TAINT_EFFECTS
-from .resources import is_integer
+from .resources import resource_value
 
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
+_FEATURE_LENGTH: Final = 253
+_FEATURE: Final = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+    "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+_feature = re.compile("[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
 
 
 def validate_namespace(obj: JSONObject) -> list[Cause]:
+    """Finalizers with proper names; the reference does not tell here which one is wrong."""
+    causes: Causes = []
+    for name in (obj.get("spec") or {}).get("finalizers") or ():
+        _finalizer(name, "spec.finalizers", causes)
+    return causes
+
+
+def validate_namespace_finalize(obj: JSONObject) -> list[Cause]:
     """Finalizers with proper names."""
     causes: Causes = []
     for index, name in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
-        path = f"spec.finalizers[{index}]"
-        texts = qualified_name_problems(name)
-        for text in texts:
-            causes.append(invalid(path, name, text))
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(invalid(path, name, text))
+        _finalizer(name, f"spec.finalizers[{index}]", causes)
     return causes
+
+
+def _finalizer(name: str, path: str, causes: Causes) -> None:
+    check(name, path, qualified_name_problems, causes)
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        causes.append(invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
 
 
 def validate_namespace_status(obj: JSONObject) -> list[Cause]:
@@ -55,31 +74,60 @@ def validate_namespace_status(obj: JSONObject) -> list[Cause]:
 
 
 def validate_node(obj: JSONObject) -> list[Cause]:
-    """A new node."""
+    """A node by itself."""
     causes: Causes = []
-    spec = obj.get("spec") or {}
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
     _taints(spec, causes)
-    cidrs = spec.get("podCIDRs") or []
-    for index, value in enumerate(cidrs):
-        cidr(value, f"spec.podCIDRs[{index}]", causes)
-    unreadable = next(((index, one) for index, one in enumerate(cidrs) if not _is_cidr(one)), None)
-    if len(cidrs) > 1 and unreadable is not None:
-        text = (
-            "invalid PodCIDRs. failed to check with dual stack with error:"
-            f"invalid CIDR[{unreadable[0]}]: <nil> (invalid CIDR address: {unreadable[1]})"
-        )
-        causes.append(Cause("InternalError", f"Internal error: {text}", "spec.podCIDRs"))
-    if len(cidrs) > 1 and (
-        len(cidrs) > 2 or is_ipv6(cidrs[0].partition("/")[0]) == is_ipv6(cidrs[1].partition("/")[0])
-    ):
-        causes.append(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"))
+    _resources(status, causes)
+    swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
+    # The reference looks for swap below the metadata, as it does for taints.
+    positive(swap, "metadata.nodeSwapStatus.capacity", causes)
+    _features(status.get("declaredFeatures") or [], causes)
+    _cidrs(spec.get("podCIDRs") or [], causes)
     return causes
 
 
-def _is_cidr(text: str) -> bool:
-    problems: Causes = []
-    cidr(text, "", problems)
-    return not problems
+def _cidrs(cidrs: list[str], causes: Causes) -> None:
+    """Ranges of the addresses of pods, one for each family."""
+    for index, value in enumerate(cidrs):
+        cidr(value, f"spec.podCIDRs[{index}]", causes)
+    if len(cidrs) < 2:
+        return
+    parsed = [parse_cidr(value) for value in cidrs]
+    if None in parsed:
+        index = parsed.index(None)
+        text = (
+            "invalid PodCIDRs. failed to check with dual stack with error:"
+            f"invalid CIDR[{index}]: <nil> (invalid CIDR address: {cidrs[index]})"
+        )
+        causes.append(internal("spec.podCIDRs", text))
+    versions = {one[0].version for one in parsed if one is not None}
+    if None in parsed or len(cidrs) > 2 or len(versions) < 2:
+        causes.append(invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family"))
+
+
+def _resources(status: JSONObject, causes: Causes) -> None:
+    for part in ("capacity", "allocatable"):
+        for name, value in sorted((status.get(part) or {}).items()):
+            resource_value(name, value, f"status.{part}.{name}", causes)
+
+
+def _features(features: list[str], causes: Causes) -> None:
+    """Features that the kubelet declares: proper names, in order, each once."""
+    path = "status.declaredFeatures"
+    for index, feature in enumerate(features):
+        text = ""
+        if len(feature.encode()) > _FEATURE_LENGTH:
+            text = f"must be no more than {_FEATURE_LENGTH} characters"
+        elif not _feature(feature):
+            text = _FEATURE
+        if text:
+            causes.append(invalid(f"{path}[{index}]", feature, f"invalid feature name {quote(feature)}: {text}"))
+        following = features[index + 1] if index + 1 < len(features) else None
+        if following == feature:
+            causes.append(duplicate(f"{path}[{index + 1}]", following))
+        elif following is not None and feature.encode() > following.encode():
+            causes.append(invalid(f"{path}[{index + 1}]", following, "list must be sorted alphabetically"))
 
 
 def _taints(spec: JSONObject, causes: Causes) -> None:
@@ -101,36 +149,36 @@ def _taints(spec: JSONObject, causes: Causes) -> None:
 
 
 def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Addresses of pods and the provider's name stay once they are there."""
+    """A successor: addresses of pods and the provider's name stay once they are there."""
     causes: Causes = []
     spec, before = obj.get("spec") or {}, old.get("spec") or {}
     status = obj.get("status") or {}
-    _taints(spec, causes)
-    for part in ("capacity", "allocatable"):
-        for name, value in sorted((status.get(part) or {}).items()):
-            path = f"status.{part}.{name}"
-            quantity_not_negative(value, path, causes)
-            if is_integer(name) and quantity(value).scaled(-3) % 1000:
-                causes.append(invalid(path, str(value), "must be an integer"))
-    if before.get("podCIDRs"):
-        ranges = spec.get("podCIDRs") or []
-        text = 'node updates may not change podCIDR except from "" to valid'
-        if len(ranges) != len(before["podCIDRs"]):
-            causes.append(forbidden("spec.podCIDRs", text))
-        else:
-            pairs = zip(ranges, before["podCIDRs"], strict=True)
-            causes.extend(forbidden("spec.podCIDRs", text) for now, then in pairs if now != then)
-    elif spec.get("podCIDRs"):
-        for index, value in enumerate(spec["podCIDRs"]):
-            cidr(value, f"spec.podCIDRs[{index}]", causes)
-    if spec.get("taints"):
-        # The reference looks at them twice.
-        _taints(spec, causes)
-    if (spec.get("externalID") or "") != (before.get("externalID") or ""):
-        causes.append(forbidden("spec.externalID", "may not be updated"))
+    _resources(status, causes)
+    _features(status.get("declaredFeatures") or [], causes)
+    _addresses(status, causes)
+    held, ranges = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
+    text = 'node updates may not change podCIDR except from "" to valid'
+    if held and len(ranges) != len(held):
+        causes.append(forbidden("spec.podCIDRs", text))
+    elif held:
+        changed = (now != then for now, then in zip(ranges, held, strict=True))
+        causes.extend(forbidden("spec.podCIDRs", text) for _ in filter(None, changed))
     if before.get("providerID") and spec.get("providerID") != before["providerID"]:
         text = 'node updates may not change providerID except from "" to valid'
         causes.append(forbidden("spec.providerID", text))
+    if spec.get("configSource") is not None:
+        _config_source(spec["configSource"], "spec.configSource", causes, told=False)
+    for name in ("assigned", "active", "lastKnownGood"):
+        source = (status.get("config") or {}).get(name)
+        if source is not None:
+            _config_source(source, f"status.config.{name}", causes, told=True)
+    _taints(spec, causes)
+    if (spec.get("externalID") or "") != (before.get("externalID") or ""):
+        causes.append(forbidden("spec.externalID", "may not be updated"))
+    return causes
+
+
+def _addresses(status: JSONObject, causes: Causes) -> None:
     seen: set[tuple[str, str]] = set()
     for index, address in enumerate(status.get("addresses") or ()):
         key = (address.get("type") or "", address.get("address") or "")
@@ -139,4 +187,35 @@ def validate_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
             path = f"status.addresses[{index}]"
             causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown}", path))
         seen.add(key)
-    return causes
+
+
+def _config_source(source: JSONObject, path: str, causes: Causes, *, told: bool) -> None:
+    """
+    Where a kubelet has its configuration from, of which nothing is used any more.
+
+    @param told: Whether the kubelet tells it, which knows of the very object.
+    """
+    reference = source.get("configMap")
+    if reference is None:
+        causes.append(invalid_shown(path, '{"ConfigMap":null}', "exactly one reference subfield must be non-nil"))
+        return
+    here = f"{path}.configMap"
+    for name in ("uid", "resourceVersion"):
+        if told and not reference.get(name):
+            causes.append(required(f"{here}.{name}"))
+        elif not told and reference.get(name):
+            causes.append(forbidden(f"{here}.{name}", f"{name} must not be set in spec"))
+    need(reference.get("namespace"), f"{here}.namespace", dns_label, causes)
+    need(reference.get("name"), f"{here}.name", dns_subdomain, causes)
+    need(reference.get("kubeletConfigKey"), f"{here}.kubeletConfigKey", config_map_key_problems, causes)
+
+
+def node_warnings(obj: JSONObject) -> list[str]:
+    """What has no effect any more."""
+    spec = obj.get("spec") or {}
+    texts: list[str] = []
+    if spec.get("configSource") is not None:
+        texts.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        texts.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    return texts

@@ -10,6 +10,7 @@ from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
+    Problems,
     check,
     dns_label,
     dns_subdomain,
@@ -22,6 +23,7 @@ from .fields import (
 
 _TYPES: Final = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_HINTS: Final = 8
 
 
 def validate_slice(obj: JSONObject) -> list[Cause]:
@@ -36,6 +38,7 @@ def validate_slice(obj: JSONObject) -> list[Cause]:
     endpoints = obj.get("endpoints") or []
     if len(endpoints) > 1000:
         causes.append(too_many("endpoints", len(endpoints), 1000))
+        return causes
     for index, endpoint in enumerate(endpoints):
         _endpoint(endpoint, kind, f"endpoints[{index}]", causes)
     return causes
@@ -65,19 +68,30 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> Non
         check(endpoint["nodeName"], f"{path}.nodeName", dns_subdomain, causes)
     if endpoint.get("hostname") is not None:
         check(endpoint["hostname"], f"{path}.hostname", dns_label, causes)
-    for field in ("forZones", "forNodes"):
-        seen: set[str] = set()
-        for index, zone in enumerate((endpoint.get("hints") or {}).get(field) or ()):
-            name = zone.get("name") or ""
-            if name in seen:
-                causes.append(duplicate(f"{path}.hints.{field}[{index}].name", name))
-            seen.add(name)
-            check(name, f"{path}.hints.{field}[{index}].name", label_value_problems, causes)
+    hints = endpoint.get("hints") or {}
+    if _hints(hints.get("forZones") or [], f"{path}.hints.forZones", label_value_problems, causes):
+        _hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, causes)
+
+
+def _hints(hints: list[JSONObject], path: str, problems: Problems, causes: Causes) -> bool:
+    """Where an endpoint should be used; whether there are few enough of them to look on."""
+    if len(hints) > _HINTS:
+        causes.append(too_many(path, len(hints), _HINTS))
+        return False
+    seen: set[str] = set()
+    for index, hint in enumerate(hints):
+        name, here = hint.get("name") or "", f"{path}[{index}].name"
+        if name in seen:
+            causes.append(duplicate(here, name))
+        seen.add(name)
+        check(name, here, problems, causes)
+    return True
 
 
 def _ports(ports: list[JSONObject], causes: Causes) -> None:
     if len(ports) > 20000:
         causes.append(too_many("ports", len(ports), 20000))
+        return
     names: set[str] = set()
     for index, port in enumerate(ports):
         path, name = f"ports[{index}]", port.get("name") or ""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from posixpath import normpath
+from string import ascii_letters, digits
 from typing import Any, Final
 
 from ...api.errors import Cause, forbidden, invalid, required
@@ -13,18 +17,21 @@ from .affinity import validate_node_selector
 from .fields import (
     Causes,
     check,
+    dns_label,
     dns_subdomain,
     go_json,
     immutable,
     invalid_shown,
+    is_selector,
     label_selector,
+    need,
     no_backsteps,
     quantity,
     quantity_positive,
     unsupported,
 )
 from .podvolumes import SHARED_SOURCES, csi_driver_name
-from .resources import is_native, resource_value
+from .resources import is_native
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")
@@ -40,7 +47,49 @@ _RESIZES: Final = (
     "NodeResizePending",
 )
 _NEGATIVE: Final = "must be a valid resource quantity"
-_SOURCES: Final = (*SHARED_SOURCES, "local", "csi")
+_MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
+_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+_OLD_STORAGE_CLASS: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
+#: Volumes for which mount options may be given by annotation.
+_MOUNTED_WITH_OPTIONS: Final = (
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+)
+#: Volumes of times gone by, in the order in which the reference tells of them, and what it calls them.
+_OLD_VOLUMES: Final = {
+    "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+#: Labels of nodes that have another name now, and since when.
+_RENAMED_LABELS: Final = {
+    "beta.kubernetes.io/arch": ("kubernetes.io/arch", "v1.14"),
+    "beta.kubernetes.io/os": ("kubernetes.io/os", "v1.14"),
+    "failure-domain.beta.kubernetes.io/region": ("topology.kubernetes.io/region", "v1.17"),
+    "failure-domain.beta.kubernetes.io/zone": ("topology.kubernetes.io/zone", "v1.17"),
+    "beta.kubernetes.io/instance-type": ("node.kubernetes.io/instance-type", "v1.17"),
+}
+_not_in_initiators: Final = re.compile("[,;*&$|\t\n\f\r ]")
+_IN_AUTHORITIES: Final = f"{ascii_letters}{digits}.-"
+_authority: Final = re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\..").search
+_eui: Final = re.compile("eui.[0-9A-Za-z]{16}").fullmatch
+_naa: Final = re.compile("naa.[0-9A-Za-z]{32}").fullmatch
+
+Source = Callable[[JSONObject, str, Causes], None]
 
 
 def _access_modes(modes: list[str], path: str, causes: Causes) -> None:
@@ -56,109 +105,237 @@ def _access_modes(modes: list[str], path: str, causes: Causes) -> None:
 
 def validate_volume(obj: JSONObject) -> list[Cause]:
     """A volume as it may stand."""
-    causes: Causes = []
-    validate_volume_spec(obj["spec"], "spec", causes)
+    causes = _volume(obj)
+    _mount_options(obj, causes)
     return causes
 
 
-def validate_volume_spec(spec: JSONObject, path: str, causes: Causes) -> None:
-    """Capacity, access, and where the data are."""
-    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+def _volume(obj: JSONObject) -> list[Cause]:
+    causes: Causes = []
+    validate_volume_spec(obj["spec"], "spec", causes, obj["metadata"].get("name") or "")
+    return causes
+
+
+def _mount_options(obj: JSONObject, causes: Causes) -> None:
+    if _MOUNT_OPTIONS not in (obj["metadata"].get("annotations") or {}):
+        return
+    if all(obj["spec"].get(name) is None for name in _MOUNTED_WITH_OPTIONS):
+        text = "may not specify mount options for this volume type"
+        causes.append(forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text))
+
+
+def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str = "") -> None:
+    """
+    Capacity, access, and where the data are.
+
+    @param name: The name of the volume, of which some initiators make one of their own.
+    """
+    modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
     if not modes:
         causes.append(required(f"{path}.accessModes"))
     _access_modes(modes, f"{path}.accessModes", causes)
-    if not capacity:
-        causes.append(required(f"{path}.capacity"))
-    if set(capacity) != {"storage"}:
-        shown = dict(sorted(capacity.items())) or None
-        causes.append(unsupported(f"{path}.capacity", shown, ("storage",)))
-    for name in sorted(capacity):
-        where = f"{path}.capacity[{name}]"
-        if name == "storage" and quantity(capacity[name]).sign() < 0:
-            causes.append(invalid(where, quantity(capacity[name]).scaled(), "must be a valid resource quantity"))
-        if name == "storage":
-            quantity_positive(capacity[name], where, causes)
-    reclaim = spec.get("persistentVolumeReclaimPolicy")
+    _capacity(spec.get("capacity") or {}, f"{path}.capacity", causes)
     if reclaim and reclaim not in _RECLAIM:
         causes.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
-    affine = (spec.get("nodeAffinity") or {}).get("required") is not None
-    if spec.get("nodeAffinity") is not None:
-        if affine:
-            validate_node_selector(spec["nodeAffinity"]["required"], f"{path}.nodeAffinity.required", causes)
+    affinity = spec.get("nodeAffinity")
+    if affinity is not None:
+        here = f"{path}.nodeAffinity.required"
+        if affinity.get("required") is not None:
+            validate_node_selector(affinity["required"], here, causes)
         else:
-            text = "must specify required node constraints"
-            causes.append(required(f"{path}.nodeAffinity.required", text))
-    count = 0
-    for name in _SOURCES:
-        source = spec.get(name)
-        if source is None:
-            continue
-        count += 1
-        if count > 1:
-            causes.append(forbidden(f"{path}.{name}", "may not specify more than 1 volume type"))
-        elif name == "local":
-            _local(source, affine, path, causes)
-        elif name == "csi":
-            _csi(source, f"{path}.csi", causes)
-        else:
-            SHARED_SOURCES[name](source, f"{path}.{name}", causes)
-    if not count:
-        causes.append(required(path, "must specify a volume type"))
-    if (spec.get("hostPath") or {}).get("path") == "/" and reclaim == "Recycle":
+            causes.append(required(here, "must specify required node constraints"))
+    _sources(spec, path, name, causes)
+    where = (spec.get("hostPath") or {}).get("path") or ""
+    if where.startswith("/") and not normpath(where).strip("/") and reclaim == "Recycle":
         text = "may not be 'recycle' for a hostPath mount of '/'"
         causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
     if spec.get("storageClassName"):
         check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
     if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
         causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES))
+    attributes = spec.get("volumeAttributesClassName")
+    if attributes is not None:
+        here = f"{path}.volumeAttributesClassName"
+        if attributes:
+            check(attributes, here, dns_subdomain, causes)
+        else:
+            causes.append(required(here, "an empty string is disallowed"))
+        if spec.get("csi") is None:
+            causes.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
 
 
-def _local(source: JSONObject, affine: bool, path: str, causes: Causes) -> None:
+def _capacity(capacity: JSONObject, path: str, causes: Causes) -> None:
+    if not capacity:
+        causes.append(required(path))
+    if set(capacity) != {"storage"}:
+        shown = dict(sorted(capacity.items())) or None
+        causes.append(unsupported(path, shown, ("storage",)))
+    for name, value in sorted(capacity.items()):
+        here = f"{path}[{name}]"
+        if quantity(value).sign() < 0:
+            causes.append(invalid(here, quantity(value).scaled(), _NEGATIVE))
+        quantity_positive(value, here, causes)
+
+
+def _sources(spec: JSONObject, path: str, name: str, causes: Causes) -> None:
+    """Exactly one source."""
+    count = 0
+    for kind, validate in _SOURCES.items():
+        source = spec.get(kind)
+        if source is None:
+            continue
+        count += 1
+        # The reference forgets to refuse this one.
+        if count > 1 and kind != "flexVolume":
+            shown = "cephFS" if kind == "cephfs" else kind
+            causes.append(forbidden(f"{path}.{shown}", "may not specify more than 1 volume type"))
+            continue
+        # The reference has another name for it, here only.
+        here = f"{path}.{'persistentDisk' if kind == 'gcePersistentDisk' else kind}"
+        if kind == "iscsi":
+            _iscsi(source, here, causes, name)
+        else:
+            validate(source, here, causes)
+        if kind == "local" and spec.get("nodeAffinity") is None:
+            causes.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
+    if not count:
+        causes.append(required(path, "must specify a volume type"))
+
+
+def _local(source: JSONObject, path: str, causes: Causes) -> None:
     where = source.get("path")
     if not where:
-        causes.append(required(f"{path}.local.path"))
+        causes.append(required(f"{path}.path"))
     else:
-        no_backsteps(where, f"{path}.local.path", causes)
-    if not affine:
-        causes.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))
+        no_backsteps(where, f"{path}.path", causes)
+
+
+def _glusterfs(source: JSONObject, path: str, causes: Causes) -> None:
+    SHARED_SOURCES["glusterfs"](source, path, causes)
+    namespace, here = source.get("endpointsNamespace"), f"{path}.endpointsNamespace"
+    if namespace == "":
+        text = "if the endpointnamespace is set, it must be a valid namespace name"
+        causes.append(invalid(here, namespace, text))
+    elif namespace is not None:
+        check(namespace, here, dns_label, causes)
+
+
+def _iscsi(source: JSONObject, path: str, causes: Causes, name: str = "") -> None:
+    portal, initiator = source.get("targetPortal") or "", source.get("initiatorName")
+    if not portal:
+        causes.append(required(f"{path}.targetPortal"))
+    if initiator is not None and len(f"{name}:{portal}".encode()) > 64:
+        text = (
+            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is "
+            "specified."
+        )
+        causes.append(invalid(f"{path}.targetportal", portal, text))
+    need(source.get("iqn"), f"{path}.iqn", _initiator_problems, causes)
+    lun = source.get("lun") or 0
+    if not 0 <= lun <= 255:
+        causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
+    secret = source.get("secretRef")
+    if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
+        causes.append(required(f"{path}.secretRef"))
+    elif secret is not None and not secret.get("name"):
+        causes.append(required(f"{path}.secretRef.name"))
+    if initiator is not None:
+        check(initiator, f"{path}.initiatorname", _initiator_problems, causes)
+
+
+def _initiator_problems(name: str) -> Sequence[str]:
+    good = _is_qualified(name) if name.startswith("iqn") else _eui(name) or _naa(name)
+    return () if good else ("must be valid format",)
+
+
+def _is_qualified(name: str) -> bool:
+    """
+    Whether somewhere in C{name} there is an C{iqn.}, a month, an authority, a colon, and something up to the end.
+
+    One expression would say so, but could look at long names as often as they have characters.
+    """
+    *pieces, _ = _not_in_initiators.split(name)[-1][:-1].split(":")
+    return any(_authority(piece[len(piece.rstrip(_IN_AUTHORITIES)) :]) for piece in pieces)
+
+
+def _cinder(source: JSONObject, path: str, causes: Causes) -> None:
+    if not source.get("volumeID"):
+        causes.append(required(f"{path}.volumeID"))
+    _secret(source, path, causes)
+
+
+def _azure_file(source: JSONObject, path: str, causes: Causes) -> None:
+    SHARED_SOURCES["azureFile"](source, path, causes)
+    if source.get("secretNamespace") == "":
+        causes.append(required(f"{path}.secretNamespace"))
+
+
+def _storage_os(source: JSONObject, path: str, causes: Causes) -> None:
+    need(source.get("volumeName"), f"{path}.volumeName", dns_label, causes)
+    if source.get("volumeNamespace"):
+        check(source["volumeNamespace"], f"{path}.volumeNamespace", dns_label, causes)
+    _secret(source, path, causes)
+
+
+def _secret(source: JSONObject, path: str, causes: Causes) -> None:
+    """A secret that has to be named in full."""
+    if source.get("secretRef") is not None:
+        for part in ("name", "namespace"):
+            if not source["secretRef"].get(part):
+                causes.append(required(f"{path}.secretRef.{part}"))
 
 
 def _csi(source: JSONObject, path: str, causes: Causes) -> None:
     csi_driver_name(source.get("driver") or "", f"{path}.driver", causes)
     if not source.get("volumeHandle"):
         causes.append(required(f"{path}.volumeHandle"))
-    for name in (
-        "controllerPublishSecretRef",
-        "nodePublishSecretRef",
-        "nodeStageSecretRef",
-        "controllerExpandSecretRef",
-        "nodeExpandSecretRef",
-    ):
-        reference = source.get(name)
+    # The reference does not look at the secret for staging.
+    for name in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
+        reference, here = source.get(f"{name}SecretRef"), f"{path}.{name}SecretRef"
         if reference is not None:
-            for part in ("name", "namespace"):
-                if not reference.get(part):
-                    causes.append(required(f"{path}.{name}.{part}"))
+            need(reference.get("name"), f"{here}.name", dns_subdomain, causes)
+            need(reference.get("namespace"), f"{here}.namespace", dns_label, causes)
+
+
+#: In the reference's order, which decides which of several sources is the one too many.
+_SOURCES: Final[Mapping[str, Source]] = {
+    **{name: SHARED_SOURCES[name] for name in ("hostPath", "gcePersistentDisk", "awsElasticBlockStore")},
+    "glusterfs": _glusterfs,
+    **{name: SHARED_SOURCES[name] for name in ("flocker", "nfs", "rbd", "quobyte", "cephfs")},
+    "iscsi": _iscsi,
+    "cinder": _cinder,
+    **{name: SHARED_SOURCES[name] for name in ("fc", "flexVolume")},
+    "azureFile": _azure_file,
+    **{name: SHARED_SOURCES[name] for name in ("vsphereVolume", "photonPersistentDisk", "portworxVolume")},
+    **{name: SHARED_SOURCES[name] for name in ("azureDisk", "scaleIO")},
+    "local": _local,
+    "storageos": _storage_os,
+    "csi": _csi,
+}
 
 
 def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Where the data are does not change."""
+    """Where the data are does not change; the reference looks at the new volume by itself twice."""
     causes = validate_volume(obj)
+    causes.extend(_volume(obj))
     spec, before = obj["spec"], old["spec"]
     new, was = _source(spec), _source(before)
-    if "csi" in new and "csi" in was and "controllerExpandSecretRef" not in was["csi"]:
+    if "csi" in new and "csi" in was and was["csi"].get("controllerExpandSecretRef") is None:
         # This one may be added later.
         new["csi"] = {name: part for name, part in new["csi"].items() if name != "controllerExpandSecretRef"}
     if new != was:
-        shown = diff(*(go_struct(one, "PersistentVolumeSource") for one in (new, was)))
+        shown = diff(*(go_struct(one, "PersistentVolumeSource") for one in (was, new)))
         text = f"spec.persistentvolumesource is immutable after creation\n{shown}"
         causes.append(forbidden("spec.persistentvolumesource", text))
     immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode", causes)
-    if before.get("nodeAffinity") is not None and spec.get("nodeAffinity") != before["nodeAffinity"]:
+    affinity, held = spec.get("nodeAffinity"), before.get("nodeAffinity")
+    if held is not None and affinity != held and affinity != _renamed(held, affinity):
         text = "field is immutable, except for updating from beta label to GA"
-        affinity = spec.get("nodeAffinity")
         found = None if affinity is None else go_struct(affinity, "VolumeNodeAffinity")
         causes.append(invalid_shown("nodeAffinity", go_json(found), text))
+    if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        text = "update from non-nil value to nil is forbidden"
+        causes.append(forbidden("spec.volumeAttributesClassName", text))
     return causes
 
 
@@ -166,23 +343,75 @@ def _source(spec: JSONObject) -> JSONObject:
     return {name: spec[name] for name in _SOURCES if spec.get(name) is not None}
 
 
+def _renamed(old: Any, new: Any) -> Any:
+    """C{old} with those of its labels by their new names that C{new} has by them."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        changed = {name: _renamed(part, new.get(name)) for name, part in old.items()}
+        name, _ = _RENAMED_LABELS.get(old.get("key") or "", ("", ""))
+        if name and name == new.get("key"):
+            changed["key"] = name
+        return changed
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [_renamed(*pair) for pair in zip(old, new, strict=True)]
+    return old
+
+
+def volume_warnings(obj: JSONObject) -> Iterator[str]:
+    """What is not the way to do it any more."""
+    spec, annotations = obj["spec"], obj["metadata"].get("annotations") or {}
+    if _STORAGE_CLASS in annotations:
+        yield f"metadata.annotations[{_STORAGE_CLASS}]: {_OLD_STORAGE_CLASS}"
+    if _MOUNT_OPTIONS in annotations:
+        yield (f'metadata.annotations[{_MOUNT_OPTIONS}]: deprecated since v1.31; use "mountOptions" attribute instead')
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield (
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
+            "approach is to use dynamic provisioning."
+        )
+    terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms):
+        for place, expression in enumerate(term.get("matchExpressions") or ()):
+            key = expression.get("key") or ""
+            if key in _RENAMED_LABELS:
+                name, since = _RENAMED_LABELS[key]
+                here = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions[{place}].key"
+                yield f'{here}: {key} is deprecated since {since}; use "{name}" instead'
+    for kind, text in _OLD_VOLUMES.items():
+        if spec.get(kind) is not None:
+            yield f"spec.{text}"
+
+
 # --- claims ------------------------------------------------------------------------------------------------------
 
 
-def validate_claim(obj: JSONObject) -> list[Cause]:
-    """A claim as it may stand."""
+def validate_claim(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A claim as it may stand; what an older server let through in C{old} may stay."""
     causes: Causes = []
-    validate_claim_spec(obj["spec"], "spec", causes)
+    before = {} if old is None else old["spec"]
+    validate_claim_spec(
+        obj["spec"],
+        "spec",
+        causes,
+        values=before.get("selector") is None or is_selector(before["selector"]),
+        groups=all((before.get(name) or {}).get("apiGroup") is None for name in ("dataSource", "dataSourceRef")),
+    )
     return causes
 
 
-def validate_claim_spec(spec: JSONObject, path: str, causes: Causes) -> None:
-    """Size, access, class, data source; also of claims that are templates."""
+def validate_claim_spec(
+    spec: JSONObject, path: str, causes: Causes, *, values: bool = True, groups: bool = True
+) -> None:
+    """
+    Size, access, class, data source; also of claims that are templates.
+
+    @param values: Whether the values that the selector compares with have to be possible ones.
+    @param groups: Whether the groups of data sources have to be possible ones.
+    """
     modes = spec.get("accessModes") or []
     if not modes:
         causes.append(required(f"{path}.accessModes", "at least 1 access mode is required"))
     if spec.get("selector") is not None:
-        label_selector(spec["selector"], f"{path}.selector", causes)
+        label_selector(spec["selector"], f"{path}.selector", causes, values=values)
     _access_modes(modes, f"{path}.accessModes", causes)
     size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     if size is None:
@@ -193,22 +422,35 @@ def validate_claim_spec(spec: JSONObject, path: str, causes: Causes) -> None:
         check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
     if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
         causes.append(unsupported(f"{path}.volumeMode", spec["volumeMode"], _VOLUME_MODES))
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    for name, data in (("dataSource", source), ("dataSourceRef", reference)):
-        if data is not None:
-            _data_source(data, f"{path}.{name}", causes)
-    if source is not None and reference is not None and _identity(source) != _identity(reference):
-        causes.append(invalid_shown(path, "{}", "must match dataSourceRef"))
+    _data_sources(spec, path, causes, groups)
     if spec.get("volumeAttributesClassName"):
         where = f"{path}.volumeAttributesClassName"
         check(spec["volumeAttributesClassName"], where, dns_subdomain, causes)
+
+
+def _data_sources(spec: JSONObject, path: str, causes: Causes, groups: bool) -> None:
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    elsewhere = (reference or {}).get("namespace")
+    if source is not None:
+        _data_source(source, f"{path}.dataSource", causes, groups)
+    if reference is not None:
+        _data_source(reference, f"{path}.dataSourceRef", causes, groups)
+    if elsewhere:
+        check(elsewhere, f"{path}.dataSourceRef.namespace", dns_label, causes)
+    if source is None or reference is None:
+        return
+    if elsewhere:
+        text = "may not be specified when dataSourceRef.namespace is specified"
+        causes.append(invalid_shown(path, "{}", text))
+    elif _identity(source) != _identity(reference):
+        causes.append(invalid_shown(path, "{}", "must match dataSourceRef"))
 
 
 def _identity(data: JSONObject) -> list[str]:
     return [data.get(part) or "" for part in ("apiGroup", "kind", "name")]
 
 
-def _data_source(data: JSONObject, path: str, causes: Causes) -> None:
+def _data_source(data: JSONObject, path: str, causes: Causes, groups: bool) -> None:
     for name in ("name", "kind"):
         if not data.get(name):
             causes.append(required(f"{path}.{name}"))
@@ -216,44 +458,72 @@ def _data_source(data: JSONObject, path: str, causes: Causes) -> None:
     if not group and data.get("kind") != "PersistentVolumeClaim":
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         causes.append(invalid(path, data.get("kind") or "", text))
-    if group:
-        for text in dns_subdomain(group):
-            causes.append(invalid(f"{path}.apiGroup", group, text))
+    if group and groups:
+        check(group, f"{path}.apiGroup", dns_subdomain, causes)
 
 
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Only a bound claim may change, and only in size and attributes."""
-    causes = validate_claim(obj)
+    """
+    Only a bound claim may change, and only in size and attributes.
+
+    The reference looks at the new claim by itself twice.
+    """
+    causes = [*validate_claim(obj, old), *validate_claim(obj, old)]
     spec, before = dict(obj["spec"]), dict(old["spec"])
     if not before.get("volumeName"):
         _carry(before, spec, "volumeName")
-    if before.get("storageClassName") is None:
-        _carry(spec, before, "storageClassName")
-    bound = (obj.get("status") or {}).get("phase") == "Bound"
-    if bound:
-        requests = dict((before.get("resources") or {}).get("requests") or {})
-        spec["resources"] = {
-            **(spec.get("resources") or {}),
-            "requests": {**((spec.get("resources") or {}).get("requests") or {}), "storage": requests.get("storage")},
-        }
-        if spec.get("volumeAttributesClassName") is not None:
-            _carry(spec, before, "volumeAttributesClassName")
+    _storage_class(obj, old, causes)
+    if _is_given_class(obj, old):
+        _carry(before, spec, "storageClassName")
+    if (obj.get("status") or {}).get("phase") == "Bound":
+        resources = spec.get("resources") or {}
+        if resources.get("requests"):
+            held = ((before.get("resources") or {}).get("requests") or {}).get("storage")
+            spec["resources"] = {**resources, "requests": {**resources["requests"], "storage": held}}
+        _carry(spec, before, "volumeAttributesClassName")
     if spec != before:
-        causes.append(
-            forbidden(
-                "spec", _CLAIM_SPEC + diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
-            )
-        )
+        shown = diff(*(go_struct(one, "PersistentVolumeClaimSpec") for one in (before, spec)))
+        causes.append(forbidden("spec", _CLAIM_SPEC + shown))
     _size(obj, old, causes)
     immutable(obj["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode", causes)
-    held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
-    if held is not None and held != new:
-        where = "spec.volumeAttributesClassName"
-        if new is None:
-            causes.append(forbidden(where, "update from non-nil value to nil is forbidden"))
-        elif not new:
-            causes.append(forbidden(where, "update from non-nil value to an empty string is forbidden"))
+    _attributes(obj, old, causes)
     return causes
+
+
+def _annotated_class(obj: JSONObject) -> str | None:
+    found: str | None = (obj["metadata"].get("annotations") or {}).get(_STORAGE_CLASS)
+    return found
+
+
+def _is_given_class(obj: JSONObject, old: JSONObject) -> bool:
+    """Whether a claim without a class gets one, which is that of its annotation if it has that."""
+    new, annotated = obj["spec"].get("storageClassName"), _annotated_class(old)
+    return new is not None and old["spec"].get("storageClassName") is None and annotated in (None, new)
+
+
+def _storage_class(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """The annotation stays, unless the field that took its place takes over."""
+    new, held = _annotated_class(obj), _annotated_class(old)
+    takes_over = held is not None and _is_given_class(obj, old) and new in (None, held)
+    if not takes_over:
+        immutable(new or "", held or "", f"metadata.annotations.{_STORAGE_CLASS}", causes)
+
+
+def _attributes(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """A volume that was given attributes can have others, but not none."""
+    held, new = old["spec"].get("volumeAttributesClassName"), obj["spec"].get("volumeAttributesClassName")
+    if held == new or new or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
+        return
+    what = "nil" if new is None else "empty string"
+    text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    causes.append(forbidden("spec.volumeAttributesClassName", text))
+
+
+def claim_annotation_warnings(obj: JSONObject) -> list[str]:
+    """Of an annotation that is a field now."""
+    if _annotated_class(obj) is None:
+        return []
+    return [f"metadata.annotations[{_STORAGE_CLASS}]: {_OLD_STORAGE_CLASS}"]
 
 
 def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
@@ -288,19 +558,16 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause
     for name, value in sorted((status.get("capacity") or {}).items()):
         if quantity(value).sign() < 0:
             causes.append(invalid(f"status.capacity[{name}]", quantity(value).scaled(), _NEGATIVE))
-    path = "status.allocatedResourceStatus"
+    path = "status.allocatedResourceStatuses"
     for name, value in sorted((status.get("allocatedResourceStatuses") or {}).items()):
-        if _resizable(name, path, causes) and value not in _RESIZES:
+        _resizable(name, path, causes)
+        if value not in _RESIZES:
             # The reference shows the resource here, not what was said of it.
             causes.append(unsupported(path, name, _RESIZES))
     path = "status.allocatedResources"
     for name, value in sorted((status.get("allocatedResources") or {}).items()):
-        if not _resizable(name, path, causes):
-            continue
-        if quantity(value).sign() < 0:
+        if _resizable(name, path, causes) and quantity(value).sign() < 0:
             causes.append(invalid(f"{path}[{name}]", quantity(value).scaled(), _NEGATIVE))
-        else:
-            resource_value(name, value, f"{path}[{name}]", causes)
     return causes
 
 

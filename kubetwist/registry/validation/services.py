@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from ...api.addresses import parse_ip
+from ...api.addresses import Network, cidr_problems, parse_cidr, parse_ip, shown_ip
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
+    IMMUTABLE,
     Causes,
     check,
     cidr,
@@ -21,12 +22,13 @@ from .fields import (
     is_ipv6,
     labels,
     non_special_ip,
-    old_ip,
     one_of,
     port_number,
     port_number_or_name,
+    quote,
     unsupported,
 )
+from .podwarnings import address_warnings
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -34,6 +36,9 @@ _FAMILIES: Final = ("IPv4", "IPv6")
 _POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _TRAFFIC: Final = ("Cluster", "Local")
 _DAY: Final = 86400
+_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
+_TOPOLOGY_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
 
@@ -47,15 +52,22 @@ def is_headless(spec: JSONObject) -> bool:
     return len(many) == 1 and many[0] == "None"
 
 
-def validate_service(obj: JSONObject) -> list[Cause]:
-    """A service as it may stand."""
+def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A service as it may stand; addresses that an older server let through in C{old} may stay."""
+    causes = _cluster_ips(obj["spec"], {} if old is None else old["spec"])
+    # The reference gives addresses out before it looks at anything else, and does not go on from here.
+    return causes or _validate_rest(obj, {} if old is None else old)
+
+
+def _validate_rest(obj: JSONObject, old: JSONObject) -> list[Cause]:
     causes: Causes = []
     spec = obj["spec"]
     kind = spec.get("type") or ""
     ports = spec.get("ports") or []
+    _topology(obj, causes)
     if not ports and not is_headless(spec) and kind != "ExternalName":
         causes.append(required("spec.ports"))
-    if kind in ("NodePort", "LoadBalancer") and spec.get("clusterIP") == "None":
+    if kind in ("NodePort", "LoadBalancer") and is_headless(spec):
         causes.append(invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services"))
     elif kind == "ExternalName":
         _external_name(spec, causes)
@@ -65,11 +77,12 @@ def validate_service(obj: JSONObject) -> list[Cause]:
     labels(spec.get("selector"), "spec.selector", causes)
     one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", causes)
     _affinity(spec, causes)
-    _cluster_ips(spec, causes)
+    held = frozenset((old.get("spec") or {}).get("externalIPs") or ())
     for index, address in enumerate(spec.get("externalIPs") or ()):
-        if parse_ip(address) is None:
-            old_ip(address, f"spec.externalIPs[{index}]", causes)
-        else:
+        before = len(causes)
+        if address not in held:
+            ip(address, f"spec.externalIPs[{index}]", causes)
+        if len(causes) == before:
             non_special_ip(address, f"spec.externalIPs[{index}]", causes)
     if kind not in _TYPES:
         causes.append(unsupported("spec.type", kind, _TYPES) if kind else required("spec.type"))
@@ -78,25 +91,41 @@ def validate_service(obj: JSONObject) -> list[Cause]:
             if port.get("nodePort"):
                 text = "may not be used when `type` is 'ClusterIP'"
                 causes.append(forbidden(f"spec.ports[{index}].nodePort", text))
+    if old:
+        _duplicate_node_ports(ports, causes)
     _duplicate_ports(ports, causes)
-    _source_ranges(obj, spec, kind, causes)
+    _source_ranges(obj, old, kind, causes)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
         text = "may only be used when `type` is 'LoadBalancer'"
         causes.append(forbidden("spec.allocateLoadBalancerNodePorts", text))
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is None:
-        causes.append(required("spec.allocateLoadBalancerNodePorts"))
-    balancer = spec.get("loadBalancerClass")
-    if balancer is not None:
-        check(balancer, "spec.loadBalancerClass", qualified_name_problems, causes)
-        if kind != "LoadBalancer":
-            causes.append(forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'"))
+        causes.append(required("allocateLoadBalancerNodePorts"))
+    _balancer_class(spec, causes)
     _traffic(spec, kind, causes)
     return causes
 
 
+def _topology(obj: JSONObject, causes: Causes) -> None:
+    annotations = obj["metadata"].get("annotations") or {}
+    mode, hints = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_HINTS)
+    if mode is not None and hints is not None and mode != hints:
+        text = f"must match annotations[{_TOPOLOGY_HINTS}] when both are specified"
+        causes.append(invalid(f"metadata.annotations[{_TOPOLOGY_MODE}]", mode, text))
+
+
+def _balancer_class(spec: JSONObject, causes: Causes) -> None:
+    balancer = spec.get("loadBalancerClass")
+    if balancer is None:
+        return
+    if spec.get("type") == "LoadBalancer":
+        check(balancer, "spec.loadBalancerClass", qualified_name_problems, causes)
+    else:
+        causes.append(forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'"))
+
+
 def _external_name(spec: JSONObject, causes: Causes) -> None:
     for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-        if spec.get(name):
+        if spec.get(name) or (name == "ipFamilyPolicy" and spec.get(name) is not None):
             causes.append(forbidden(f"spec.{name}", "may not be set for ExternalName services"))
     name = (spec.get("externalName") or "").removesuffix(".")
     if name:
@@ -136,19 +165,20 @@ def _affinity(spec: JSONObject, causes: Causes) -> None:
         causes.append(forbidden(path, "must not be set when session affinity is None"))
 
 
-def _cluster_ips(spec: JSONObject, causes: Causes) -> None:
+def _cluster_ips(spec: JSONObject, before: JSONObject) -> Causes:
+    """The addresses of a service and the families that they are of."""
+    causes: Causes = []
     if spec.get("type") == "ExternalName":
-        return
+        return causes
     path = "spec.clusterIPs"
     one, many = spec.get("clusterIP") or "", _addresses(spec)
     families = spec.get("ipFamilies") or []
-    if many:
-        if not one:
-            causes.append(invalid(path, many, "must be empty when `clusterIP` is not specified"))
-        elif many[0] != one:
-            causes.append(invalid(path, many, "first value must match `clusterIP`"))
-    elif one:
+    if one and not many:
         causes.append(required(path))
+    elif one and many[0] != one:
+        causes.append(invalid(path, many, "first value must match `clusterIP`"))
+    elif many and not one:
+        causes.append(invalid(path, many, "must be empty when `clusterIP` is not specified"))
     seen: set[str] = set()
     for index, family in enumerate(families):
         where = f"spec.ipFamilies[{index}]"
@@ -158,25 +188,45 @@ def _cluster_ips(spec: JSONObject, causes: Causes) -> None:
             causes.append(duplicate(where, family))
         seen.add(family)
     policy = spec.get("ipFamilyPolicy")
-    if policy is not None:
-        one_of(policy, _POLICIES, "spec.ipFamilyPolicy", causes)
-    if ("None" in many[:1] or (len(many) > 1 and "None" in many)) and len(many) > 1:
-        causes.append(invalid(path, many, "'None' must be the first and only value"))
+    if policy is not None and policy not in _POLICIES:
+        causes.append(unsupported("spec.ipFamilyPolicy", policy, _POLICIES))
+    problems: Causes = []
+    held = frozenset(_addresses(before))
     for index, address in enumerate(many):
         if index == 0 and address == "None":
-            continue
-        before = len(causes)
-        ip(address, f"{path}[{index}]", causes)
-        if len(causes) == before and index < len(families):
-            wanted = "IPv6" if is_ipv6(address) else "IPv4"
-            if families[index] in _FAMILIES and families[index] != wanted:
-                text = f"expected an {families[index]} value as indicated by `ipFamilies[{index}]`"
-                causes.append(invalid(f"{path}[{index}]", address, text))
-    good = [address for address in many if address != "None"]
+            if len(many) > 1:
+                problems.append(invalid(path, many, "'None' must be the first and only value"))
+        elif address not in held:
+            ip(address, f"{path}[{index}]", problems)
+    causes.extend(problems)
     if len(many) > 2:
         causes.append(invalid(path, many, "may only hold up to 2 values"))
-    elif len(good) == 2 and is_ipv6(good[0]) == is_ipv6(good[1]):
+    if not problems:
+        _families(many, families, path, causes)
+    return causes
+
+
+def _families(many: list[str], families: list[str], path: str, causes: Causes) -> None:
+    """Addresses, which were found to be such, are of both families if several, and of those that are told."""
+    of = ["IPv6" if is_ipv6(address) else "IPv4" for address in many]
+    if len(many) > 1 and len(set(of)) < 2:
         causes.append(invalid(path, many, "may specify no more than one IP for each IP family"))
+    if many == ["None"]:
+        return
+    for index, (address, family, wanted) in enumerate(zip(many, of, families, strict=False)):
+        if wanted in _FAMILIES and wanted != family:
+            text = f"expected an {wanted} value as indicated by `ipFamilies[{index}]`"
+            causes.append(invalid(f"{path}[{index}]", address, text))
+
+
+def _duplicate_node_ports(ports: list[JSONObject], causes: Causes) -> None:
+    """Of new services, giving the ports out tells of it."""
+    seen: set[tuple[Any, Any]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol"), port.get("nodePort"))
+        if key[1] and key in seen:
+            causes.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
+        seen.add(key)
 
 
 def _duplicate_ports(ports: list[JSONObject], causes: Causes) -> None:
@@ -196,21 +246,24 @@ def _duplicate_ports(ports: list[JSONObject], causes: Causes) -> None:
         seen.add(key)
 
 
-def _source_ranges(obj: JSONObject, spec: JSONObject, kind: str, causes: Causes) -> None:
-    ranges = spec.get("loadBalancerSourceRanges")
+def _source_ranges(obj: JSONObject, old: JSONObject, kind: str, causes: Causes) -> None:
+    ranges = obj["spec"].get("loadBalancerSourceRanges")
     # The reference's path begins with a capital letter.
     path = "spec.LoadBalancerSourceRanges"
     annotation = (obj["metadata"].get("annotations") or {}).get(_SOURCE_RANGES)
     if ranges:
         if kind != "LoadBalancer":
             causes.append(forbidden(path, "may only be used when `type` is 'LoadBalancer'"))
+        held = {value.strip() for value in (old.get("spec") or {}).get("loadBalancerSourceRanges") or ()}
         for index, value in enumerate(ranges):
-            cidr(value.strip(), f"{path}[{index}]", causes)
+            if value.strip() not in held:
+                cidr(value.strip(), f"{path}[{index}]", causes)
     elif annotation is not None:
         where = f"metadata.annotations[{_SOURCE_RANGES}]"
         if kind != "LoadBalancer":
             causes.append(forbidden(where, "may only be used when `type` is 'LoadBalancer'"))
-        if annotation.strip():
+        before = (old.get("metadata") or {}).get("annotations") or {}
+        if annotation.strip() and annotation != before.get(_SOURCE_RANGES):
             for value in annotation.strip().split(","):
                 cidr(value.strip(), where, causes)
 
@@ -240,15 +293,13 @@ def _traffic(spec: JSONObject, kind: str, causes: Causes) -> None:
     if health and not needs_health_check(spec):
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         causes.append(invalid("spec.healthCheckNodePort", health, text))
-    if kind in ("ClusterIP", "NodePort", "LoadBalancer"):
-        if inner is None:
-            causes.append(required("spec.internalTrafficPolicy"))
-        elif inner not in _TRAFFIC:
-            causes.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
+    if inner is None and kind in ("ClusterIP", "NodePort", "LoadBalancer"):
+        causes.append(required("spec.internalTrafficPolicy"))
+    elif inner is not None and inner not in _TRAFFIC:
+        causes.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
     distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in ("PreferClose", "PreferSameNode", "PreferSameZone"):
-        choice = ("PreferClose", "PreferSameNode", "PreferSameZone")
-        causes.append(unsupported("spec.trafficDistribution", distribution, choice))
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        causes.append(unsupported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
 
 
 # --- updates -----------------------------------------------------------------------------------------------------
@@ -258,22 +309,70 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The addresses of a service stay, as long as its type does."""
     causes: Causes = []
     spec, before = obj["spec"], old["spec"]
+    wrong = _cluster_ips(spec, before)
+    if wrong:
+        return wrong
     kind, was = spec.get("type"), before.get("type")
-    new, held = _addresses(spec), _addresses(before)
-    agree = not new or new[0] == (spec.get("clusterIP") or "")
-    if kind != "ExternalName" and was != "ExternalName" and held and agree:
-        if not new:
-            causes.append(invalid("spec.clusterIPs[0]", new, "primary clusterIP can not be unset"))
-        elif new[0] != held[0]:
-            causes.append(invalid("spec.clusterIPs[0]", new, "may not change once set"))
-        elif len(held) == 2 and len(new) == 2 and new[1] != held[1]:
-            causes.append(invalid("spec.clusterIPs[1]", new, "may not change once set"))
+    if kind != "ExternalName" and was != "ExternalName":
+        _keep_addresses(spec, before, causes)
+        _keep_families(spec, before, causes)
     balancer, held_class = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
     if kind == "LoadBalancer" and was == "LoadBalancer" and balancer != held_class:
         shown = "null" if balancer is None else go_json(balancer)
         causes.append(invalid_shown("spec.loadBalancerClass", shown, "may not change once set"))
-    causes.extend(validate_service(obj))
+    _balancer_class(spec, causes)
+    health, held_health = (one.get("healthCheckNodePort") or 0 for one in (spec, before))
+    if health != held_health and needs_health_check(before) and needs_health_check(spec):
+        causes.append(forbidden("spec.healthCheckNodePort", IMMUTABLE))
+    causes.extend(_validate_rest(obj, old))
     return causes
+
+
+def _keep_addresses(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+    """The second address may come and go, the latter on request only."""
+    path = "spec.clusterIPs"
+    new, held = _addresses(spec), _addresses(before)
+    if is_headless(spec) and is_headless(before):
+        return
+    if len(new) == len(held):
+        for index, (now, then) in enumerate(zip(new, held, strict=True)):
+            if now != then:
+                causes.append(invalid(f"{path}[{index}]", new, "may not change once set"))
+    elif not new:
+        causes.append(invalid_shown(f"{path}[0]", "null", "primary clusterIP can not be unset"))
+    else:
+        if held and new[0] != held[0]:
+            causes.append(invalid(f"{path}[0]", new, "may not change once set"))
+        if len(held) > len(new) == 1:
+            _needs_single(spec, "clusterIP", causes)
+
+
+def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+    """So may the second family; a headless service may have others."""
+    path = "spec.ipFamilies[0]"
+    new, held = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
+    if is_headless(spec) or is_headless(before):
+        return
+    # The reference tells of the addresses here, not of the families, unless their number stays.
+    addresses = go_json(_addresses(spec) or None)
+    if len(new) == len(held):
+        for now, then in zip(new, held, strict=True):
+            if now != then:
+                causes.append(invalid(path, new, "may not change once set"))
+        return
+    if len(held) > len(new) and not _addresses(spec):
+        causes.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
+    if new and held and new[0] != held[0]:
+        causes.append(invalid_shown(path, addresses, "may not change once set"))
+    if len(held) > len(new) == 1:
+        _needs_single(spec, "ipFamily", causes)
+
+
+def _needs_single(spec: JSONObject, what: str, causes: Causes) -> None:
+    policy = spec.get("ipFamilyPolicy")
+    if policy != "SingleStack":
+        text = f"must be set to 'SingleStack' when releasing the secondary {what}"
+        causes.append(invalid_shown("spec.ipFamilyPolicy", go_json(policy), text))
 
 
 def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
@@ -357,22 +456,34 @@ def needs_no_load_balancer(spec: JSONObject) -> bool:
     return spec.get("type") != "LoadBalancer"
 
 
-def validate_service_status(obj: JSONObject) -> list[Cause]:
-    """The addresses of a balancer."""
+def validate_service_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """The addresses of a balancer; those that an older server let through may stay."""
     causes: Causes = []
-    ingresses = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    ingresses = _ingresses(obj)
     if ingresses and obj["spec"].get("type") != "LoadBalancer":
         causes.append(forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"))
         return causes
+    held = frozenset(ingress.get("ip") or "" for ingress in _ingresses(old))
     for index, ingress in enumerate(ingresses):
-        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", causes, mode=True)
+        balancer_ingress(ingress, f"status.loadBalancer.ingress[{index}]", causes, mode=True, held=held)
     return causes
 
 
-def balancer_ingress(ingress: JSONObject, path: str, causes: Causes, *, mode: bool) -> None:
-    """One address of a balancer; C{mode} when it tells how it is bound to nodes."""
+def _ingresses(obj: JSONObject) -> Sequence[JSONObject]:
+    return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+
+
+def balancer_ingress(
+    ingress: JSONObject, path: str, causes: Causes, *, mode: bool, held: Collection[str] = frozenset()
+) -> None:
+    """
+    One address of a balancer.
+
+    @param mode: Whether it tells how it is bound to nodes.
+    @param held: Addresses that may stay whatever they look like.
+    """
     address, host, how = ingress.get("ip") or "", ingress.get("hostname") or "", ingress.get("ipMode")
-    if address:
+    if address and address not in held:
         ip(address, f"{path}.ip", causes)
     if mode:
         if address and how is None:
@@ -383,29 +494,73 @@ def balancer_ingress(ingress: JSONObject, path: str, causes: Causes, *, mode: bo
             causes.append(unsupported(f"{path}.ipMode", how, ("Proxy", "VIP")))
     if host:
         check(host, f"{path}.hostname", dns_subdomain, causes)
-        problems: Causes = []
-        ip(host, "", problems)
-        if not problems:
+        if parse_ip(host) is not None:
             causes.append(invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
 
 
 def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
     """See C{pkg/api/service/warnings.go}."""
     spec = obj["spec"]
+    kind, external = spec.get("type"), spec.get("externalIPs") or ()
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
     texts: list[str] = []
-    if is_headless(spec):
-        if spec.get("loadBalancerIP"):
-            texts.append("spec.loadBalancerIP is ignored for headless services")
-        if spec.get("externalIPs"):
-            texts.append("spec.externalIPs is ignored for headless services")
-        if spec.get("sessionAffinity") not in (None, "None"):
-            texts.append("spec.SessionAffinity is ignored for headless services")
-    if spec.get("type") == "ExternalName" and spec.get("externalIPs"):
-        texts.append("spec.externalIPs is ignored when spec.type is ExternalName")
+    if _TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {}):
+        texts.append(f"annotation {_TOPOLOGY_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead")
+    for index, address in enumerate(() if spec.get("clusterIP") in (None, "", "None") else _addresses(spec)):
+        texts += address_warnings(address, f"spec.clusterIPs[{index}]")
+    if headless and spec.get("loadBalancerIP"):
+        texts.append("spec.loadBalancerIP is ignored for headless services")
+    if headless and external:
+        texts.append("spec.externalIPs is ignored for headless services")
+    if headless and spec.get("sessionAffinity") not in (None, "None"):
+        texts.append("spec.SessionAffinity is ignored for headless services")
+    for index, address in enumerate(external):
+        texts += address_warnings(address, f"spec.externalIPs[{index}]")
+    if spec.get("loadBalancerIP"):
+        texts += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+    for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        texts += range_warnings(value, f"spec.loadBalancerSourceRanges[{index}]")
+    if kind == "ExternalName" and external:
+        texts.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        texts.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        texts.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
     return texts
 
 
+def range_warnings(text: str, path: str) -> list[str]:
+    """What to tell of a block of addresses that is not written as it should be."""
+    parsed = parse_cidr(text)
+    if parsed is None:
+        return []
+    address, network = parsed
+    texts = []
+    if address != network.network_address:
+        single = f"{shown_ip(address)}/{address.max_prefixlen}"
+        choice = f"(should be {quote(str(network))} or {quote(single)}?)"
+        texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
+    if cidr_problems(str(network), canonical=False) or any("0s" in one for one in cidr_problems(text)):
+        why = "will be considered invalid in a future Kubernetes release"
+        texts.append(f"{path}: non-standard CIDR value {quote(text)} {why}: use {quote(_shown_range(network))}")
+    if not texts and address.version == 6 and str(network) != text:
+        form = f"should be in RFC 5952 canonical format ({quote(str(network))})"
+        texts.append(f"{path}: IPv6 CIDR value {quote(text)} {form}")
+    return texts
+
+
+def _shown_range(network: Network) -> str:
+    """A block in its canonical form; that of IPv4 within IPv6 is IPv4's."""
+    shown = shown_ip(network.network_address)
+    return f"{shown}/{network.prefixlen - 96}" if "." in shown and network.version == 6 else str(network)
+
+
 # --- endpoints ---------------------------------------------------------------------------------------------------
+
+
+def validate_endpoints_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """What an older server let through may stay."""
+    return [] if obj.get("subsets") == old.get("subsets") else validate_endpoints(obj)
 
 
 def validate_endpoints(obj: JSONObject) -> list[Cause]:
