@@ -71,6 +71,8 @@ class PolicyTestCase(SynchronousTestCase):
     def policy(self, kind: str = "validating", name: str = "p", binding: Any = (), **spec: Any) -> None:
         """Make a policy, and unless C{binding} is L{None} bind it."""
         spec.setdefault("matchConstraints", {"resourceRules": [rule("configmaps")]})
+        if kind == "mutating":
+            spec.setdefault("reinvocationPolicy", "Never")
         self.ask("POST", f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
         if binding is not None:
             self.bind(kind, name, **dict(binding))
@@ -551,6 +553,8 @@ class ValidationTests(PolicyTestCase):
     def wrong(self, kind: str, **spec: Any) -> list[str]:
         """The causes of a policy's refusal."""
         spec.setdefault("matchConstraints", {"resourceRules": [rule("configmaps")]})
+        if kind == "mutating":
+            spec.setdefault("reinvocationPolicy", "Never")
         body = {"metadata": {"name": "p"}, "spec": spec}
         code, answer = self.client.ask("POST", f"{GROUP}/{kind}admissionpolicies", body)
         self.assertEqual(code, 422, answer)

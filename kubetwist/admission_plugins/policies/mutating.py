@@ -274,8 +274,8 @@ class MutatingAdmissionPolicy:
         return cls(server, Policies(server, "mutatingadmissionpolicies", MutatingPolicy, fixed))
 
     def handles(self, operation: str) -> bool:
-        """Everything: rules decide."""
-        return True
+        """Rules decide; nothing is left to change of what is deleted, whatever operations they mean by C{*}."""
+        return operation != "DELETE"
 
     def admit(self, attributes: AdmissionAttributes) -> Any:
         """See L{IMutatingAdmission.admit}."""

@@ -83,8 +83,6 @@ class PolicyStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         if spec.get("failurePolicy") is None:
             spec["failurePolicy"] = "Fail"
-        if self._mutating and not spec.get("reinvocationPolicy"):
-            spec["reinvocationPolicy"] = "Never"
         if spec.get("matchConstraints") is not None:
             _default_match(spec["matchConstraints"])
 
@@ -100,6 +98,10 @@ class PolicyStrategy(Strategy):
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The same; conditions that were accepted before are not looked at again."""
         return policies.validate_policy(obj, self._mutating, old)
+
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What type checking has found, and conditions."""
+        return policies.validate_policy_status(obj)
 
 
 class PolicyBindingStrategy(Strategy):

@@ -40,7 +40,7 @@ class CustomResourceDefinitionStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Formats that nobody checks, where they are new."""
-        known = schema_warnings(old) if old is not None else ()
+        known = frozenset(schema_warnings(old)) if old is not None else ()
         return [text for text in schema_warnings(obj) if text not in known]
 
     def default(self, obj: JSONObject) -> None:
@@ -71,7 +71,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         obj["status"] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
-            "storedVersions": stored or None,
+            "storedVersions": stored[:1] or None,
         }
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
@@ -81,9 +81,9 @@ class CustomResourceDefinitionStrategy(Strategy):
         if status is None:
             return
         stored = list(status.get("storedVersions") or ())
-        for version in obj["spec"].get("versions") or ():
-            if version.get("storage") and version.get("name") not in stored:
-                stored.append(version["name"])
+        storage = next((one for one in obj["spec"].get("versions") or () if one.get("storage")), None)
+        if storage is not None and storage.get("name") and storage["name"] not in stored:
+            stored.append(storage["name"])
         obj["status"] = {**status, "storedVersions": stored or None}
 
 

@@ -21,6 +21,10 @@ class FlowControlStrategy(Strategy):
         """No condition yet."""
         obj["status"] = {}
 
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """The conditions."""
+        return flowcontrol.validate_flow_control_status(obj)
+
 
 class FlowSchemaStrategy(FlowControlStrategy):
     """flowcontrol.apiserver.k8s.io/v1 FlowSchema."""

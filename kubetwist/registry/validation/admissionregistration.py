@@ -8,7 +8,7 @@ from typing import Final
 from attrs import frozen
 
 from ...admission.expressions import Compiler, Names
-from ...api.errors import Cause, duplicate, invalid, required
+from ...api.errors import LONGEST_CAUSES, Cause, duplicate, invalid, required
 from ...api.gourl import URLError, parse_url
 from ...api.names import (
     fully_qualified_name_problems,
@@ -16,12 +16,13 @@ from ...api.names import (
     qualified_name_problems,
 )
 from ...api.resource import JSONObject
-from .fields import PORT_RANGE, Causes, check, dns_subdomain, label_selector, unsupported
+from .fields import PORT_RANGE, Causes, check, dns_subdomain, is_selector, label_selector, unsupported
 
 _OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES: Final = ("*", "Cluster", "Namespaced")
 _VERSIONS: Final = ("v1", "v1beta1")
 _EFFECTS: Final = ("None", "NoneOnDryRun")
+_SELECTORS: Final = ("namespaceSelector", "objectSelector")
 
 
 @frozen
@@ -33,12 +34,14 @@ class _Leniency:
     @ivar versions: Webhooks that know no version of reviews that we do.
     @ivar names: Names that come twice.
     @ivar conditions: Match conditions: none has changed.
+    @ivar selectors: Values in selectors that no label can have.
     """
 
     effects: bool = False
     versions: bool = False
     names: bool = False
     conditions: bool = False
+    selectors: bool = False
 
     @classmethod
     def of(cls, before: list[JSONObject], after: list[JSONObject]) -> _Leniency:
@@ -54,6 +57,9 @@ class _Leniency:
             and all(
                 (one.get("matchConditions") or []) == (other.get("matchConditions") or [])
                 for one, other in zip(before, after, strict=True)
+            ),
+            selectors=not all(
+                is_selector(one[name]) for one in before for name in _SELECTORS if one.get(name) is not None
             ),
         )
 
@@ -82,10 +88,12 @@ def validate_webhooks(obj: JSONObject, mutating: bool, old: JSONObject | None = 
 
 
 def _review_versions(versions: list[str], path: str, lenient: _Leniency, causes: Causes) -> None:
+    seen: set[str] = set()
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if version in seen:
             causes.append(invalid(f"{path}[{index}]", version, "duplicate version"))
             continue
+        seen.add(version)
         check(version, f"{path}[{index}]", is_dns1035_label_problems, causes)
     if not lenient.versions and not any(version in _VERSIONS for version in versions):
         text = f"must include at least one of {', '.join(_VERSIONS)}"
@@ -113,8 +121,8 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
     if seconds is not None and not 1 <= seconds <= 30:
         text = "the timeout value must be between 1 and 30 seconds"
         causes.append(invalid(f"{path}.timeoutSeconds", seconds, text))
-    for field in ("namespaceSelector", "objectSelector"):
-        label_selector(webhook.get(field), f"{path}.{field}", causes)
+    for field in _SELECTORS:
+        label_selector(webhook.get(field), f"{path}.{field}", causes, values=not lenient.selectors)
     _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
     if mutating:
         again = webhook.get("reinvocationPolicy")
@@ -257,14 +265,21 @@ def webhook_service(service: JSONObject, path: str, causes: Causes) -> None:
     port = service.get("port") or 0
     if not 1 <= port <= 65535:
         causes.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}"))
-    where = service.get("path")
-    if where is None or where == "/":
-        return
+    where = service.get("path") or "/"
+    if where != "/":
+        _service_path(where, f"{path}.path", causes)
+
+
+def _service_path(where: str, path: str, causes: Causes) -> None:
     if not where.startswith("/"):
-        causes.append(invalid(f"{path}.path", where, "must start with a '/'"))
+        causes.append(invalid(path, where, "must start with a '/'"))
+    # Each cause quotes all of it: beyond this nobody is told of them.
+    most = len(causes) + 1 + LONGEST_CAUSES // len(where)
     for index, segment in enumerate(where[1:].removesuffix("/").split("/")):
+        if len(causes) > most:
+            return
         if not segment:
-            causes.append(invalid(f"{path}.path", where, f"segment[{index}] may not be empty"))
+            causes.append(invalid(path, where, f"segment[{index}] may not be empty"))
             continue
         for text in dns_subdomain(segment):
-            causes.append(invalid(f"{path}.path", where, f"segment[{index}]: {text}"))
+            causes.append(invalid(path, where, f"segment[{index}]: {text}"))

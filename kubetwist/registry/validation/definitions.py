@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from ...api.errors import Cause, duplicate, forbidden, go_json, invalid, required
+from ...api.errors import MOST_CAUSES, Cause, duplicate, forbidden, go_json, invalid, required
 from ...api.formats import is_recognized
 from ...api.goquote import is_print
 from ...api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
@@ -32,6 +32,15 @@ COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 MOST_SELECTABLE: Final = 8
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+#: What only structural schemas say.
+_EXTENSIONS: Final = (
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-validations",
+)
 
 
 def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
@@ -45,9 +54,11 @@ def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: Stru
     causes: list[Cause] = []
     names: JSONObject = spec.get("names") or {}
     if old is None:
-        name = crd["metadata"].get("name") or ""
-        if name and name != f"{names.get('plural') or ''}.{spec.get('group') or ''}":
-            causes.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+        wanted = f"{names.get('plural') or ''}.{spec.get('group') or ''}"
+        for field in ("generateName", "name"):
+            name = crd["metadata"].get(field) or ""
+            if name and name != wanted:
+                causes.append(invalid(f"metadata.{field}", name, 'must be spec.names.plural+"."+spec.group'))
     any_bundle = old is None or not _is_established(old) or bool(_old_bundle_problem(old))
     causes += _spec_causes(spec, (old or {}).get("spec"), object_meta, any_bundle=any_bundle)
     if old is not None:
@@ -93,18 +104,19 @@ def _spec_causes(
         causes.append(required("spec.scope"))
     elif scope not in ("Cluster", "Namespaced"):
         causes.append(unsupported_value("spec.scope", scope, ("Cluster", "Namespaced")))
-    causes += _missing_schema_causes(spec.get("versions") or ())
+    causes += _missing_schema_causes(spec, old)
     preserves = bool(spec.get("preserveUnknownFields"))
     if preserves and _has_defaults(spec):
         text = "must be false in order to use defaults in the schema"
         causes.append(invalid("spec.preserveUnknownFields", True, text))
-    causes += _versions_causes(spec, old, object_meta)
+    options = SchemaOptions(False, object_meta, structural=_must_be_structural(spec, old))
+    causes += _versions_causes(spec, old, options)
     names: JSONObject = spec.get("names") or {}
     causes += [
         required(f"spec.names.{name}") for name in ("plural", "singular", "kind", "listKind") if not names.get(name)
     ]
     causes += names_causes(names, "spec.names")
-    causes += _common_causes(spec, old, object_meta)
+    causes += _common_causes(spec, old, options)
     strategy = (spec.get("conversion") or {}).get("strategy") or ""
     if preserves and spec.get("conversion") is not None and strategy != "None":
         text = "must be None if spec.preserveUnknownFields is true"
@@ -113,16 +125,38 @@ def _spec_causes(
     return causes
 
 
+def _schemas(spec: JSONObject | None) -> list[JSONObject]:
+    found = (_schema_of(one) for one in (spec or {}).get("versions") or ())
+    return [schema for schema in found if schema is not None]
+
+
 def _has_defaults(spec: JSONObject) -> bool:
-    schemas = [schema for one in spec.get("versions") or () if (schema := _schema_of(one)) is not None]
-    return any(part.get("default") is not None for schema in schemas for part in everywhere(schema))
+    return any(part.get("default") is not None for schema in _schemas(spec) for part in everywhere(schema))
 
 
-def _missing_schema_causes(versions: Sequence[JSONObject]) -> list[Cause]:
+def _must_be_structural(spec: JSONObject, old: JSONObject | None) -> bool:
+    """Whether schemas have to be structural; those of older definitions need not, where nothing depends on it."""
+    if not spec.get("preserveUnknownFields"):
+        return True
+    if not any(unsupported(one) or structural_causes(one, "") for one in _schemas(old)):
+        return True
+    return _has_defaults(spec) or any(
+        part.get(name) is not None for schema in _schemas(spec) for part in everywhere(schema) for name in _EXTENSIONS
+    )
+
+
+def _missing_schema_causes(spec: JSONObject, old: JSONObject | None) -> list[Cause]:
+    """Versions without a schema; older definitions may have some if nothing is pruned, or if they are not served."""
+    lenient = old is not None and any(_schema_of(one) is None for one in old.get("versions") or ())
+    if lenient and spec.get("preserveUnknownFields"):
+        return []
     return [
-        required(f"spec.versions[{index}].schema.openAPIV3Schema")
-        for index, one in enumerate(versions)
-        if _schema_of(one) is None
+        required(
+            f"spec.versions[{index}].schema.openAPIV3Schema",
+            "because otherwise all fields are pruned" if lenient else "",
+        )
+        for index, one in enumerate(spec.get("versions") or ())
+        if _schema_of(one) is None and (one.get("served") or not lenient)
     ]
 
 
@@ -136,20 +170,13 @@ def _schema_of(version: JSONObject) -> JSONObject | None:
     return schema
 
 
-def _options(old: JSONObject | None, status: bool, object_meta: StructNode | None) -> SchemaOptions:
-    if old is None:
-        return SchemaOptions(status, object_meta)
-    schemas = [schema for one in old.get("versions") or () if (schema := _schema_of(one)) is not None]
-    # What is stored was valid when it was; rules that came later bind only those who kept them.
-    return SchemaOptions(
-        status, object_meta, structural=not any(unsupported(one) or structural_causes(one, "") for one in schemas)
-    )
-
-
-def _versions_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
+def _versions_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[Cause]:
     versions: list[JSONObject] = spec.get("versions") or []
     causes: list[Cause] = []
     common = {field for field in _COMMON if versions and _is_common(versions, field)}
+    before: dict[Any, JSONObject] = {}
+    for one in (old or {}).get("versions") or ():
+        before.setdefault(one.get("name"), one)
     for index, one in enumerate(versions):
         where = f"spec.versions[{index}]"
         problems = is_dns1035_label_problems(one.get("name") or "")
@@ -158,9 +185,8 @@ def _versions_causes(spec: JSONObject, old: JSONObject | None, object_meta: Stru
         causes += _deprecation_causes(one, f"{where}.deprecationWarning")
         rest = {name: value for name, value in one.items() if name not in common}
         status = ((one.get("subresources") or {}).get("status")) is not None
-        causes += _part_causes(
-            rest, where, "schema", _options(old, status, object_meta), _schema_of(one), _old_part(old, one)
-        )
+        here = evolve(options, status=status)
+        causes += _part_causes(rest, where, "schema", here, _schema_of(one), before.get(one.get("name")))
     names = [one.get("name") for one in versions]
     if len(set(names)) != len(names):
         causes.append(_versions_cause(versions, common, "must contain unique version names"))
@@ -185,21 +211,16 @@ def _versions_cause(versions: list[JSONObject], common: set[str], text: str) -> 
     return Cause("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
 
 
-def _common_causes(spec: JSONObject, old: JSONObject | None, object_meta: StructNode | None) -> list[Cause]:
+def _common_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOptions) -> list[Cause]:
     """What all versions have in common: told of as if it were the definition's own."""
     versions: list[JSONObject] = spec.get("versions") or []
     if not versions:
         return []
     first = {name: value for name, value in versions[0].items() if name in _COMMON and _is_common(versions, name)}
     status = any((one.get("subresources") or {}).get("status") is not None for one in versions)
-    options = _options(old, status, object_meta)
+    options = evolve(options, status=status)
     before = old["versions"][0] if old is not None and old.get("versions") else None
     return _part_causes(first, "spec", "validation", options, _schema_of(versions[0]), before)
-
-
-def _old_part(old: JSONObject | None, version: JSONObject) -> JSONObject | None:
-    versions = (old or {}).get("versions") or ()
-    return next((one for one in versions if one.get("name") == version.get("name")), None)
 
 
 def _part_causes(
@@ -418,10 +439,12 @@ def _review_causes(versions: list[str], path: str, old: JSONObject | None) -> li
     if not versions:
         return [required(path)]
     causes: list[Cause] = []
+    seen: set[str] = set()
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if version in seen:
             causes.append(invalid(f"{path}[{index}]", version, "duplicate version"))
             continue
+        seen.add(version)
         causes += [invalid(f"{path}[{index}]", version, text) for text in is_dns1035_label_problems(version)]
     before: Any = ((((old or {}).get("conversion") or {}).get("webhook")) or {}).get("conversionReviewVersions")
     strict = old is None or not before or any(one in _REVIEW_VERSIONS for one in before)
@@ -454,13 +477,14 @@ def _stored_causes(stored: list[str], versions: Sequence[JSONObject]) -> list[Ca
     path = "status.storedVersions"
     if not stored:
         return [Cause("FieldValueInvalid", "Invalid value: null: must have at least one stored version", path)]
-    causes = [
-        invalid(path, stored, f"must have the storage version {one['name']}")
-        for one in versions
-        if one.get("storage") and one.get("name") not in stored
-    ]
+    places = {name: index for index, name in enumerate(stored)}
+    causes: list[Cause] = []
+    for one in versions:
+        # Of very many nobody is told, and each quotes all that are stored.
+        if one.get("storage") and one.get("name") not in places and len(causes) < MOST_CAUSES:
+            causes.append(invalid(path, stored, f"must have the storage version {one.get('name') or ''}"))
     known = {one.get("name") for one in versions}
-    for index, name in enumerate(stored):
+    for name, index in places.items():
         if name not in known:
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "

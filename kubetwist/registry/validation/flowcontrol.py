@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
-from ...api.errors import Cause, forbidden, invalid, required
+from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from .fields import Causes, check, dns_label, dns_subdomain, go_json, invalid_shown, unsupported
@@ -22,6 +23,10 @@ _VERBS: Final = (
     "watch",
 )
 _KINDS: Final = ("Group", "ServiceAccount", "User")
+#: The fields of subjects by their kinds, in the order in which those that do not belong there are told of.
+_SUBJECTS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
+#: So many bits of a hash are dealt as hands of queues.
+_HASH_BITS: Final = 60
 
 
 def _everything(group: str) -> JSONObject:
@@ -51,6 +56,14 @@ FIXED_SCHEMAS: Final[dict[str, JSONObject]] = {
                 **_EVERY_RULE,
             }
         ],
+    },
+}
+#: The same of priority levels; of C{exempt} administrators may change the share.
+_FIXED_LEVELS: Final[dict[str, JSONObject]] = {
+    "exempt": {"type": "Exempt"},
+    "catch-all": {
+        "type": "Limited",
+        "limited": {"nominalConcurrencyShares": 5, "limitResponse": {"type": "Reject"}, "lendablePercent": 0},
     },
 }
 
@@ -152,46 +165,75 @@ def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
     for index, one in enumerate(paths):
         here = f"{path}.nonResourceRules[{index}]"
         _verbs(one.get("verbs") or [], f"{here}.verbs", causes)
-        urls = one.get("nonResourceURLs") or []
-        if not urls:
-            text = "nonResourceURLs must contain at least one value"
-            causes.append(required(f"{here}.nonResourceURLs", text))
+        _urls(one.get("nonResourceURLs") or [], f"{here}.nonResourceURLs", causes)
+
+
+def _urls(urls: list[str], path: str, causes: Causes) -> None:
+    if not urls:
+        causes.append(required(path, "nonResourceURLs must contain at least one value"))
+    elif "*" in urls:
+        if len(urls) > 1:
+            text = "if '*' is present, must not specify other non-resource URLs"
+            causes.append(invalid(path, urls, text))
+    else:
         for place, url in enumerate(urls):
-            if url != "*" and not url.startswith("/"):
-                causes.append(invalid(f"{here}.nonResourceURLs[{place}]", url, "must start with slash"))
+            problem = _url_problem(url)
+            if problem:
+                causes.append(invalid(f"{path}[{place}]", url, problem))
+
+
+def _url_problem(url: str) -> str:
+    """What is wrong with a path, which may end in a wildcard; C{""} for nothing."""
+    if not url:
+        return "must not be empty"
+    if not url.startswith("/"):
+        return "must start with slash"
+    if " " in url:
+        return "must not contain white-space"
+    if "//" in url:
+        return "must not contain double slash"
+    if "*" in url and (url.count("*") > 1 or not url.endswith("/*")):
+        return "wildcard can only do suffix matching"
+    return ""
 
 
 def _subject(subject: JSONObject, path: str, causes: Causes) -> None:
     kind = subject.get("kind") or ""
-    fields = {"User": "user", "Group": "group", "ServiceAccount": "serviceAccount"}
-    if kind not in fields:
+    own = _SUBJECTS.get(kind)
+    if own is None:
         causes.append(unsupported(f"{path}.kind", kind, _KINDS))
         return
-    own = fields[kind]
-    if subject.get(own) is None:
+    found: JSONObject | None = subject.get(own)
+    if found is None:
         causes.append(required(f"{path}.{own}", f"{own} is required when subject kind is '{kind}'"))
-    elif not subject[own].get("name"):
-        causes.append(required(f"{path}.{own}.name"))
-    elif kind == "ServiceAccount":
-        if subject[own]["name"] != "*":
-            check(subject[own]["name"], f"{path}.{own}.name", dns_subdomain, causes)
-        if not subject[own].get("namespace"):
-            text = "must specify namespace for service account"
-            causes.append(required(f"{path}.{own}.namespace", text))
-        else:
-            check(subject[own]["namespace"], f"{path}.{own}.namespace", dns_label, causes)
-    for other_kind, other in fields.items():
+    else:
+        name = found.get("name") or ""
+        if not name:
+            causes.append(required(f"{path}.{own}.name"))
+        elif kind == "ServiceAccount" and name != "*":
+            check(name, f"{path}.{own}.name", dns_subdomain, causes)
+        if kind == "ServiceAccount":
+            _account_namespace(found.get("namespace") or "", f"{path}.{own}.namespace", causes)
+    for other_kind, other in _SUBJECTS.items():
         if other != own and subject.get(other) is not None:
             text = f"{other} is forbidden when subject kind is not '{other_kind}'"
             causes.append(forbidden(f"{path}.{other}", text))
 
 
+def _account_namespace(namespace: str, path: str, causes: Causes) -> None:
+    if not namespace:
+        causes.append(required(path, "must specify namespace for service account"))
+    else:
+        check(namespace, path, dns_label, causes)
+
+
 def _verbs(verbs: list[str], path: str, causes: Causes) -> None:
     if not verbs:
         causes.append(required(path, "verbs must contain at least one value"))
-    elif "*" in verbs and len(verbs) > 1:
-        causes.append(invalid(path, verbs, "if '*' is present, must not specify other verbs"))
-    if not set(verbs) <= {"*", *_VERBS}:
+    elif "*" in verbs:
+        if len(verbs) > 1:
+            causes.append(invalid(path, verbs, "if '*' is present, must not specify other verbs"))
+    elif not set(verbs) <= set(_VERBS):
         causes.append(unsupported(path, verbs, _VERBS))
 
 
@@ -210,15 +252,36 @@ def _resource_rule(rule: JSONObject, path: str, causes: Causes) -> None:
     if not namespaces and not rule.get("clusterScope"):
         text = "resource rules that are not cluster scoped must supply at least one namespace"
         causes.append(required(f"{path}.namespaces", text))
-    elif "*" in namespaces and len(namespaces) > 1:
-        text = "if '*' is present, must not specify other namespaces"
-        causes.append(invalid(f"{path}.namespaces", namespaces, text))
-    for index, name in enumerate(namespaces):
-        if name != "*":
-            check(name, f"{path}.namespaces[{index}]", dns_label, causes)
+    elif "*" in namespaces:
+        if len(namespaces) > 1:
+            text = "if '*' is present, must not specify other namespaces"
+            causes.append(invalid(f"{path}.namespaces", namespaces, text))
+    else:
+        for index, name in enumerate(namespaces):
+            for problem in dns_label(name):
+                text = f"each member of this list must be '*' or a DNS-1123 label; {problem}"
+                causes.append(invalid(f"{path}.namespaces[{index}]", name, text))
+
+
+def validate_flow_control_status(obj: JSONObject) -> list[Cause]:
+    """Conditions of flow schemas and of priority levels: each has a type of its own."""
+    causes: Causes = []
+    seen: set[str] = set()
+    for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
+        path, kind = f"status.conditions[{index}].type", condition.get("type") or ""
+        if kind in seen:
+            causes.append(duplicate(path, kind))
+        seen.add(kind)
+        if not kind:
+            causes.append(required(path, "must not be empty"))
+    return causes
 
 
 # --- priority levels ---------------------------------------------------------------------------------------------
+
+
+def _shown_level(spec: JSONObject) -> str:
+    return go_json(go_struct(spec, "flowcontrol.PriorityLevelConfigurationSpec"))
 
 
 def validate_priority_level(obj: JSONObject) -> list[Cause]:
@@ -244,10 +307,13 @@ def validate_priority_level(obj: JSONObject) -> list[Cause]:
             _limited(limited, causes)
     else:
         causes.append(unsupported("spec.type", kind, ("Exempt", "Limited")))
-    if name == "exempt" and kind != "Exempt":
-        shown = go_struct(spec, "flowcontrol.PriorityLevelConfigurationSpec")
-        text = "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"
-        causes.append(invalid_shown("spec", go_json(shown), text))
+    fixed = _FIXED_LEVELS.get(name)
+    if fixed is not None:
+        besides = " except the 'spec.exempt' field" if name == "exempt" else ""
+        shown = _shown_level(spec)
+        # Shown, what is null and what is not there are the same.
+        if (_shown_level({**spec, "exempt": None}) if besides else shown) != _shown_level(fixed):
+            causes.append(invalid_shown("spec", shown, f"spec of '{name}'{besides} must equal the fixed value"))
     return causes
 
 
@@ -301,3 +367,6 @@ def _queuing(queuing: JSONObject, path: str, causes: Causes) -> None:
     elif hand > queues:
         text = f"should not be greater than queues ({queues})"
         causes.append(invalid(f"{path}.handSize", hand, text))
+    elif math.ceil(math.log2(queues) * hand) > _HASH_BITS:
+        needed = f"required entropy bits of deckSize {queues} and handSize {hand}"
+        causes.append(invalid(f"{path}.handSize", hand, f"{needed} should not be greater than {_HASH_BITS}"))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from ...admission.expressions import Compiler, Names
-from ...api.errors import Cause, duplicate, forbidden, invalid, required
+from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import (
     c_identifier_problems,
     is_dns1035_label_problems,
@@ -18,13 +19,23 @@ from ...api.resource import JSONObject
 from ...cel.names import RESERVED
 from ...cel.types import BOOL, NULL, STRING, Type
 from .admissionregistration import check_conditions, check_rule
-from .fields import Causes, check, dns_subdomain, label_selector, unsupported
+from .fields import Causes, check, dns_subdomain, go_json, invalid_shown, label_selector, unsupported
 
 #: How many audit annotations a policy may have, and how long their expressions may be.
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_ANNOTATION: Final = 5 * 1024
-_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
-_MUTATING_OPERATIONS: Final = ("CONNECT", "CREATE", "UPDATE")
+_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+_CONDITION_STATUSES: Final = ("False", "True", "Unknown")
+_REASON: Final = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_REASON_NEEDED: Final = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
+    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON.pattern}')"
+)
+#: Of conditions, in bytes.
+_LONGEST_REASON: Final = 1024
+_LONGEST_MESSAGE: Final = 32 * 1024
 _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
 
 
@@ -88,7 +99,7 @@ def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = No
         )
     expressions = _Expressions(names, causes)
     for index, variable in enumerate(spec.get("variables") or ()):
-        _variable(variable, spec["variables"][:index], f"spec.variables[{index}]", expressions, causes)
+        _variable(variable, f"spec.variables[{index}]", expressions, causes)
     if mutating:
         _mutations(spec, expressions, causes)
     else:
@@ -111,7 +122,8 @@ def _validations(spec: JSONObject, name: str, expressions: _Expressions, causes:
         _validation(one, f"spec.validations[{index}]", expressions, causes)
     if len(notes) > _MOST_ANNOTATIONS:
         text = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
-        causes.append(invalid("spec.auditAnnotations", notes, text))
+        shown = [{"Key": one.get("key") or "", "ValueExpression": one.get("valueExpression") or ""} for one in notes]
+        causes.append(invalid_shown("spec.auditAnnotations", go_json(shown), text))
     keys: set[str] = set()
     for index, one in enumerate(notes):
         path, key = f"spec.auditAnnotations[{index}]", one.get("key") or ""
@@ -140,7 +152,7 @@ def _validation(one: JSONObject, path: str, expressions: _Expressions, causes: C
         causes.append(invalid(f"{path}.message", message, "must not contain line breaks"))
     reason = one.get("reason")
     if reason is not None and reason not in _REASONS:
-        causes.append(unsupported(f"{path}.reason", reason, _REASONS[:3]))
+        causes.append(unsupported(f"{path}.reason", reason, _REASONS))
 
 
 def _annotation(one: JSONObject, key: str, name: str, path: str, expressions: _Expressions, causes: Causes) -> None:
@@ -197,9 +209,7 @@ def _mutation(one: JSONObject, path: str, expressions: _Expressions, causes: Cau
         causes.append(invalid(f"{path}.{other}", f"{{{other}}}", f"must not be specified when patchType is {kind}"))
 
 
-def _variable(
-    variable: JSONObject, earlier: list[JSONObject], path: str, expressions: _Expressions, causes: Causes
-) -> None:
+def _variable(variable: JSONObject, path: str, expressions: _Expressions, causes: Causes) -> None:
     name = variable.get("name") or ""
     if not name.strip():
         causes.append(required(f"{path}.name", "name is not specified"))
@@ -259,12 +269,13 @@ def _match(resources: JSONObject, path: str, causes: Causes) -> None:
             label_selector(resources[field], f"{path}.{field}", causes)
     for field in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(resources.get(field) or ()):
-            names: list[str] = rule.get("resourceNames") or []
-            for place, name in enumerate(names):
+            names: set[str] = set()
+            for place, name in enumerate(rule.get("resourceNames") or ()):
                 where = f"{path}.{field}[{index}].resourceNames[{place}]"
                 causes += [invalid(where, name, text) for text in path_segment_problems(name)]
-                if name in names[:place]:
+                if name in names:
                     causes.append(duplicate(where, name))
+                names.add(name)
             check_rule(rule, f"{path}.{field}[{index}]", causes)
 
 
@@ -284,38 +295,93 @@ def validate_policy_binding(obj: JSONObject, mutating: bool) -> list[Cause]:
     if mutating:
         _operations(spec.get("matchResources") or {}, "spec.matchResources", causes)
         return causes
-    actions = spec.get("validationActions") or []
-    path = "spec.validationActions"
-    if not actions:
-        causes.append(required(path, "at least one validation action is required"))
+    _actions(spec.get("validationActions") or [], "spec.validationActions", causes)
+    return causes
+
+
+def _actions(actions: list[str], path: str, causes: Causes) -> None:
+    seen: set[str] = set()
     for index, action in enumerate(actions):
         if action not in ("Audit", "Deny", "Warn"):
             causes.append(unsupported(f"{path}[{index}]", action, ("Audit", "Deny", "Warn")))
-        if action in actions[:index]:
+        if action in seen:
             causes.append(duplicate(f"{path}[{index}]", action))
-    if "Deny" in actions and "Warn" in actions:
+        seen.add(action)
+    if "Deny" in seen and "Warn" in seen:
         text = (
             "must not contain both Deny and Warn (repeating the same validation failure information in the API "
             "response and headers serves no purpose)"
         )
-        causes.append(invalid(path, sorted(set(actions)), text))
-    return causes
+        causes.append(invalid(path, actions, text))
+    if not actions:
+        causes.append(required(path, "at least one validation action is required"))
 
 
 def _param_ref(reference: JSONObject, path: str, causes: Causes) -> None:
     name, selector = reference.get("name") or "", reference.get("selector")
+    both = "name and selector are mutually exclusive"
     if name:
-        for text in path_segment_problems(name):
-            causes.append(invalid(f"{path}.name", name, text))
+        causes += [invalid(f"{path}.name", name, text) for text in path_segment_problems(name)]
         if selector is not None:
-            for field in ("name", "selector"):
-                causes.append(forbidden(f"{path}.{field}", "name and selector are mutually exclusive"))
-    elif selector is not None:
+            causes.append(forbidden(f"{path}.name", both))
+    if selector is not None:
         label_selector(selector, f"{path}.selector", causes)
-    else:
+        if name:
+            causes.append(forbidden(f"{path}.selector", both))
+    if not name and selector is None:
         causes.append(required(path, "one of name or selector must be specified"))
     action = reference.get("parameterNotFoundAction")
-    if action is None:
+    if not action:
         causes.append(required(f"{path}.parameterNotFoundAction"))
     elif action not in ("Deny", "Allow"):
         causes.append(unsupported(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow")))
+
+
+# --- the status --------------------------------------------------------------------------------------------------
+
+
+def validate_policy_status(obj: JSONObject) -> list[Cause]:
+    """What type checking has found, and conditions."""
+    causes: Causes = []
+    status = obj.get("status") or {}
+    for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
+        path = f"status.typeChecking.expressionWarnings[{index}]"
+        if not warning.get("warning"):
+            causes.append(required(f"{path}.warning"))
+        if not (warning.get("fieldRef") or "").strip():
+            causes.append(required(f"{path}.fieldRef"))
+    _status_conditions(status.get("conditions") or [], "status.conditions", causes)
+    return causes
+
+
+def _status_conditions(conditions: list[JSONObject], path: str, causes: Causes) -> None:
+    """Conditions as most kinds have them, each of a type of its own."""
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        here, kind = f"{path}[{index}]", condition.get("type") or ""
+        if kind in seen:
+            causes.append(duplicate(f"{here}.type", kind))
+        seen.add(kind)
+        check(kind, f"{here}.type", qualified_name_problems, causes)
+        status = condition.get("status") or ""
+        if status not in _CONDITION_STATUSES:
+            causes.append(unsupported(f"{here}.status", status, _CONDITION_STATUSES))
+        generation = condition.get("observedGeneration") or 0
+        if generation < 0:
+            text = "must be greater than or equal to zero"
+            causes.append(invalid(f"{here}.observedGeneration", generation, text))
+        if not condition.get("lastTransitionTime"):
+            causes.append(required(f"{here}.lastTransitionTime", "must be set"))
+        _condition_reason(condition.get("reason") or "", f"{here}.reason", causes)
+        if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
+            causes.append(too_long(f"{here}.message", _LONGEST_MESSAGE))
+
+
+def _condition_reason(reason: str, path: str, causes: Causes) -> None:
+    if not reason:
+        causes.append(required(path, "must be set"))
+        return
+    if not _REASON.fullmatch(reason):
+        causes.append(invalid(path, reason, _REASON_NEEDED))
+    if len(reason.encode()) > _LONGEST_REASON:
+        causes.append(too_long(path, _LONGEST_REASON))

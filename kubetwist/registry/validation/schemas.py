@@ -198,6 +198,10 @@ def _openapi_causes(
     elif isinstance(items, list):
         for index, part in enumerate(items):
             wrong.add(_openapi_causes(part, f"{path}.items[{index}]", options, inner, None))
+    for name, part in (schema.get("dependencies") or {}).items():
+        if isinstance(part, dict):
+            there = evolve(place, root=False)
+            wrong.add(_openapi_causes(part, f"{path}.dependencies[{name}]", options, there, None))
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         causes.append(invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
     causes += _map_type_causes(schema, path)
@@ -217,7 +221,8 @@ def _keyword_causes(schema: JSONObject, path: str, options: SchemaOptions, place
     if schema.get("default") is not None and place.no_defaults is not None:
         causes.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}"))
     for name in ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"):
-        if schema.get(name) or (name in ("$ref", "dependencies", "additionalItems") and name in schema):
+        said = schema.get(name)
+        if said or (said is not None and name in ("$ref", "dependencies", "additionalItems")):
             causes.append(forbidden(f"{path}.{name}", f"{name} is not supported"))
     if kind == "null":
         causes.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
@@ -300,14 +305,19 @@ def _keys_causes(items: Any, keys: list[str], path: str) -> list[Cause]:
         causes.append(invalid(f"{path}.items.type", items.get("type") or "", text))
     else:
         properties: JSONObject = items.get("properties") or {}
-        for index, key in enumerate(keys):
+        # Made once: each of them quotes all keys.
+        unknown = invalid(where, keys, "entries must all be names of item properties")
+        twice = invalid(where, keys, "must not contain duplicate entries")
+        seen: set[str] = set()
+        for key in keys:
             if key not in properties:
-                causes.append(invalid(where, keys, "entries must all be names of item properties"))
+                causes.append(unknown)
             elif properties[key].get("type") in ("array", "object"):
                 text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
                 causes.append(invalid(f"{path}.items.properties[{key}].type", items.get("type"), text))
-            if key in keys[:index]:
-                causes.append(invalid(where, keys, "must not contain duplicate entries"))
+            if key in seen:
+                causes.append(twice)
+            seen.add(key)
     return causes
 
 
@@ -319,7 +329,7 @@ def _nullable_causes(items: JSONObject, keys: list[str], list_type: str, path: s
     if list_type != "map":
         return causes
     properties: JSONObject = items.get("properties") or {}
-    needed = items.get("required") or ()
+    needed = set(items.get("required") or ())
     for key in keys:
         part = properties.get(key)
         if part is None:
