@@ -47,6 +47,11 @@ class PodStrategy(Strategy):
         apply_app_armor_annotations(obj["metadata"], spec)
         super().prepare_for_create(obj)
 
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """What was dropped when the pod was made does not come back."""
+        super().prepare_for_update(obj, old)
+        drop_disabled_fields(obj["spec"], old["spec"])
+
     def reset_status(self, obj: JSONObject) -> None:
         """Pending, of the quality of service that its resources ask for; gated while it has scheduling gates."""
         status: JSONObject = {"phase": "Pending"}
@@ -104,6 +109,8 @@ class PodStrategy(Strategy):
                             container.pop(part, None)
         if "resources" in wanted:
             obj["spec"]["resources"] = wanted["resources"]
+        else:
+            obj["spec"].pop("resources", None)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The spec of a new one."""

@@ -102,23 +102,46 @@ def _pod_term(term: JSONObject, path: str, causes: Causes) -> None:
     label_selector(term.get("namespaceSelector"), f"{path}.namespaceSelector", causes)
     for name in term.get("namespaces") or ():
         check(name, f"{path}.namespace", dns_label, causes)
-    same, other = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
-    if term.get("labelSelector") is None:
-        for field, keys in (("matchLabelKeys", same), ("mismatchLabelKeys", other)):
-            if keys:
-                text = "must not be specified when labelSelector is not set"
-                causes.append(forbidden(f"{path}.{field}", text))
-    for field, keys in (("matchLabelKeys", same), ("mismatchLabelKeys", other)):
-        for index, key in enumerate(keys):
-            check(key, f"{path}.{field}[{index}]", qualified_name_problems, causes)
-    for index, key in enumerate(same):
-        if key in other:
-            text = "exists in both matchLabelKeys and mismatchLabelKeys"
-            causes.append(invalid(f"{path}.matchLabelKeys[{index}]", key, text))
+    _label_keys(term, path, causes)
     topology = term.get("topologyKey") or ""
     if not topology:
         causes.append(required(f"{path}.topologyKey", "can not be empty"))
     check(topology, f"{path}.topologyKey", qualified_name_problems, causes)
+
+
+def _label_keys(holder: JSONObject, path: str, causes: Causes) -> None:
+    """The labels that are compared with those of the pod itself, or have to differ from them."""
+    same, other = holder.get("matchLabelKeys") or [], holder.get("mismatchLabelKeys") or []
+    if not same and not other:
+        return
+    selector = holder.get("labelSelector")
+    for field, keys in (("matchLabelKeys", same), ("mismatchLabelKeys", other)):
+        if keys and selector is None:
+            text = "must not be specified when labelSelector is not set"
+            causes.append(forbidden(f"{path}.{field}", text))
+            continue
+        for index, key in enumerate(keys):
+            check(key, f"{path}.{field}[{index}]", qualified_name_problems, causes)
+    if same and selector is not None:
+        _selected_twice(selector, same, path, causes)
+    different = frozenset(other)
+    for index, key in enumerate(same):
+        if key in different:
+            text = "exists in both matchLabelKeys and mismatchLabelKeys"
+            causes.append(invalid(f"{path}.matchLabelKeys[{index}]", key, text))
+
+
+def _selected_twice(selector: JSONObject, keys: list[str], path: str, causes: Causes) -> None:
+    """By now, the selector has an expression for each of the keys: there may be nothing else for them."""
+    places = {key: index for index, key in enumerate(keys)}
+    seen = set(selector.get("matchLabels") or ())
+    for expression in selector.get("matchExpressions") or ():
+        key = expression.get("key") or ""
+        if key in places and key in seen:
+            # The reference leaves the name of the list out of the path.
+            text = "exists in both matchLabelKeys and labelSelector"
+            causes.append(invalid(f"{path}[{places[key]}]", key, text))
+        seen.add(key)
 
 
 def _spread_key(constraint: JSONObject) -> tuple[str, str]:
@@ -148,17 +171,11 @@ def validate_topology_spread(constraints: list[JSONObject], path: str, causes: C
         if domains is not None:
             if domains <= 0:
                 causes.append(invalid(f"{here}.minDomains", domains, "must be greater than zero"))
-            elif otherwise != "DoNotSchedule":
+            if otherwise != "DoNotSchedule":
                 text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {otherwise}"
                 causes.append(invalid(f"{here}.minDomains", domains, text))
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(name) is not None and constraint[name] not in ("Honor", "Ignore"):
                 causes.append(unsupported(f"{here}.{name}", constraint[name], ("Honor", "Ignore")))
-        selector = constraint.get("labelSelector")
-        keys = constraint.get("matchLabelKeys") or []
-        if keys and selector is None:
-            text = "must not be specified when labelSelector is not set"
-            causes.append(forbidden(f"{here}.matchLabelKeys", text))
-        for place, key in enumerate(keys):
-            check(key, f"{here}.matchLabelKeys[{place}]", qualified_name_problems, causes)
-        label_selector(selector, f"{here}.labelSelector", causes)
+        _label_keys(constraint, here, causes)
+        label_selector(constraint.get("labelSelector"), f"{here}.labelSelector", causes)

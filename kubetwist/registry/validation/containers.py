@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ...api.errors import duplicate, forbidden, invalid, not_found, required
+from ...api.errors import duplicate, forbidden, invalid, not_found, required, too_many
 from ...api.names import (
     config_map_key_problems,
     env_var_name_problems,
     http_header_name_problems,
+    is_dns1123_subdomain_problems,
     port_name_problems,
 )
 from ...api.resource import JSONObject
@@ -19,6 +20,7 @@ from .fields import (
     dns_label,
     dns_subdomain,
     local_path,
+    need,
     no_backsteps,
     not_negative,
     one_of,
@@ -47,6 +49,9 @@ ENV_FIELDS: Final = (
 )
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 _RESTART: Final = ("Always", "Never", "OnFailure")
+_RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
+_MOST_RESTART_RULES: Final = 20
+_MOST_EXIT_CODES: Final = 255
 _SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 #: What ephemeral containers may not have; in the order of the struct in Go.
 _NOT_EPHEMERAL: Final = (
@@ -60,19 +65,22 @@ _NOT_EPHEMERAL: Final = (
     "startupProbe",
     "lifecycle",
 )
+#: Those of them that are there as soon as they are named, if only with nothing in them.
+_POINTERS: Final = frozenset(("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"))
 
 
 class PodContext:
     """What the containers of a pod have to know of it."""
 
-    __slots__ = ("claims", "grace", "host_users", "restart_policy", "volumes")
+    __slots__ = ("claims", "grace", "host_users", "old", "restart_policy", "volumes")
 
-    def __init__(self, spec: JSONObject, volumes: Mapping[str, JSONObject]) -> None:
+    def __init__(self, spec: JSONObject, volumes: Mapping[str, JSONObject], old: JSONObject | None = None) -> None:
         self.volumes = volumes
+        self.old = old
         self.grace: int | None = spec.get("terminationGracePeriodSeconds")
         self.restart_policy: str = spec.get("restartPolicy") or ""
         self.host_users: bool = spec.get("hostUsers") is not False
-        self.claims = {claim.get("name") for claim in spec.get("resourceClaims") or ()}
+        self.claims = {claim["name"] for claim in spec.get("resourceClaims") or () if claim.get("name")}
 
 
 def validate_containers(containers: list[JSONObject] | None, pod: PodContext, path: str, causes: Causes) -> None:
@@ -102,11 +110,14 @@ def validate_init_containers(
 ) -> None:
     """Those that run before the others, and those of them that go on running."""
     names = {container.get("name") or "" for container in regular or ()}
+    tolerated = pod.old is not None and any(
+        one.get("restartPolicy") != "Always" and _restarted_for(one) for one in pod.old.get("initContainers") or ()
+    )
     for index, container in enumerate(containers or ()):
         here = f"{path}[{index}]"
         _common(container, pod, here, causes)
         policy = container.get("restartPolicy")
-        _restart(container, here, causes)
+        _restart(container, here, causes, starting=True)
         name = container.get("name") or ""
         if name in names:
             causes.append(duplicate(f"{here}.name", name))
@@ -119,23 +130,45 @@ def validate_init_containers(
             for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if container.get(field) is not None:
                     causes.append(forbidden(f"{here}.{field}", _SIDECAR_ONLY))
+            for place in () if tolerated else _restarted_for(container):
+                text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                causes.append(invalid(f"{here}.resizePolicy[{place}].restartPolicy", "RestartContainer", text))
 
 
-def _restart(container: JSONObject, path: str, causes: Causes) -> None:
-    """When a container of its own, rather than its pod's, rules is started again."""
+def _restarted_for(container: JSONObject) -> list[int]:
+    """Which of its policies have a container restarted when it gets more of something."""
+    policies = container.get("resizePolicy") or ()
+    return [place for place, one in enumerate(policies) if one.get("restartPolicy") == "RestartContainer"]
+
+
+def _restart(container: JSONObject, path: str, causes: Causes, *, starting: bool = False) -> None:
+    """
+    When a container of its own, rather than its pod's, rules is started again.
+
+    @param starting: Whether it is one of those that start a pod.
+    """
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None and policy not in _RESTART:
         causes.append(unsupported(f"{path}.restartPolicy", policy, _RESTART))
     elif policy is None and rules:
         text = "must specify restartPolicy when restart rules are used"
         causes.append(required(f"{path}.restartPolicy", text))
+        if starting:
+            return
+    if len(rules) > _MOST_RESTART_RULES:
+        causes.append(too_many(f"{path}.restartPolicyRules", len(rules), _MOST_RESTART_RULES))
     for index, rule in enumerate(rules):
         here, codes = f"{path}.restartPolicyRules[{index}]", rule.get("exitCodes")
-        one_of(rule.get("action"), ("Restart", "RestartAllContainers"), f"{here}.action", causes)
+        if rule.get("action") not in _RESTART_ACTIONS:
+            causes.append(unsupported(f"{here}.action", rule.get("action") or "", _RESTART_ACTIONS))
         if codes is None:
             causes.append(required(f"{here}.exitCodes", "must be specified"))
-        else:
-            one_of(codes.get("operator"), ("In", "NotIn"), f"{here}.exitCodes.operator", causes)
+            continue
+        if codes.get("operator") not in ("In", "NotIn"):
+            causes.append(unsupported(f"{here}.exitCodes.operator", codes.get("operator") or "", ("In", "NotIn")))
+        values = codes.get("values") or ()
+        if len(values) > _MOST_EXIT_CODES:
+            causes.append(too_many(f"{here}.exitCodes.values", len(values), _MOST_EXIT_CODES))
 
 
 def validate_ephemeral_containers(spec: JSONObject, pod: PodContext, path: str, causes: Causes) -> None:
@@ -156,7 +189,7 @@ def validate_ephemeral_containers(spec: JSONObject, pod: PodContext, path: str, 
         if target and target not in others:
             causes.append(not_found(f"{here}.targetContainerName", target))
         for field in _NOT_EPHEMERAL:
-            if container.get(field):
+            if container.get(field) or (field in _POINTERS and container.get(field) is not None):
                 causes.append(forbidden(f"{here}.{field}", "cannot be set for an Ephemeral Container"))
         for place, mount in enumerate(container.get("volumeMounts") or ()):
             for field in ("subPath", "subPathExpr"):
@@ -265,13 +298,47 @@ def _env_source(variable: JSONObject, source: JSONObject, path: str, causes: Cau
             check(reference["key"], f"{here}.key", config_map_key_problems, causes)
     if source.get("fileKeyRef") is not None:
         count += 1
+        _file_key(source["fileKeyRef"], f"{path}.fileKeyRef", causes)
     if not count:
-        text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+        text = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
         causes.append(invalid(path, "", text))
     elif variable.get("value"):
         causes.append(invalid(path, "", "may not be specified when `value` is not empty"))
     elif count > 1:
         causes.append(invalid(path, "", "may not have more than one field specified at a time"))
+
+
+def _file_key(reference: JSONObject, path: str, causes: Causes) -> None:
+    """A variable in a file that a container before this one has written."""
+    need(reference.get("key"), f"{path}.key", env_var_name_problems, causes)
+    need(reference.get("volumeName"), f"{path}.volumeName", dns_label, causes)
+    if not reference.get("path"):
+        causes.append(required(f"{path}.path"))
+    else:
+        no_backsteps(reference["path"], f"{path}.path", causes)
+
+
+def validate_files_of_variables(
+    containers: Iterable[tuple[JSONObject, str]], volumes: list[JSONObject] | None, causes: Causes
+) -> None:
+    """
+    The files that variables are read from are in volumes that the pod has for itself.
+
+    @param containers: All of a pod, with their paths.
+    """
+    known: dict[str, JSONObject] | None = None
+    for container, path in containers:
+        for index, variable in enumerate(container.get("env") or ()):
+            reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+            if reference is None:
+                continue
+            if known is None:
+                known = {volume.get("name") or "": volume for volume in volumes or ()}
+            where, name = f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName", reference.get("volumeName") or ""
+            if name not in known:
+                causes.append(not_found(where, name))
+            elif known[name].get("emptyDir") is None:
+                causes.append(invalid(where, name, "referenced volume must be of type emptyDir"))
 
 
 def _env_from(sources: list[JSONObject], path: str, causes: Causes) -> None:
@@ -288,7 +355,8 @@ def _env_from(sources: list[JSONObject], path: str, causes: Causes) -> None:
             if not reference.get("name"):
                 causes.append(required(f"{here}.{kind}.name"))
             else:
-                for text in dns_subdomain(reference["name"]):
+                # As if more were to come after it.
+                for text in is_dns1123_subdomain_problems(reference["name"], True):
                     causes.append(invalid(f"{here}.{kind}.name", reference["name"], text))
         if not count:
             causes.append(invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
@@ -312,8 +380,7 @@ def _mounts(
         name, where = mount.get("name") or "", mount.get("mountPath") or ""
         if not name:
             causes.append(required(f"{here}.name"))
-        volume = volumes.get(name)
-        if volume is None:
+        if name not in volumes:
             causes.append(not_found(f"{here}.name", name))
         if not where:
             causes.append(required(f"{here}.mountPath"))
@@ -325,8 +392,6 @@ def _mounts(
         if where in device_paths:
             causes.append(invalid(f"{here}.mountPath", where, "must not already exist as a path in volumeDevices"))
         sub, expression = mount.get("subPath") or "", mount.get("subPathExpr") or ""
-        if volume is not None and volume.get("image") is not None and not sub.strip("/") and expression:
-            causes.append(invalid(f"{here}.subPathExpr", expression, "not allowed in image volume sources"))
         # The reference leaves the index out of the paths of the rest.
         if sub:
             local_path(sub, f"{path}.subPath", causes)
@@ -415,7 +480,7 @@ def _resize_policy(policies: list[JSONObject], pod: PodContext, path: str, cause
         one_of(name, ("cpu", "memory"), path, causes)
         one_of(restart, ("NotRequired", "RestartContainer"), path, causes)
         if pod.restart_policy == "Never" and restart != "NotRequired":
-            text = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             causes.append(invalid(path, restart, text))
 
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.resource import JSONObject
 from .containers import trimmed_image
-from .fields import Causes, unsupported
-from .podspec import validate_pod_spec, with_paths
+from .fields import Causes, local_path, quote, unsupported
+from .podspec import MIRROR, validate_pod_spec, with_paths
+from .podwarnings import APP_ARMOR, SECCOMP, SECCOMP_POD
 
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
-_MIRROR: Final = "kubernetes.io/config.mirror"
+_PATH: Final = "metadata.annotations"
+#: What annotations of old call the types of profiles, for seccomp and for AppArmor.
+_SECCOMP_NAMES: Final = {"RuntimeDefault": ("runtime/default", "docker/default"), "Unconfined": ("unconfined",)}
+_APP_ARMOR_NAMES: Final = {"RuntimeDefault": ("runtime/default",), "Unconfined": ("unconfined",)}
 
 
-def validate_pod(obj: JSONObject, causes: Causes) -> None:
-    """What holds for a pod at all times."""
+def validate_pod(obj: JSONObject, causes: Causes, old: JSONObject | None = None) -> None:
+    """
+    What holds for a pod at all times.
+
+    @param old: The pod as it was, when this is a change.
+    """
     spec, metadata = obj["spec"], obj["metadata"]
     if metadata.get("annotations"):
         _annotations(metadata["annotations"], spec, causes)
-    validate_pod_spec(spec, "spec", causes, pod=metadata)
+    validate_pod_spec(spec, "spec", causes, pod=metadata, old=None if old is None else old["spec"])
     if not spec.get("serviceAccountName"):
         for index, volume in enumerate(spec.get("volumes") or ()):
             for place, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
@@ -41,31 +49,100 @@ def validate_pod_create(obj: JSONObject) -> list[Cause]:
         causes.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
         causes.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    annotations = obj["metadata"].get("annotations")
+    if annotations:
+        _seccomp_matches(annotations, spec, causes)
+        if (spec.get("os") or {}).get("name") != "windows":
+            _app_armor_matches(annotations, spec, causes)
     return causes
 
 
+def validate_annotation_update(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """Annotations that mean something to a kubelet stay as they are; the others are looked at."""
+    new, was = obj["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
+    for before, text in ((True, "may not remove or update"), (False, "may not add")):
+        for key in sorted(was if before else new.keys() - was.keys()):
+            if before and new.get(key) == was[key]:
+                continue
+            if key.startswith(APP_ARMOR):
+                causes.append(forbidden(f"{_PATH}[{key}]", f"{text} AppArmor annotations"))
+            elif key == MIRROR:
+                causes.append(forbidden(f"{_PATH}[{key}]", f"{text} mirror pod annotation"))
+    if new:
+        _annotations(new, obj["spec"], causes)
+
+
 def _annotations(annotations: JSONObject, spec: JSONObject, causes: Causes) -> None:
-    path = "metadata.annotations"
-    if _MIRROR in annotations and not spec.get("nodeName"):
-        causes.append(
-            invalid(
-                f"{path}[{_MIRROR}]", annotations[_MIRROR], "must set spec.nodeName if mirror pod annotation is set"
-            )
-        )
+    if MIRROR in annotations and not spec.get("nodeName"):
+        text = "must set spec.nodeName if mirror pod annotation is set"
+        causes.append(invalid(f"{_PATH}[{MIRROR}]", annotations[MIRROR], text))
     cost = annotations.get(_DELETION_COST)
     if cost is not None:
         digits = cost.removeprefix("-")
         canonical = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0") and cost != "-0"
         if not canonical or not -(2**31) <= int(cost) < 2**31:
-            causes.append(invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
-    names = {container.get("name") for container, _ in with_paths(spec, "spec")}
-    for key in sorted(annotations):
-        if key.startswith(_APP_ARMOR):
-            name, profile = key.removeprefix(_APP_ARMOR), annotations[key]
-            if name not in names:
-                causes.append(invalid(f"{path}[{key}]", name, "container not found"))
-            if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
-                causes.append(invalid(f"{path}[{key}]", profile, f'invalid AppArmor profile name: "{profile}"'))
+            causes.append(invalid(f"{_PATH}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
+    for key in sorted(annotations, key=lambda key: (key != SECCOMP_POD, key)):
+        if key == SECCOMP_POD or key.startswith(SECCOMP):
+            _seccomp(annotations[key], f"{_PATH}.{key}", causes)
+    found = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
+    names = {container.get("name") for container, _ in with_paths(spec, "spec")} if found else set()
+    for key in found:
+        name, profile = key.removeprefix(APP_ARMOR), annotations[key]
+        if name not in names:
+            causes.append(invalid(f"{_PATH}[{key}]", name, "container not found"))
+        if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
+            text = f"invalid AppArmor profile name: {quote(profile)}"
+            causes.append(invalid(f"{_PATH}[{key}]", profile, text))
+
+
+def _seccomp(profile: str, path: str, causes: Causes) -> None:
+    """What an annotation of old says of a profile."""
+    if profile.startswith("localhost/"):
+        local_path(profile.removeprefix("localhost/"), path, causes)
+    elif profile not in ("runtime/default", "docker/default", "unconfined"):
+        causes.append(invalid(path, profile, "must be a valid seccomp profile"))
+
+
+def _seccomp_matches(annotations: JSONObject, spec: JSONObject, causes: Causes) -> None:
+    """What annotations say of profiles for seccomp is what the fields say."""
+    profile = (spec.get("securityContext") or {}).get("seccompProfile")
+    if profile is not None and SECCOMP_POD in annotations:
+        path = "spec.securityContext.seccompProfile"
+        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, path, "seccomp", causes)
+    for container, where in with_paths(spec, "spec"):
+        profile = (container.get("securityContext") or {}).get("seccompProfile")
+        text = annotations.get(SECCOMP + (container.get("name") or ""))
+        if profile is not None and text is not None:
+            path = f"{where}.securityContext.seccompProfile"
+            _matches(text, profile, _SECCOMP_NAMES, path, "seccomp", causes)
+
+
+def _app_armor_matches(annotations: JSONObject, spec: JSONObject, causes: Causes) -> None:
+    """What annotations say of profiles for AppArmor is what the fields say, be it those of the whole pod."""
+    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container, where in with_paths(spec, "spec"):
+        own = (container.get("securityContext") or {}).get("appArmorProfile")
+        profile = whole if own is None else own
+        text = annotations.get(APP_ARMOR + (container.get("name") or ""))
+        if profile is not None and text is not None:
+            path = f"{where}.securityContext.appArmorProfile"
+            _matches(text, profile, _APP_ARMOR_NAMES, path, "apparmor", causes)
+
+
+def _matches(
+    text: str, profile: JSONObject, names: Mapping[str, tuple[str, ...]], path: str, what: str, causes: Causes
+) -> None:
+    kind = profile.get("type") or ""
+    if kind == "Localhost":
+        good = text.startswith("localhost/")
+        if good and text.removeprefix("localhost/") != profile.get("localhostProfile"):
+            detail = f"{what} profile in annotation and field must match"
+            causes.append(forbidden(f"{path}.localhostProfile", detail))
+    else:
+        good = kind not in names or text in names[kind]
+    if not good:
+        causes.append(forbidden(f"{path}.type", f"{what} type in annotation and field must match"))
 
 
 def validate_binding(obj: JSONObject) -> list[Cause]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...api.addresses import ip_problems
-from ...api.errors import duplicate, forbidden, invalid, required
+from ...api.errors import duplicate, forbidden, invalid, required, too_long
 from ...api.names import is_dns1123_subdomain_problems, label_value_problems, qualified_name_problems
 from ...api.podspecs import containers as containers_of
 from ...api.quantity import Quantity
@@ -16,6 +16,7 @@ from .containers import (
     PodContext,
     validate_containers,
     validate_ephemeral_containers,
+    validate_files_of_variables,
     validate_init_containers,
 )
 from .fields import (
@@ -32,27 +33,37 @@ from .fields import (
     unsupported,
 )
 from .podvolumes import validate_volumes
-from .resources import container_resource_name, resource_value, validate_requirements
-from .security import validate_pod_security_context
+from .resources import is_huge_pages, pod_resource_name, validate_requirements
+from .security import privileged_allowed, validate_pod_security_context
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+#: Pods of a kubelet's own, which the API shows, but does not rule.
+MIRROR: Final = "kubernetes.io/config.mirror"
+LONGEST_HOSTNAME: Final = 64
 
 
-def validate_pod_spec(spec: JSONObject, path: str, causes: Causes, *, pod: JSONObject | None = None) -> None:
+def validate_pod_spec(
+    spec: JSONObject, path: str, causes: Causes, *, pod: JSONObject | None = None, old: JSONObject | None = None
+) -> None:
     """
     All that holds for pods as for templates.
 
     @param pod: The metadata, when this is the spec of a pod.
+    @param old: The spec as it was, when this is a change of a pod: what it did wrong before, it may go on with.
     """
     if spec.get("terminationGracePeriodSeconds") is None:
         causes.append(required(f"{path}.terminationGracePeriodSeconds"))
     pod_name = (pod.get("name") or "") if pod is not None else ""
     volumes = validate_volumes(spec.get("volumes"), f"{path}.volumes", causes, pod_name)
     if spec.get("resourceClaims"):
-        _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", causes)
-    context = PodContext(spec, volumes)
+        if pod is not None and MIRROR in (pod.get("annotations") or {}):
+            text = "static pods do not support resource claims"
+            causes.extend(forbidden("", text) for _ in spec["resourceClaims"])
+        else:
+            _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", causes)
+    context = PodContext(spec, volumes, old)
     containers = spec.get("containers")
     validate_containers(containers, context, f"{path}.containers", causes)
     if spec.get("initContainers"):
@@ -60,7 +71,7 @@ def validate_pod_spec(spec: JSONObject, path: str, causes: Causes, *, pod: JSONO
     if spec.get("ephemeralContainers"):
         validate_ephemeral_containers(spec, context, f"{path}.ephemeralContainers", causes)
     if spec.get("resources") is not None:
-        _pod_resources(spec, spec["resources"], f"{path}.resources", causes)
+        _pod_resources(spec, context, f"{path}.resources", causes)
     if spec.get("hostNetwork"):
         _host_network(spec, path, pod is not None, causes)
     one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{path}.restartPolicy", causes)
@@ -68,7 +79,7 @@ def validate_pod_spec(spec: JSONObject, path: str, causes: Causes, *, pod: JSONO
     labels(spec.get("nodeSelector"), f"{path}.nodeSelector", causes)
     security = spec.get("securityContext")
     if security or spec.get("shareProcessNamespace"):
-        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", causes)
+        validate_pod_security_context(security or {}, spec, f"{path}.securityContext", causes, old)
     if spec.get("affinity"):
         validate_affinity(spec["affinity"], f"{path}.affinity", causes)
     _dns_config(spec.get("dnsConfig"), spec.get("dnsPolicy"), f"{path}.dnsConfig", causes)
@@ -81,10 +92,9 @@ def validate_pod_spec(spec: JSONObject, path: str, causes: Causes, *, pod: JSONO
         validate_topology_spread(spec["topologySpreadConstraints"], where, causes)
     _host_process(spec, path, causes)
     if spec.get("hostUsers") is False:
-        # Two of the three are spelled with a capital letter there.
-        for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
-            if spec.get(name):
-                causes.append(forbidden(f"{path}.{field}", "when `hostUsers` is false"))
+        _own_users(spec, old, path, causes)
+    if spec.get("hostnameOverride") is not None:
+        _hostname_override(spec, f"{path}.hostnameOverride", causes)
     for name in ("serviceAccountName", "nodeName"):
         if spec.get(name):
             check(spec[name], f"{path}.{name}", dns_subdomain, causes)
@@ -110,12 +120,11 @@ def validate_pod_spec(spec: JSONObject, path: str, causes: Causes, *, pod: JSONO
     if spec.get("preemptionPolicy") is not None:
         choice = ("PreemptLowerPriority", "Never")
         one_of(spec["preemptionPolicy"], choice, f"{path}.preemptionPolicy", causes)
-    for name, value in sorted((spec.get("overhead") or {}).items()):
-        here = f"{path}.overhead[{name}]"
-        container_resource_name(name, here, causes)
-        resource_value(name, value, here, causes)
+    if spec.get("overhead"):
+        validate_requirements({"limits": spec["overhead"]}, f"{path}.overhead", causes)
     if spec.get("os") is not None:
         _os(spec, path, causes)
+    validate_files_of_variables(with_paths(spec, path), spec.get("volumes"), causes)
 
 
 def _resource_claims(claims: list[JSONObject], path: str, causes: Causes) -> None:
@@ -144,31 +153,88 @@ def _resource_claims(claims: list[JSONObject], path: str, causes: Causes) -> Non
                 check(value, f"{here}.{field}", dns_subdomain, causes)
 
 
-def _pod_resources(spec: JSONObject, resources: JSONObject, path: str, causes: Causes) -> None:
+def _own_users(spec: JSONObject, old: JSONObject | None, path: str, causes: Causes) -> None:
+    """A pod whose users are not those of the host does not share other things with it."""
+    text = "when `hostUsers` is false"
+    # Two of the three are spelled with a capital letter there.
+    for name, field in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+        if spec.get(name):
+            causes.append(forbidden(f"{path}.{field}", text))
+    if old is not None and old.get("hostUsers") is False and any(_with_devices(old, path)):
+        return
+    causes.extend(forbidden(f"{where}.volumeDevices", text) for where in _with_devices(spec, path))
+
+
+def _with_devices(spec: JSONObject, path: str) -> Iterator[str]:
+    """The paths of containers that use volumes as devices."""
+    return (where for container, where in with_paths(spec, path) if container.get("volumeDevices"))
+
+
+def _hostname_override(spec: JSONObject, path: str, causes: Causes) -> None:
+    name = spec["hostnameOverride"]
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            causes.append(forbidden(path, f"may not be specified when {field} is true"))
+    if len(name.encode()) > LONGEST_HOSTNAME:
+        causes.append(too_long(path, LONGEST_HOSTNAME))
+    check(name, path, dns_subdomain, causes)
+
+
+def _pod_resources(spec: JSONObject, context: PodContext, path: str, causes: Causes) -> None:
+    """What a whole pod asks for: no less than its containers do together."""
+    resources: JSONObject = spec["resources"]
+    if (spec.get("os") or {}).get("name") == "windows":
+        causes.append(forbidden(path, "may not be set for a windows pod"))
+        return
     if resources.get("claims") is not None:
-        causes.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
-    for part in ("limits", "requests"):
-        for name in sorted(resources.get(part) or {}):
-            if name not in ("cpu", "memory") and not name.startswith("hugepages-"):
-                choice = ("cpu", "hugepages", "memory")
-                causes.append(unsupported(f"{path}.{part}[{name}]", name, choice))
-    validate_requirements(resources, path, causes)
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    total: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        for name, value in ((container.get("resources") or {}).get("requests") or {}).items():
-            total[name] = total[name] + quantity(value) if name in total else quantity(value)
-    for name in sorted(total):
-        whole = requests.get(name, "0")
-        if total[name] > quantity(whole):
-            text = f"must be greater than or equal to aggregate container requests of {total[name]}"
-            causes.append(invalid(f"{path}.requests[{name}]", str(whole), text))
+        causes.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
+    validate_requirements(resources, path, causes, claims=context.claims, known=pod_resource_name)
+    for part in ("requests", "limits"):
+        whole = resources.get(part) or {}
+        total = _together(spec, part)
+        for name in sorted(total.keys() & whole.keys()):
+            # Of limits, only those count that are requests too.
+            if total[name] > quantity(whole[name]) and (part == "requests" or is_huge_pages(name)):
+                text = f"must be greater than or equal to aggregate container {part} of {total[name]}"
+                causes.append(invalid(f"{path}.{part}[{name}]", str(whole[name]), text))
+    limits = resources.get("limits") or {}
     for index, container in enumerate(spec.get("containers") or ()):
         for name, value in sorted(((container.get("resources") or {}).get("limits") or {}).items()):
             if name in limits and quantity(value) > quantity(limits[name]):
                 text = f"must be less than or equal to pod limits of {limits[name]}"
                 where = f"{path}.containers[{index}][{name}].limits"
                 causes.append(invalid(where, str(value), text))
+
+
+def _together(spec: JSONObject, part: str) -> dict[str, Quantity]:
+    """
+    What the containers of a pod ask for at the time when they ask for most.
+
+    @param part: C{"requests"} or C{"limits"}.
+    """
+    total: dict[str, Quantity] = {}
+    lasting: dict[str, Quantity] = {}
+    highest: dict[str, Quantity] = {}
+    for container in spec.get("containers") or ():
+        _add(total, container, part)
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            _add(total, container, part)
+            _add(lasting, container, part)
+            continue
+        for name, value in ((container.get("resources") or {}).get(part) or {}).items():
+            now = lasting[name] + quantity(value) if name in lasting else quantity(value)
+            if name not in highest or now > highest[name]:
+                highest[name] = now
+    for name, most in highest.items():
+        if name not in total or most > total[name]:
+            total[name] = most
+    return total
+
+
+def _add(total: dict[str, Quantity], container: JSONObject, part: str) -> None:
+    for name, value in ((container.get("resources") or {}).get(part) or {}).items():
+        total[name] = total[name] + quantity(value) if name in total else quantity(value)
 
 
 def _host_network(spec: JSONObject, path: str, is_pod: bool, causes: Causes) -> None:
@@ -246,7 +312,9 @@ def validate_tolerations(tolerations: list[JSONObject], path: str, causes: Cause
                 text = "value must be empty when `operator` is 'Exists'"
                 causes.append(invalid(f"{here}.operator", value, text))
         else:
-            causes.append(unsupported(f"{here}.operator", operator, ("Equal", "Exists")))
+            # Comparisons of numbers are known, but behind a gate that is closed.
+            choice = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+            causes.append(unsupported(f"{here}.operator", operator, choice))
         if effect and effect not in TAINT_EFFECTS:
             causes.append(unsupported(f"{here}.effect", effect, TAINT_EFFECTS))
 
@@ -283,6 +351,8 @@ def _host_process(spec: JSONObject, path: str, causes: Causes) -> None:
     if not spec.get("hostNetwork"):
         text = "hostNetwork must be true if pod contains any hostProcess containers"
         causes.append(invalid(f"{path}.hostNetwork", False, text))
+    if not privileged_allowed():
+        causes.append(forbidden(path, "hostProcess containers are disallowed by cluster policy"))
 
 
 _WINDOWS_POD: Final = (
@@ -302,6 +372,7 @@ _WINDOWS_POD: Final = (
     ("securityContext", "supplementalGroupsPolicy"),
     ("securityContext", "seLinuxChangePolicy"),
 )
+_EMPTY_IS_UNSET: Final = frozenset(("hostPID", "hostIPC", "sysctls"))
 _WINDOWS_CONTAINER: Final = (
     "appArmorProfile",
     "seLinuxOptions",
@@ -319,7 +390,7 @@ _WINDOWS_CONTAINER: Final = (
 def _os(spec: JSONObject, path: str, causes: Causes) -> None:
     name = spec["os"].get("name") or ""
     if not name:
-        causes.append(required(f"{path}.os.name", "cannot be empty"))
+        causes.append(required(f"{path}.os.name"))
     elif name not in ("linux", "windows"):
         causes.append(unsupported(f"{path}.os", name, ("linux", "windows")))
     elif name == "linux":
@@ -332,11 +403,10 @@ def _os(spec: JSONObject, path: str, causes: Causes) -> None:
     else:
         text = "cannot be set for a windows pod"
         for part, field in _WINDOWS_POD:
-            if part:
-                if (spec.get(part) or {}).get(field) is not None:
-                    causes.append(forbidden(f"{path}.{part}.{field}", text))
-            elif spec.get(field) not in (None, False) or (field == "hostUsers" and spec.get(field) is not None):
-                causes.append(forbidden(f"{path}.{field}", text))
+            value = (spec.get(part) or {}).get(field) if part else spec.get(field)
+            # What is false or empty is not there, but for what can be told from that.
+            if value is not None and (value or field not in _EMPTY_IS_UNSET):
+                causes.append(forbidden(f"{path}.{part}.{field}" if part else f"{path}.{field}", text))
         for container, here in with_paths(spec, path):
             context = container.get("securityContext") or {}
             for field in _WINDOWS_CONTAINER:

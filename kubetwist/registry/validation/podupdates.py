@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.godiff import diff
+from ...api.goquote import quoted
 from ...api.names import qualified_name_problems
+from ...api.podspecs import declared
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct, pod_spec_struct
 from ..qos import qos_class
 from .containers import trimmed_image
-from .fields import MAX_INT32, Causes, check, dns_subdomain, go_json, immutable, ip, is_ipv6
-from .pods import validate_pod
-from .podspec import validate_tolerations
+from .fields import MAX_INT32, Causes, check, dns_subdomain, go_json, id_number, immutable, ip, is_ipv6, unsupported
+from .pods import validate_annotation_update, validate_pod
+from .podspec import MIRROR, validate_tolerations
 
 _UPDATABLE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -26,7 +28,8 @@ _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
 def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The images, the deadline and little else."""
     causes: Causes = []
-    validate_pod(obj, causes)
+    validate_pod(obj, causes, old)
+    validate_annotation_update(obj, old, causes)
     spec, before = obj["spec"], old["spec"]
     for kind in ("containers", "initContainers"):
         if not _same_containers(spec, before, kind, causes):
@@ -79,13 +82,18 @@ def _deadline(new: int | None, old: int | None, causes: Causes) -> bool:
 
 
 def _added_tolerations(new: list[JSONObject], old: list[JSONObject], causes: Causes) -> None:
-    kept = [{name: part for name, part in one.items() if name != "tolerationSeconds"} for one in new]
+    kept = set(map(_lasting, new))
     for toleration in old:
-        if {name: part for name, part in toleration.items() if name != "tolerationSeconds"} not in kept:
+        if _lasting(toleration) not in kept:
             text = "existing toleration can not be modified except its tolerationSeconds"
             causes.append(forbidden("spec.tolerations", text))
             return
     validate_tolerations(new, "spec.tolerations", causes)
+
+
+def _lasting(toleration: JSONObject) -> frozenset[tuple[str, str]]:
+    """What of a toleration may not change."""
+    return frozenset((name, part) for name, part in toleration.items() if part and name != "tolerationSeconds")
 
 
 def _munged(spec: JSONObject, before: JSONObject) -> JSONObject:
@@ -139,22 +147,21 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes
     needed, was = (new or {}).get(name), (old or {}).get(name)
     if was is None:
         return
-    if needed is None:
-        causes.append(invalid(path, None, "field is immutable"))
-        return
-    terms, before = needed.get("nodeSelectorTerms") or [], was.get("nodeSelectorTerms") or []
+    found, before = (needed or {}).get("nodeSelectorTerms"), was.get("nodeSelectorTerms") or []
+    terms = found or []
     if before and len(terms) != len(before):
-        shown = go_json([go_struct(term, "NodeSelectorTerm") for term in terms])
+        shown = go_json(None if found is None else [go_struct(term, "NodeSelectorTerm") for term in terms])
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.nodeSelectorTerms"))
         return
     for index, (term, earlier) in enumerate(zip(terms, before, strict=False)):
-        for part in ("matchExpressions", "matchFields"):
-            if (term.get(part) or [])[: len(earlier.get(part) or [])] != (earlier.get(part) or []):
-                text = "only additions are allowed (no mutations or deletions)"
-                shown, where = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
-                causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", where))
-                break
+        parts = [(term.get(part) or [], earlier.get(part) or []) for part in ("matchExpressions", "matchFields")]
+        # A term without anything in it matches nothing, which is as few nodes as can be.
+        empty = not any(part for _, part in parts) and any(part for part, _ in parts)
+        if empty or any(now[: len(part)] != part for now, part in parts):
+            text = "only additions are allowed (no mutations or deletions)"
+            shown, where = go_json(go_struct(term, "NodeSelectorTerm")), f"{path}.nodeSelectorTerms[{index}]"
+            causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", where))
 
 
 # --- status ------------------------------------------------------------------------------------------------------
@@ -163,61 +170,178 @@ def _node_affinity_change(new: JSONObject | None, old: JSONObject | None, causes
 def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What a kubelet may report."""
     causes: Causes = []
-    status, before = obj.get("status") or {}, old.get("status") or {}
+    validate_annotation_update(obj, old, causes)
+    status, before, spec = obj.get("status") or {}, old.get("status") or {}, old["spec"]
     for index, condition in enumerate(status.get("conditions") or ()):
         name = condition.get("type") or ""
+        _generation(condition, f"status.conditions[{index}]", causes)
         if name not in _SYSTEM_CONDITIONS:
             # The reference's path, as it is.
             check(name, f"status.conditions[{index}].Type", qualified_name_problems, causes)
     nominated = status.get("nominatedNodeName")
     if nominated and nominated != before.get("nominatedNodeName"):
         check(nominated, "status.nominatedNodeName", dns_subdomain, causes)
+        if spec.get("nodeName"):
+            text = "may not be set on pods that are already bound to a node"
+            causes.append(forbidden("status.nominatedNodeName", text))
+    _generation(status, "status", causes)
     immutable(status.get("qosClass"), before.get("qosClass"), "status.qosClass", causes)
-    policy = old["spec"].get("restartPolicy")
-    _transitions(status, before, "containerStatuses", policy, causes)
-    _transitions(status, before, "initContainerStatuses", policy, causes, old["spec"].get("initContainers") or ())
-    _transitions(status, before, "ephemeralContainerStatuses", "Never", causes)
-    _addresses(status, causes)
+    if not _all_can_restart(spec):
+        _transitions(status, before, spec, "containers", "containerStatuses", causes)
+        _transitions(status, before, spec, "initContainers", "initContainerStatuses", causes)
+    _transitions(status, before, {}, "ephemeralContainers", "ephemeralContainerStatuses", causes)
+    _claim_statuses(status.get("resourceClaimStatuses") or [], spec, causes)
+    _addresses(status, before, causes)
+    windows = (spec.get("os") or {}).get("name") == "windows"
+    for kind in _STATUS_LISTS:
+        for index, one in enumerate(status.get(kind) or ()):
+            _user(one.get("user") or {}, windows, f"status.{kind}[{index}].user.linux", causes)
+    for kind in ("containers", "initContainers"):
+        _health(status, spec, kind, causes)
+    for index, one in enumerate(status.get("ephemeralContainerStatuses") or ()):
+        if one.get("allocatedResourcesStatus"):
+            where = f"status.ephemeralContainerStatuses[{index}].allocatedResourcesStatus"
+            causes.append(forbidden(where, "must not be specified in container status"))
     return causes
 
 
+_STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
+
+
+def _generation(observer: JSONObject, path: str, causes: Causes) -> None:
+    generation = observer.get("observedGeneration") or 0
+    if generation < 0:
+        causes.append(invalid(f"{path}.observedGeneration", generation, "must be a non-negative integer"))
+
+
+def _all_can_restart(spec: JSONObject) -> bool:
+    """Whether one of the containers can have all of them started again."""
+    return any(
+        rule.get("action") == "RestartAllContainers"
+        for container, _, _ in declared(spec)
+        for rule in container.get("restartPolicyRules") or ()
+    )
+
+
+def _restarts(container: JSONObject, whole: str | None, code: int) -> bool:
+    """
+    Whether a container that has ended with C{code} is started again.
+
+    @param whole: The policy of its pod.
+    """
+    policy = container.get("restartPolicy")
+    if policy is not None:
+        for rule in container.get("restartPolicyRules") or ():
+            codes = rule.get("exitCodes") or {}
+            inside = code in (codes.get("values") or ())
+            if codes.get("operator") == ("In" if inside else "NotIn"):
+                return rule.get("action") in ("Restart", "RestartAllContainers")
+    policy = whole if policy is None else policy
+    return policy != "Never" and (policy != "OnFailure" or code != 0)
+
+
 def _transitions(
-    status: JSONObject, before: JSONObject, kind: str, policy: str | None, causes: Causes, sidecars: Any = ()
+    status: JSONObject, before: JSONObject, spec: JSONObject, containers: str, kind: str, causes: Causes
 ) -> None:
-    if policy == "Always":
-        return
-    lasting = {one.get("name") for one in sidecars if one.get("restartPolicy") == "Always"}
-    new = {one.get("name"): one for one in status.get(kind) or ()}
+    """What has ended stays so, unless it is started again."""
+    known = {one.get("name"): one for one in spec.get(containers) or ()}
+    new: dict[str | None, JSONObject] = {}
+    for one in status.get(kind) or ():
+        new.setdefault(one.get("name"), one)
     for index, old in enumerate(before.get(kind) or ()):
-        ended = (old.get("state") or {}).get("terminated")
-        if ended is None or (ended.get("exitCode") and policy == "OnFailure") or old.get("name") in lasting:
+        ended, now = (old.get("state") or {}).get("terminated"), new.get(old.get("name"))
+        if ended is None or now is None or (now.get("state") or {}).get("terminated") is not None:
             continue
-        now = new.get(old.get("name"))
-        if now is not None and (now.get("state") or {}).get("terminated") is None:
+        container = known.get(old.get("name"))
+        if container is None or not _restarts(container, spec.get("restartPolicy"), ended.get("exitCode") or 0):
             text = "may not be transitioned to non-terminated state"
             causes.append(forbidden(f"status.{kind}[{index}].state", text))
 
 
-def _addresses(status: JSONObject, causes: Causes) -> None:
-    pods = [one.get("ip") or "" for one in status.get("podIPs") or ()]
-    _address_list(pods, "status.podIPs", causes)
-    hosts = [one.get("ip") or "" for one in status.get("hostIPs") or ()]
+def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, causes: Causes) -> None:
+    """Which claims were made for those of the spec."""
+    known = {claim.get("name") or "" for claim in spec.get("resourceClaims") or ()}
+    seen: set[str] = set()
+    for index, one in enumerate(statuses):
+        here, name = f"status.resourceClaimStatuses[{index}]", one.get("name") or ""
+        if name not in known:
+            text = "must match the name of an entry in `spec.resourceClaims`"
+            causes.append(invalid(f"{here}.name", name, text))
+        if name in seen:
+            causes.append(duplicate(f"{here}.name", name))
+        seen.add(name)
+        if one.get("resourceClaimName") is not None:
+            check(one["resourceClaimName"], f"{here}.resourceClaimName", dns_subdomain, causes)
+
+
+def _user(user: JSONObject, windows: bool, path: str, causes: Causes) -> None:
+    """Whom a container runs as."""
+    linux = user.get("linux")
+    if linux is None:
+        return
+    if windows:
+        causes.append(forbidden(path, "cannot be set for a windows pod"))
+        return
+    for name in ("uid", "gid"):
+        id_number(linux.get(name), f"{path}.{name}", causes)
+    for index, group in enumerate(linux.get("supplementalGroups") or ()):
+        id_number(group, f"{path}.supplementalGroups[{index}]", causes)
+
+
+def _health(status: JSONObject, spec: JSONObject, kind: str, causes: Causes) -> None:
+    """How the devices of containers are."""
+    known = {one.get("name"): one.get("resources") or {} for one in spec.get(kind) or ()}
+    field = f"{kind.removesuffix('s')}Statuses"
+    for index, one in enumerate(status.get(field) or ()):
+        resources = known.get(one.get("name"))
+        for place, allocated in enumerate(one.get("allocatedResourcesStatus") or ()):
+            here = f"status.{field}[{index}].allocatedResourcesStatus[{place}]"
+            if resources is not None:
+                _allocated(allocated.get("name") or "", resources, f"{here}.name", causes)
+            seen: set[str] = set()
+            for number, part in enumerate(allocated.get("resources") or ()):
+                where, name = f"{here}.resources[{number}]", part.get("resourceID") or ""
+                if part.get("health") not in _HEALTH:
+                    causes.append(unsupported(f"{where}.health", part.get("health") or "", _HEALTH))
+                if name in seen:
+                    causes.append(duplicate(f"{where}.resourceID", name))
+                seen.add(name)
+
+
+def _allocated(name: str, resources: JSONObject, path: str, causes: Causes) -> None:
+    if name.startswith("claim:"):
+        claims = resources.get("claims") or ()
+        wanted = {":".join(("claim", "/".join(filter(None, (one.get("name"), one.get("request")))))) for one in claims}
+        text = (
+            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
+            "'claim:<claimName>' if request is empty"
+        )
+    else:
+        wanted, text = set(resources.get("requests") or ()), "must match one of the container's resource requests"
+    if name not in wanted:
+        causes.append(invalid(path, name, text))
+
+
+def _addresses(status: JSONObject, before: JSONObject, causes: Causes) -> None:
+    _address_list(status, before, "podIPs", causes)
+    hosts = status.get("hostIPs")
     if hosts:
-        if (status.get("hostIP") or "") != hosts[0]:
-            causes.append(invalid("status.hostIPs[0].ip", hosts[0], "must be equal to `hostIP`"))
-        _address_list(hosts, "status.hostIPs", causes)
+        first = hosts[0].get("ip") or ""
+        if (status.get("hostIP") or "") != first:
+            causes.append(invalid("status.hostIPs[0].ip", first, "must be equal to `hostIP`"))
+        _address_list(status, before, "hostIPs", causes)
 
 
-def _address_list(addresses: list[str], path: str, causes: Causes) -> None:
+def _address_list(status: JSONObject, before: JSONObject, field: str, causes: Causes) -> None:
+    addresses = [one.get("ip") or "" for one in status.get(field) or ()]
+    known = {one.get("ip") or "" for one in before.get(field) or ()}
     for index, address in enumerate(addresses):
-        ip(address, f"{path}[{index}]", causes)
-    if len(addresses) > 1:
+        if address not in known:
+            ip(address, f"status.{field}[{index}]", causes)
+    if len(addresses) > 1 and (len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2):
         shown = [{"IP": address} for address in addresses]
-        if len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2:
-            causes.append(invalid(path, shown, "may specify no more than one IP for each IP family"))
-        for index, address in enumerate(addresses):
-            if address in addresses[:index]:
-                causes.append(duplicate(f"{path}[{index}]", shown[index]))
+        causes.append(invalid(f"status.{field}", shown, "may specify no more than one IP for each IP family"))
 
 
 # --- other subresources ------------------------------------------------------------------------------------------
@@ -225,49 +349,117 @@ def _address_list(addresses: list[str], path: str, causes: Causes) -> None:
 
 def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Containers are added; those that are there stay."""
-    causes: Causes = []
-    validate_pod(obj, causes)
-    if "kubernetes.io/config.mirror" in (old["metadata"].get("annotations") or {}):
+    if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden("", "static pods do not support ephemeral containers")]
+    causes: Causes = []
+    validate_pod(obj, causes, old)
+    validate_annotation_update(obj, old, causes)
     now = {one.get("name"): one for one in obj["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
         if name not in now:
-            text = f'existing ephemeral containers "{name}" may not be removed\n'
+            text = f"existing ephemeral containers {quoted(name or '')} may not be removed\n"
             causes.append(forbidden("spec.ephemeralContainers", text))
         elif now[name] != container:
             shown = diff(*(go_struct(one, "EphemeralContainer") for one in (container, now[name])))
-            text = f'existing ephemeral containers "{name}" may not be changed\n{shown}'
+            text = f"existing ephemeral containers {quoted(name or '')} may not be changed\n{shown}"
             causes.append(forbidden("spec.ephemeralContainers", text))
     return causes
 
 
 def validate_resize(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """More or less of the same: the quality of service stays."""
-    causes: Causes = []
-    validate_pod(obj, causes)
     spec, before = obj["spec"], old["spec"]
-    quality = qos_class(spec)
-    if (old.get("status") or {}).get("qosClass") not in (None, quality):
+    if MIRROR in (old["metadata"].get("annotations") or {}):
+        return [forbidden("", "static pods cannot be resized")]
+    if (before.get("os") or {}).get("name") == "windows":
+        return [forbidden("", "windows pods cannot be resized")]
+    causes: Causes = []
+    validate_pod(obj, causes, old)
+    if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos_class(spec):
         shown = (obj.get("status") or {}).get("qosClass") or ""
         causes.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
-    for kind in ("containers", "initContainers"):
-        new, was = spec.get(kind) or [], before.get(kind) or []
-        if len(new) != len(was):
-            causes.append(forbidden(f"spec.{kind}", "containers may not be added or removed on resize"))
-            continue
-        for index, (container, earlier) in enumerate(zip(new, was, strict=True)):
-            _resized(container, earlier, f"spec.{kind}[{index}]", causes)
+    if not _resizable(old):
+        causes.append(forbidden("spec", "Pod running on node without support for resize"))
+    _resized_whole(spec, before, causes)
+    if not _same_order(spec, before, causes):
+        return causes
+    pairs = {kind: list(zip(spec.get(kind) or (), before.get(kind) or (), strict=True)) for kind in _RESIZED}
+    for kind, both in pairs.items():
+        for index, (container, earlier) in enumerate(both):
+            here = f"spec.{kind}[{index}].resources"
+            _removed(container.get("resources"), earlier.get("resources"), here, "resource", causes)
+    for container, earlier in pairs["containers"]:
+        if _differs(container, earlier):
+            causes.append(forbidden("spec", "only cpu and memory resources are mutable"))
+    for index, (container, earlier) in enumerate(pairs["initContainers"]):
+        here = f"spec.initContainers[{index}]"
+        if _differs(container, earlier):
+            text = "only cpu and memory resources for init or sidecar containers are mutable"
+            causes.append(forbidden(here, text))
+        if container != earlier and container.get("restartPolicy") != "Always":
+            text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+            policies = [one.get("restartPolicy") for one in container.get("resizePolicy") or ()]
+            causes.extend([forbidden(here, text)] * policies.count("RestartContainer"))
     return causes
 
 
-def _resized(container: JSONObject, earlier: JSONObject, path: str, causes: Causes) -> None:
-    now, was = container.get("resources") or {}, earlier.get("resources") or {}
-    for part, what in (("limits", "limits"), ("requests", "requests")):
-        if any(name in ("cpu", "memory") and name not in (now.get(part) or {}) for name in was.get(part) or ()):
-            causes.append(forbidden(f"{path}.resources.{part}", f"resource {what} cannot be removed"))
-    for part in ("limits", "requests"):
-        new, old = now.get(part) or {}, was.get(part) or {}
-        if any(new.get(name) != old.get(name) for name in new.keys() | old.keys() if name not in ("cpu", "memory")):
-            causes.append(forbidden("spec", "only cpu and memory resources are mutable"))
-            return
+#: In the order in which they are looked at.
+_RESIZED: Final = ("initContainers", "containers")
+_MUTABLE: Final = ("cpu", "memory")
+
+
+def _resizable(pod: JSONObject) -> bool:
+    """Whether a pod's node can resize it: it tells of the resources of running containers then."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        if (one.get("state") or {}).get("running") is not None:
+            return one.get("resources") is not None
+    return True
+
+
+def _resized_whole(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
+    """Resources of a whole pod."""
+    new, old = spec.get("resources"), before.get("resources")
+    if not any((one or {}).get(part) for one in (new, old) for part in ("limits", "requests")):
+        return
+    if old is not None and new is None:
+        causes.append(forbidden("spec.resources", "pod-level resources cannot be removed"))
+        return
+    if old is not None:
+        _removed(new, old, "spec.resources", "pod-level resource", causes)
+    if _others(new) != _others(old) or (new or {}).get("claims") != (old or {}).get("claims"):
+        causes.append(forbidden("spec", "only cpu and memory resources are mutable at pod-level"))
+
+
+def _same_order(spec: JSONObject, before: JSONObject, causes: Causes) -> bool:
+    found = len(causes)
+    for kind in ("containers", "initContainers"):
+        new, was = ([one.get("name") or "" for one in part.get(kind) or ()] for part in (spec, before))
+        if len(new) != len(was):
+            causes.append(forbidden(f"spec.{kind}", f"{kind} may not be added or removed on resize"))
+            continue
+        for index, (name, earlier) in enumerate(zip(new, was, strict=True)):
+            if name != earlier:
+                text = f"{kind} may not be renamed or reordered on resize"
+                causes.append(forbidden(f"spec.{kind}[{index}].name", text))
+    return len(causes) == found
+
+
+def _removed(new: JSONObject | None, old: JSONObject | None, path: str, what: str, causes: Causes) -> None:
+    """What was asked for is asked for still."""
+    for part in ("requests", "limits"):
+        if ((old or {}).get(part) or {}).keys() - ((new or {}).get(part) or {}).keys():
+            causes.append(forbidden(f"{path}.{part}", f"{what} {part} cannot be removed"))
+
+
+def _others(resources: JSONObject | None) -> list[JSONObject]:
+    """The limits and requests that a resize does not change."""
+    parts = ((resources or {}).get(part) or {} for part in ("limits", "requests"))
+    return [{name: amount for name, amount in part.items() if name not in _MUTABLE} for part in parts]
+
+
+def _differs(container: JSONObject, earlier: JSONObject) -> bool:
+    """Whether a container has changed in more than what a resize is for; claims of devices cannot be kept by one."""
+    new, old = container.get("resources"), earlier.get("resources")
+    kept = (container.get("resizePolicy") or []) == (earlier.get("resizePolicy") or [])
+    return not kept or _others(new) != _others(old) or bool((old or {}).get("claims"))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, dns_label, quantity, quantity_not_negative, quote
+from .fields import Causes, check, dns_label, quantity, quantity_not_negative, quote, unsupported
 
 _CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
+_POD_RESOURCES: Final = ("cpu", "hugepages-", "memory")
 _QUOTA_RESOURCES: Final = frozenset(
     (
         "pods",
@@ -82,15 +83,20 @@ def resource_name(name: str, path: str, causes: Causes) -> None:
 
 def container_resource_name(name: str, path: str, causes: Causes) -> None:
     """A resource that a container can ask for."""
-    before = len(causes)
     resource_name(name, path, causes)
-    if len(causes) > before and "/" in name:
-        return
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
             causes.append(invalid(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
         causes.append(invalid(path, name, "doesn't follow extended resource name standard"))
+
+
+def pod_resource_name(name: str, path: str, causes: Causes) -> None:
+    """A resource that a whole pod can ask for."""
+    before = len(causes)
+    resource_name(name, path, causes)
+    if len(causes) == before and name not in ("cpu", "memory") and not is_huge_pages(name):
+        causes.append(unsupported(path, name, _POD_RESOURCES))
 
 
 def resource_value(name: str, value: object, path: str, causes: Causes) -> None:
@@ -101,14 +107,24 @@ def resource_value(name: str, value: object, path: str, causes: Causes) -> None:
 
 
 def validate_requirements(
-    resources: JSONObject, path: str, causes: Causes, *, claims: Collection[str] | None = None
+    resources: JSONObject,
+    path: str,
+    causes: Causes,
+    *,
+    claims: Collection[str] = (),
+    known: Callable[[str, str, Causes], None] = container_resource_name,
 ) -> None:
-    """The requests and limits of one container."""
+    """
+    The requests and limits of one container, or of a pod.
+
+    @param claims: The names of the claims of devices that the pod has.
+    @param known: Says what is wrong with the name of a resource.
+    """
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     has_huge = has_other = False
     for name in sorted(limits):
         here = f"{path}.limits[{name}]"
-        container_resource_name(name, here, causes)
+        known(name, here, causes)
         resource_value(name, limits[name], here, causes)
         has_huge = has_huge or is_huge_pages(name)
         has_other = has_other or name in ("cpu", "memory")
@@ -116,7 +132,7 @@ def validate_requirements(
             _whole_pages(name, limits[name], here, causes)
     for name in sorted(requests):
         here = f"{path}.requests[{name}]"
-        container_resource_name(name, here, causes)
+        known(name, here, causes)
         resource_value(name, requests[name], here, causes)
         firm = not is_native(name) or is_huge_pages(name)
         if name in limits:
@@ -135,35 +151,47 @@ def validate_requirements(
             _whole_pages(name, requests[name], here, causes)
     if has_huge and not has_other:
         causes.append(forbidden(path, "HugePages require cpu or memory"))
-    if claims is not None:
-        _claims(resources.get("claims") or [], claims, f"{path}.claims", causes)
+    if resources.get("claims"):
+        _claims(resources["claims"], claims, f"{path}.claims", causes)
 
 
 def _whole_pages(name: str, value: object, path: str, causes: Causes) -> None:
-    size = name.removeprefix("hugepages-")
-    try:
-        page = quantity(size)
-    except ValueError:
-        causes.append(invalid(path, str(value), f"invalid hugepage size: {quote(size)}"))
-        return
-    if page.sign() > 0 and quantity(value).scaled(-3) % page.scaled(-3):
+    if not _divisible(name.removeprefix("hugepages-"), value):
         causes.append(invalid(path, str(value), f"{value} is not positive integer multiple of {name}"))
 
 
+def _divisible(size: str, value: object) -> bool:
+    """Whether an amount is made of whole pages of a size, which may not be one."""
+    try:
+        page = quantity(size).scaled(-3)
+    except ValueError:
+        return False
+    return page > 0 and page % 1000 == 0 and quantity(value).scaled() % (page // 1000) == 0
+
+
 def _claims(claims: list[JSONObject], known: Collection[str], path: str, causes: Causes) -> None:
-    seen: set[tuple[str, str]] = set()
+    """Which claims of devices of its pod a container uses: all that one has, or single requests of it."""
+    seen: set[str] = set()
+    parts: dict[str, int] = {}
     for index, claim in enumerate(claims):
-        here, name = f"{path}[{index}]", claim.get("name") or ""
+        here, name, request = f"{path}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
-            causes.append(required(f"{here}.name"))
+            causes.append(required(here))
             continue
-        key = (name, claim.get("request") or "")
-        if key in seen:
+        if name in seen:
             causes.append(duplicate(here, name))
-        seen.add(key)
+        else:
+            key = f"{name}/{request}" if request else name
+            if request:
+                check(request, f"{here}.request", dns_label, causes)
+            if key in seen:
+                causes.append(duplicate(here, key))
+            elif not request:
+                causes.extend([duplicate(here, name)] * parts.get(name, 0))
+            else:
+                parts[name] = parts.get(name, 0) + 1
+            seen.add(key)
         if name not in known:
-            text = f"must be one of the names in pod.spec.resourceClaims: {', '.join(sorted(known))}"
+            text = "must be one of the names in pod.spec.resourceClaims"
+            text += f": {', '.join(sorted(known))}" if known else " which is empty"
             causes.append(Cause("FieldValueNotFound", f"Not found: {quote(name)}: {text}", here))
-        if claim.get("request"):
-            for text in dns_label(claim["request"]):
-                causes.append(invalid(f"{here}.request", claim["request"], text))

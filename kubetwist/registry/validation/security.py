@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from ...api.errors import duplicate, forbidden, invalid, required, too_long
 from ...api.resource import JSONObject
-from .fields import Causes, go_json, go_struct, id_number, invalid_shown, local_path, unsupported
+from .fields import (
+    Causes,
+    check,
+    dns_subdomain,
+    go_json,
+    go_struct,
+    id_number,
+    invalid_shown,
+    local_path,
+    unsupported,
+)
 
 _Found = TypeVar("_Found")
 
@@ -19,7 +29,15 @@ _SYSCTL_TEXT: Final = (
     "must have at most 253 characters and match regex "
     r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
 )
-
+#: Users of Windows: of a domain with a name as NetBIOS or DNS has it, without what paths and addresses are made of.
+_NET_BIOS: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DOMAIN_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DOMAIN: Final = re.compile(rf"{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*")
+_CONTROL: Final = re.compile("[\\x00-\\x1f\\x7f]")
+_NOT_IN_USER: Final = frozenset('"/\\:;|=,+*?<>@[]')
+_CREDENTIAL_SPEC_KIB: Final = 64
+#: All that is allowed while SELinux labels are not mounted with.
+_SELINUX_CHANGES: Final = ("Recursive",)
 
 #: Whether the server whose objects are validated has privileged containers: C{--allow-privileged}.
 _privileged_allowed: Final[ContextVar[bool]] = ContextVar("privileged containers are allowed", default=True)
@@ -34,8 +52,19 @@ def unprivileged(validate: Callable[..., _Found], *objects: Any) -> _Found:
         _privileged_allowed.reset(before)
 
 
-def validate_pod_security_context(context: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
-    """What holds for all containers of a pod."""
+def privileged_allowed() -> bool:
+    """Whether there may be privileged containers."""
+    return _privileged_allowed.get()
+
+
+def validate_pod_security_context(
+    context: JSONObject, spec: JSONObject, path: str, causes: Causes, old: JSONObject | None = None
+) -> None:
+    """
+    What holds for all containers of a pod.
+
+    @param old: The spec as it was, when this is a change.
+    """
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         id_number(context.get(name), f"{path}.{name}", causes)
     for index, group in enumerate(context.get("supplementalGroups") or ()):
@@ -46,9 +75,12 @@ def validate_pod_security_context(context: JSONObject, spec: JSONObject, path: s
     _sysctls(context.get("sysctls") or [], spec, f"{path}.sysctls", causes)
     _choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"), f"{path}.fsGroupChangePolicy", causes)
     _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
     _choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"), f"{path}.supplementalGroupsPolicy", causes)
-    _choice(context.get("seLinuxChangePolicy"), ("MountOption", "Recursive"), f"{path}.seLinuxChangePolicy", causes)
+    was = ((old or {}).get("securityContext") or {}).get("seLinuxChangePolicy")
+    changes = _SELINUX_CHANGES if was is None else ("MountOption", "Recursive")
+    _choice(context.get("seLinuxChangePolicy"), changes, f"{path}.seLinuxChangePolicy", causes)
 
 
 def validate_security_context(context: JSONObject, path: str, host_users: bool, causes: Causes) -> None:
@@ -63,6 +95,7 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
         if host_users and mount == "Unmasked":
             text = "`hostUsers` must be false to use `Unmasked`"
             causes.append(invalid(f"{path}.procMount", mount, text))
+    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
     if context.get("allowPrivilegeEscalation") is False:
         shown = _shown(context)
         if context.get("privileged"):
@@ -72,7 +105,7 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
             if capability == "CAP_SYS_ADMIN":
                 text = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
                 causes.append(invalid_shown(path, shown, text))
-    _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile", causes)
+    _windows(context.get("windowsOptions"), f"{path}.windowsOptions", causes)
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
 
 
@@ -169,3 +202,44 @@ def _app_armor(profile: JSONObject | None, path: str, causes: Causes) -> None:
         causes.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
     else:
         causes.append(unsupported(f"{path}.type", kind, _SECCOMP))
+
+
+def _windows(options: JSONObject | None, path: str, causes: Causes) -> None:
+    if options is None:
+        return
+    name, spec = options.get("gmsaCredentialSpecName"), options.get("gmsaCredentialSpec")
+    if name is not None:
+        check(name, f"{path}.gmsaCredentialSpecName", dns_subdomain, causes)
+    if spec == "":
+        causes.append(invalid(f"{path}.gmsaCredentialSpec", spec, "gmsaCredentialSpec cannot be an empty string"))
+    elif spec is not None and len(spec.encode()) > _CREDENTIAL_SPEC_KIB * 1024:
+        text = f"gmsaCredentialSpec size must be under {_CREDENTIAL_SPEC_KIB} KiB"
+        causes.append(invalid(f"{path}.gmsaCredentialSpec", spec, text))
+    user = options.get("runAsUserName")
+    if user is not None:
+        for text in _windows_user_problems(user):
+            causes.append(invalid(f"{path}.runAsUserName", user, text))
+
+
+def _windows_user_problems(text: str) -> Iterator[str]:
+    """What is wrong with the name of a user, which may have a domain before it."""
+    if not text:
+        yield "runAsUserName cannot be an empty string"
+    elif _CONTROL.search(text):
+        yield "runAsUserName cannot contain control characters"
+    elif text.count("\\") > 1:
+        yield "runAsUserName cannot contain more than one backslash"
+    else:
+        domain, backslash, user = text.rpartition("\\")
+        if len(domain.encode()) >= 256:
+            yield "runAsUserName's Domain length must be under 256 characters"
+        if backslash and not _NET_BIOS.fullmatch(domain) and not _DOMAIN.fullmatch(domain):
+            yield "runAsUserName's Domain doesn't match the NetBios nor the DNS format"
+        if not user:
+            yield "runAsUserName's User cannot be empty"
+        elif len(user.encode()) > 104:
+            yield "runAsUserName's User length must not be longer than 104 characters"
+        if user and not user.strip(". "):
+            yield "runAsUserName's User cannot contain only periods or spaces"
+        if not _NOT_IN_USER.isdisjoint(user):
+            yield "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
