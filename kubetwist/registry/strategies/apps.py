@@ -181,7 +181,7 @@ class DaemonSetStrategy(WorkloadStrategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_daemon_set_status(obj)
+        return workloads.validate_daemon_set_status(obj, old)
 
 
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -271,7 +271,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""
-        return workloads.validate_stateful_set_status(obj)
+        return workloads.validate_stateful_set_status(obj, old)
 
 
 def _drop_max_unavailable(obj: JSONObject) -> None:

@@ -91,7 +91,7 @@ def _set_conditions(status: JSONObject, conditions: list[JSONObject], old: JSONO
             condition["lastUpdateTime"] = now()
         if condition.get("lastTransitionTime") is None:
             same = earlier is not None and earlier.get("status") == condition.get("status")
-            condition["lastTransitionTime"] = earlier["lastTransitionTime"] if same and earlier else now()
+            condition["lastTransitionTime"] = (earlier.get("lastTransitionTime") if same and earlier else None) or now()
     if conditions:
         status["conditions"] = conditions
     else:

@@ -41,8 +41,8 @@ class DeviceClassStrategy(Strategy):
         return dynamicresources.validate_device_class(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """As a new one."""
-        return dynamicresources.validate_device_class(obj)
+        """As a new one; longer configuration may stay."""
+        return dynamicresources.validate_device_class(obj, old)
 
 
 class ResourceSliceStrategy(Strategy):
@@ -83,6 +83,16 @@ class ResourceClaimStrategy(Strategy):
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What is claimed stays."""
         return dynamicresources.validate_claim_update(obj, old)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """What drivers said of devices goes with the devices."""
+        super().prepare_for_status_update(obj, old)
+        status = obj.get("status") or {}
+        gone = dynamicresources.allocated(old.get("status") or {}) - dynamicresources.allocated(status)
+        if gone and status.get("devices"):
+            status["devices"] = [one for one in status["devices"] if dynamicresources.device_key(one) not in gone]
+            if not status["devices"]:
+                del status["devices"]
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Users and devices."""

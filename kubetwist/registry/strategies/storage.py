@@ -141,6 +141,10 @@ class VolumeAttachmentStrategy(Strategy):
         """The spec stays."""
         return storage.validate_attachment_update(obj, old)
 
+    def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """What is said of the attachment."""
+        return storage.validate_attachment_update(obj, old)
+
 
 class VolumeAttributesClassStrategy(Strategy):
     """storage.k8s.io/v1 VolumeAttributesClass."""

@@ -9,13 +9,16 @@ from typing import Final
 
 from cryptography import x509
 
-from ...api.errors import Cause, forbidden, invalid, required
-from ...api.names import is_dns1123_subdomain_problems
+from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.names import byte_length
 from ...api.resource import JSONObject
-from .fields import Causes, quote, unsupported
+from .fields import Causes, Problems, dns_label, dns_subdomain, quote, unsupported
 
 VERDICTS: Final = ("Approved", "Denied")
 _BLOCK: Final = re.compile(rb"-----BEGIN ([^-\n]+)-----\s*\n((?:[^\n:]+:[^\n]*\n)*)([A-Za-z0-9+/=\s]*)-----END \1-----")
+_LONGEST_DOMAIN: Final = 253
+#: A domain, a namespace and a name, with what stands between them.
+_LONGEST_SIGNER: Final = 253 + 1 + 63 + 1 + 253
 _KEPT: Final = ("Approved", "Denied", "Failed")
 _USAGES: Final = (
     "any",
@@ -62,9 +65,11 @@ def validate_request(obj: JSONObject) -> list[Cause]:
     for index, usage in enumerate(usages):
         if usage not in _USAGES:
             causes.append(unsupported(f"spec.usages[{index}]", usage, _USAGES))
+    taken: set[str] = set()
     for index, usage in enumerate(usages):
-        if usage in usages[:index]:
-            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {quote(usage)}", f"spec.usages[{index}]"))
+        if usage in taken:
+            causes.append(duplicate(f"spec.usages[{index}]", usage))
+        taken.add(usage)
     signer = spec.get("signerName") or ""
     if signer == "kubernetes.io/legacy-unknown":
         text = "the legacy signerName is not allowed via this API version"
@@ -84,14 +89,29 @@ def signer_name(name: str, path: str, causes: Causes) -> None:
     if not name:
         causes.append(required(path))
         return
-    domain, slash, rest = name.partition("/")
-    if not slash or not rest or "/" in rest or "." not in domain:
+    domain, _, rest = name.partition("/")
+    if name.count("/") != 1:
         text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
         causes.append(invalid(path, name, text))
         return
-    for part in (domain, rest):
-        for text in is_dns1123_subdomain_problems(part):
-            causes.append(invalid(path, part, text))
+    if byte_length(domain) > _LONGEST_DOMAIN:
+        causes.append(too_long(path, _LONGEST_DOMAIN))
+    _parts(domain, path, dns_label, causes)
+    if "." not in domain:
+        causes.append(invalid(path, domain, "should be a domain with at least two segments separated by dots"))
+    _parts(rest, path, dns_subdomain, causes)
+    if byte_length(name) > _LONGEST_SIGNER:
+        causes.append(too_long(path, _LONGEST_SIGNER))
+
+
+def _parts(dotted: str, path: str, problems: Problems, causes: Causes) -> None:
+    """What lies between dots; of several that are wrong, the first is told."""
+    for part in dotted.split("."):
+        found = problems(part)
+        for text in found:
+            causes.append(invalid(path, dotted, f"validating label {quote(part)}: {text}"))
+        if found:
+            return
 
 
 def request_problem(encoded: str) -> str:
@@ -109,23 +129,26 @@ def request_problem(encoded: str) -> str:
         return str(error)
 
 
-def _conditions(obj: JSONObject) -> list[Cause]:
+def _conditions(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """What is odd about those of C{old} may stay."""
     causes: Causes = []
     seen: set[str] = set()
+    before = [one.get("type") or "" for one in ((old or {}).get("status") or {}).get("conditions") or ()]
+    twice, both = len(set(before)) < len(before), set(before).issuperset(VERDICTS)
     for index, condition in enumerate((obj.get("status") or {}).get("conditions") or ()):
         path, kind, status = f"status.conditions[{index}]", condition.get("type") or "", condition.get("status") or ""
-        if not kind:
+        if not kind and "" not in before:
             causes.append(required(f"{path}.type"))
         choice = ("True",) if kind in _KEPT else ("False", "True", "Unknown")
         if not status:
             causes.append(required(f"{path}.status"))
         elif status not in choice:
             causes.append(unsupported(f"{path}.status", status, choice))
-        if kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
+        if not both and kind in VERDICTS and seen.intersection(VERDICTS) - {kind}:
             text = "Approved and Denied conditions are mutually exclusive"
             causes.append(invalid("status.conditions", kind, text))
-        if kind in seen:
-            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {quote(kind)}", f"{path}.type"))
+        if kind in seen and not twice:
+            causes.append(duplicate(f"{path}.type", kind))
         seen.add(kind)
     return causes
 
@@ -146,10 +169,10 @@ def validate_request_status_update(obj: JSONObject, old: JSONObject) -> list[Cau
 
 
 def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bool) -> list[Cause]:
-    causes = _conditions(obj)
+    causes = _conditions(obj, old)
     status, before = obj.get("status") or {}, old.get("status") or {}
     new, held = status.get("certificate") or "", before.get("certificate") or ""
-    if new != held:
+    if new != held and not certificate_problem(held):
         problem = certificate_problem(new)
         if problem:
             causes.append(invalid("status.certificate", "<certificate data>", problem))

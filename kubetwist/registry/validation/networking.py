@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from ...api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip
 from ...api.errors import Cause, forbidden, invalid, required, too_long
-from ...api.names import is_wildcard_dns1123_subdomain_problems, path_segment_problems, port_name_problems
+from ...api.names import (
+    byte_length,
+    is_wildcard_dns1123_subdomain_problems,
+    path_segment_problems,
+    port_name_problems,
+    regex_problem,
+)
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
@@ -30,6 +37,8 @@ _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
 _BAD_IN_PATH: Final = ("//", "/./", "/../", "%2f", "%2F")
 _BAD_ENDS: Final = ("/..", "/.")
+_HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_IS_HTTP_PATH: Final = re.compile(_HTTP_PATH).fullmatch
 
 
 # --- ingresses ---------------------------------------------------------------------------------------------------
@@ -47,11 +56,17 @@ def validate_ingress(obj: JSONObject) -> list[Cause]:
 
 
 def validate_ingress_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """An ingress as it may stand."""
-    return _ingress(obj)
+    """An ingress as it may stand; what an older server let through in C{old} may stay."""
+    before = old["spec"]
+    secrets = any(dns_subdomain(tls["secretName"]) for tls in before.get("tls") or () if tls.get("secretName"))
+    found: Causes = []
+    for rule in before.get("rules") or ():
+        if "*" in (rule.get("host") or ""):
+            _http(rule.get("http"), "", found)
+    return _ingress(obj, odd_secrets=secrets, odd_wildcards=bool(found))
 
 
-def _ingress(obj: JSONObject) -> list[Cause]:
+def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool = False) -> list[Cause]:
     causes: Causes = []
     spec = obj["spec"]
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
@@ -61,41 +76,45 @@ def _ingress(obj: JSONObject) -> list[Cause]:
     if backend is not None:
         _backend(backend, "spec.defaultBackend", causes)
     for index, rule in enumerate(rules):
-        _rule(rule, f"spec.rules[{index}]", causes)
+        _rule(rule, f"spec.rules[{index}]", causes, odd_wildcards)
     for index, tls in enumerate(spec.get("tls") or ()):
         for place, host in enumerate(tls.get("hosts") or ()):
             problems = is_wildcard_dns1123_subdomain_problems if "*" in host else dns_subdomain
             check(host, f"spec.tls[{index}].hosts[{place}]", problems, causes)
-        if tls.get("secretName"):
-            # The reference takes the index from the list of hosts' path.
+        if tls.get("secretName") and not odd_secrets:
             check(tls["secretName"], f"spec.tls[{index}].secretName", dns_subdomain, causes)
     if spec.get("ingressClassName") is not None:
         check(spec["ingressClassName"], "spec.ingressClassName", dns_subdomain, causes)
     return causes
 
 
-def _rule(rule: JSONObject, path: str, causes: Causes) -> None:
+def _rule(rule: JSONObject, path: str, causes: Causes, odd_wildcards: bool) -> None:
     host = rule.get("host") or ""
     if host:
         if parse_ip(host) is not None:
             causes.append(invalid(f"{path}.host", host, "must be a DNS name, not an IP address"))
         problems = is_wildcard_dns1123_subdomain_problems if "*" in host else dns_subdomain
         check(host, f"{path}.host", problems, causes)
-    http = rule.get("http")
+    if "*" not in host or not odd_wildcards:
+        _http(rule.get("http"), f"{path}.http", causes)
+
+
+def _http(http: JSONObject | None, path: str, causes: Causes) -> None:
     if http is None:
         return
     paths = http.get("paths") or []
     if not paths:
-        causes.append(required(f"{path}.http.paths"))
+        causes.append(required(f"{path}.paths"))
     for index, one in enumerate(paths):
-        _http_path(one, f"{path}.http.paths[{index}]", causes)
+        _http_path(one, f"{path}.paths[{index}]", causes)
 
 
 def _http_path(one: JSONObject, path: str, causes: Causes) -> None:
     kind, where = one.get("pathType"), one.get("path") or ""
     if kind is None:
         causes.append(required(f"{path}.pathType", "pathType must be specified"))
-    elif kind in ("Exact", "Prefix"):
+        return
+    if kind in ("Exact", "Prefix"):
         if not where.startswith("/"):
             causes.append(invalid(f"{path}.path", where, "must be an absolute path"))
         if where:
@@ -118,14 +137,7 @@ def _backend(backend: JSONObject, path: str, causes: Causes) -> None:
     if resource is not None and service is not None:
         causes.append(invalid(path, "", "cannot set both resource and service backends"))
     elif resource is not None:
-        for name in ("kind", "name"):
-            if not resource.get(name):
-                causes.append(required(f"{path}.resource.{name}"))
-        if resource.get("name"):
-            for text in path_segment_problems(resource["name"]):
-                causes.append(invalid(f"{path}.resource.name", resource["name"], text))
-        if resource.get("apiGroup"):
-            check(resource["apiGroup"], f"{path}.resource.apiGroup", dns_subdomain, causes)
+        _object_reference(resource, f"{path}.resource", causes)
     elif service is not None:
         name, port = service.get("name") or "", service.get("port") or {}
         if not name:
@@ -142,6 +154,18 @@ def _backend(backend: JSONObject, path: str, causes: Causes) -> None:
             causes.append(required(path, "port name or number is required"))
     else:
         causes.append(invalid(path, "", "resource or service backend is required"))
+
+
+def _object_reference(reference: JSONObject, path: str, causes: Causes) -> None:
+    if reference.get("apiGroup") is not None:
+        check(reference["apiGroup"], f"{path}.apiGroup", dns_subdomain, causes)
+    for name in ("kind", "name"):
+        value = reference.get(name) or ""
+        if not value:
+            causes.append(required(f"{path}.{name}"))
+        else:
+            for text in path_segment_problems(value):
+                causes.append(invalid(f"{path}.{name}", value, text))
 
 
 def validate_ingress_status(obj: JSONObject) -> list[Cause]:
@@ -166,7 +190,7 @@ def validate_ingress_class(obj: JSONObject) -> list[Cause]:
     if not controller:
         causes.append(required("spec.controller"))
     else:
-        if len(controller) > 250:
+        if byte_length(controller) > 250:
             causes.append(too_long("spec.controller", 250))
         domain_path(controller, "spec.controller", causes)
     _class_parameters(obj["spec"].get("parameters"), causes)
@@ -180,30 +204,23 @@ def domain_path(value: str, path: str, causes: Causes) -> None:
         text = 'must be a domain-prefixed path (such as "acme.io/foo")'
         causes.append(invalid(path, value, text))
         return
-    for text in dns_subdomain(domain):
-        causes.append(invalid(path, domain, text))
+    check(domain, path, dns_subdomain, causes)
+    if not _IS_HTTP_PATH(rest):
+        causes.append(invalid(path, rest, regex_problem("Invalid path", _HTTP_PATH)))
 
 
 def _class_parameters(parameters: JSONObject | None, causes: Causes) -> None:
     if parameters is None:
         return
     path = "spec.parameters"
-    if parameters.get("apiGroup") is not None:
-        check(parameters["apiGroup"], f"{path}.apiGroup", dns_subdomain, causes)
-    for name in ("kind", "name"):
-        value = parameters.get(name) or ""
-        if not value:
-            causes.append(required(f"{path}.{name}"))
-        else:
-            for text in path_segment_problems(value):
-                causes.append(invalid(f"{path}.{name}", value, text))
+    _object_reference(parameters, path, causes)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope is None:
         causes.append(required(f"{path}.scope"))
     elif scope not in ("Cluster", "Namespace"):
         causes.append(unsupported(f"{path}.scope", scope, ("Cluster", "Namespace")))
     elif scope == "Namespace":
-        if not namespace:
+        if namespace is None:
             causes.append(required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'"))
         else:
             check(namespace, f"{path}.namespace", dns_label, causes)
@@ -215,8 +232,7 @@ def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Caus
     """The controller stays."""
     causes: Causes = []
     immutable(obj["spec"].get("controller"), old["spec"].get("controller"), "spec.controller", causes)
-    _class_parameters(obj["spec"].get("parameters"), causes)
-    return causes
+    return causes + validate_ingress_class(obj)
 
 
 # --- network policies --------------------------------------------------------------------------------------------
@@ -333,11 +349,11 @@ def validate_ip_address(obj: JSONObject) -> list[Cause]:
 
 def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Its owner stays."""
-    causes = validate_ip_address(obj)
+    causes: Causes = []
     new, was = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
     if new != was:
         names = ("Group", "Resource", "Namespace", "Name")
-        shown = {name: value or "" for name, value in go_struct(new or {}, names).items()}
+        shown = None if new is None else {name: value or "" for name, value in go_struct(new, names).items()}
         causes.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
     return causes
 

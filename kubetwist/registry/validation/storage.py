@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
-from ...api.names import qualified_name_problems
+from ...api.names import byte_length, qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
+    MAX_INT32,
     Causes,
     check,
     dns_subdomain,
@@ -17,6 +18,7 @@ from .fields import (
     label_selector,
     not_negative,
     quantity_not_negative,
+    selector_shown,
     unsupported,
 )
 from .persistentvolumes import validate_volume_spec
@@ -69,7 +71,7 @@ def validate_storage_class(obj: JSONObject) -> list[Cause]:
 
 
 def _topologies(terms: list[JSONObject], causes: Causes) -> None:
-    seen: list[dict[str, frozenset[str]]] = []
+    seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}]"
         found: dict[str, frozenset[str]] = {}
@@ -78,16 +80,19 @@ def _topologies(terms: list[JSONObject], causes: Causes) -> None:
             values, key = expression.get("values") or [], expression.get("key") or ""
             if not values:
                 causes.append(required(f"{here}.values"))
+            taken: set[str] = set()
             for number, value in enumerate(values):
-                if value in values[:number]:
+                if value in taken:
                     causes.append(duplicate(f"{here}.values[{number}]", value))
+                taken.add(value)
             check(key, f"{here}.key", qualified_name_problems, causes)
             if key in found:
                 causes.append(duplicate(f"{here}.key", key))
             found[key] = frozenset(values)
-        if found in seen:
+        whole = frozenset(found.items())
+        if whole in seen:
             causes.append(duplicate(f"{path}.matchLabelExpressions", ""))
-        seen.append(found)
+        seen.add(whole)
 
 
 def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
@@ -128,6 +133,7 @@ def _driver_spec(spec: JSONObject, causes: Causes) -> None:
         path, audience = f"spec.tokenRequests[{index}]", request.get("audience") or ""
         if audience in seen:
             causes.append(duplicate(f"{path}.audience", audience))
+            continue
         seen.add(audience)
         seconds = request.get("expirationSeconds")
         if seconds is not None and seconds < 600:
@@ -165,35 +171,43 @@ def validate_csi_node(obj: JSONObject) -> list[Cause]:
         csi_driver_name(name, f"{path}.name", causes)
         if not driver.get("nodeID"):
             causes.append(required(f"{path}.nodeID"))
-        elif len(driver["nodeID"]) > 192:
+        elif byte_length(driver["nodeID"]) > 192:
             causes.append(invalid(f"{path}.nodeID", driver["nodeID"], "must be 192 characters or less"))
         not_negative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count", causes)
-        keys = driver.get("topologyKeys") or []
-        for place, key in enumerate(keys):
-            if key in keys[:place]:
-                causes.append(duplicate(path, key))
-            check(key, path, qualified_name_problems, causes)
-        if name and name in names:
+        if name in names:
             causes.append(duplicate(f"{path}.name", name))
         names.add(name)
+        keys: set[str] = set()
+        for key in driver.get("topologyKeys") or ():
+            if not key:
+                causes.append(required(path))
+            if key in keys:
+                causes.append(duplicate(path, key))
+            keys.add(key)
+            check(key, path, qualified_name_problems, causes)
     return causes
 
 
 def validate_csi_node_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """A driver stays as it was registered, until it is gone."""
+    """A driver stays as it was registered, but for how many volumes it takes, until it is gone."""
     causes = validate_csi_node(obj)
-    held = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
+    now: dict[str, list[JSONObject]] = {}
     for driver in obj["spec"].get("drivers") or ():
-        was = held.get(driver.get("name"))
-        if was is not None and was != driver:
-            shown = {
-                "Name": driver.get("name", ""),
-                "NodeID": driver.get("nodeID", ""),
-                "TopologyKeys": driver.get("topologyKeys"),
-                "Allocatable": driver.get("allocatable"),
-            }
-            causes.append(invalid_shown("spec.drivers", go_json(shown), "field is immutable"))
+        now.setdefault(driver.get("name") or "", []).append(_registered(driver))
+    for driver in old["spec"].get("drivers") or ():
+        was = _registered(driver)
+        for shown in now.get(was["Name"], ()):
+            immutable(shown, was, "spec.drivers", causes, go_json(shown))
     return causes
+
+
+def _registered(driver: JSONObject) -> JSONObject:
+    return {
+        "Name": driver.get("name") or "",
+        "NodeID": driver.get("nodeID") or "",
+        "TopologyKeys": driver.get("topologyKeys") or None,
+        "Allocatable": None,
+    }
 
 
 def validate_csi_capacity(obj: JSONObject) -> list[Cause]:
@@ -207,10 +221,11 @@ def validate_csi_capacity(obj: JSONObject) -> list[Cause]:
 
 
 def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Whose capacity it is stays."""
-    causes = validate_csi_capacity(obj)
-    for name in ("nodeTopology", "storageClassName"):
-        immutable(obj.get(name), old.get(name), name, causes)
+    """Whose capacity it is stays; the reference looks at nothing else."""
+    causes: Causes = []
+    topology, name = obj.get("nodeTopology"), obj.get("storageClassName")
+    immutable(topology, old.get("nodeTopology"), "nodeTopology", causes, selector_shown(topology))
+    immutable(name, old.get("storageClassName"), "storageClassName", causes)
     return causes
 
 
@@ -227,20 +242,37 @@ def validate_attachment(obj: JSONObject) -> list[Cause]:
     text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
     if inline is None and name is None:
         causes.append(required("spec.source", text))
-    if inline is not None and name is not None:
+    elif inline is not None and name is not None:
         causes.append(forbidden("spec.source", text))
+    elif name == "":
+        causes.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
+    elif inline is not None:
+        validate_volume_spec(inline, "spec.source.inlineVolumeSpec", causes)
     check(spec.get("nodeName") or "", "spec.nodeName", dns_subdomain, causes)
     if name is not None:
         check(name, "spec.source.persistentVolumeName", dns_subdomain, causes)
-    elif inline is not None:
-        validate_volume_spec(inline, "spec.source.inlineVolumeSpec", causes)
     return causes
 
 
+def _attachment_status(status: JSONObject, causes: Causes) -> None:
+    metadata = status.get("attachmentMetadata") or {}
+    if sum(byte_length(key) + byte_length(value) for key, value in metadata.items()) > _MAX_PARAMETERS:
+        causes.append(too_long("status.attachmentMetadata", _MAX_PARAMETERS))
+    for name in ("attachError", "detachError"):
+        error = status.get(name) or {}
+        if byte_length(error.get("message") or "") > 1024:
+            # The limit that the reference tells is another one's.
+            causes.append(too_long(f"status.{name}.message", _MAX_PARAMETERS))
+        code = error.get("errorCode")
+        if code is not None and code < 0:
+            causes.append(invalid(f"status.{name}.errorCode", code, f"must be between 0 and {MAX_INT32}, inclusive"))
+
+
 def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The spec stays."""
+    """The spec stays; what is said of the attachment has its limits."""
     causes: Causes = []
     spec = obj["spec"]
+    _attachment_status(obj.get("status") or {}, causes)
     if spec != old["spec"]:
         source = spec.get("source") or {}
         shown = {
@@ -268,4 +300,4 @@ def validate_attributes_class_update(obj: JSONObject, old: JSONObject) -> list[C
     causes: Causes = []
     for name in ("driverName", "parameters"):
         immutable(obj.get(name), old.get(name), name, causes)
-    return causes
+    return causes + validate_attributes_class(obj)

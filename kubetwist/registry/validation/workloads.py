@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...api.errors import Cause, forbidden, invalid, required
+from ...api.errors import Cause, forbidden, invalid, required, too_long
+from ...api.names import byte_length
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
@@ -15,6 +16,7 @@ from .fields import (
     go_json,
     immutable,
     invalid_shown,
+    invalid_without_value,
     label_selector,
     labels,
     not_negative,
@@ -25,9 +27,11 @@ from .fields import (
     share_or_number,
     unsupported,
 )
+from .persistentvolumes import validate_claim_spec
 from .podspec import validate_pod_spec
 
 _BEYOND: Final = "cannot be greater than status.replicas"
+_MOST_ANNOTATIONS: Final = 256 * 1024
 _STATEFUL_SET: Final = (
     "replicas",
     "template",
@@ -57,6 +61,9 @@ def _template_metadata(template: JSONObject, path: str, causes: Causes) -> None:
         labels(metadata["labels"], f"{path}.labels", causes)
     if metadata.get("annotations"):
         annotation_keys(metadata["annotations"], f"{path}.annotations", causes)
+        size = sum(byte_length(key) + byte_length(value) for key, value in metadata["annotations"].items())
+        if size > _MOST_ANNOTATIONS:
+            causes.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
 
 
 def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
@@ -66,20 +73,20 @@ def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> lis
     return causes
 
 
-def _selected_template(spec: JSONObject, path: str, owner: str, causes: Causes, *, whole: bool = True) -> None:
+def _selected_template(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
     """A template whose pods the selector finds, and which always restarts what ends."""
     template = spec.get("template") or {}
-    selector = spec.get("selector")
+    _found(spec.get("selector"), template, path, causes)
+    validate_template(template, path, causes)
+    _always(template.get("spec") or {}, path, owner, causes)
+
+
+def _found(selector: JSONObject | None, template: JSONObject, path: str, causes: Causes) -> None:
     found = (template.get("metadata") or {}).get("labels")
     # An empty selector was refused already; one that is not there finds nothing.
     if selector is None or not (selector_empty(selector) or selects(selector, found or {})):
         text = "`selector` does not match template `labels`"
         causes.append(invalid(f"{path}.metadata.labels", found, text))
-    if whole:
-        validate_template(template, path, causes)
-    else:
-        _template_metadata(template, path, causes)
-    _always(template.get("spec") or {}, path, owner, causes)
 
 
 def _always(spec: JSONObject, path: str, owner: str, causes: Causes) -> None:
@@ -151,8 +158,15 @@ def _deployment_strategy(strategy: JSONObject, causes: Causes) -> None:
         else:
             _rolling(rolling, f"{path}.rollingUpdate", causes)
     else:
-        shown = {"Type": kind or "", "RollingUpdate": None if rolling is None else rolling}
+        shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
         causes.append(unsupported(path, shown, ("Recreate", "RollingUpdate")))
+
+
+def _rolling_shown(rolling: JSONObject | None) -> JSONObject | None:
+    if rolling is None:
+        return None
+    away, more = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    return {"MaxUnavailable": 0 if away is None else away, "MaxSurge": 0 if more is None else more}
 
 
 def _rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
@@ -192,10 +206,14 @@ def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
         causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+    _not_decremented(status, before, causes)
+    return causes
+
+
+def _not_decremented(status: JSONObject, before: JSONObject, causes: Causes) -> None:
     count, was = status.get("collisionCount"), before.get("collisionCount")
     if was is not None and (count is None or count < was):
-        causes.append(invalid("status.collisionCount", count, "cannot be decremented"))
-    return causes
+        causes.append(invalid("status.collisionCount", count or 0, "cannot be decremented"))
 
 
 def _within(status: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
@@ -223,8 +241,8 @@ def validate_replica_set(obj: JSONObject) -> list[Cause]:
 
 
 def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The selector stays."""
-    causes = validate_replica_set(obj)
+    """The selector stays; the reference tells all else twice."""
+    causes = validate_replica_set(obj) * 2
     _immutable_selector(obj, old, causes)
     return causes
 
@@ -233,7 +251,15 @@ def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
     """Counts that fit each other."""
     causes: Causes = []
     status = obj.get("status") or {}
-    for name in ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"):
+    names = (
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "terminatingReplicas",
+        "observedGeneration",
+    )
+    for name in names:
         not_negative(status.get(name), f"status.{name}", causes)
     _within(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
@@ -263,6 +289,12 @@ def validate_replication_controller(obj: JSONObject) -> list[Cause]:
     return causes
 
 
+def validate_replication_controller_update(obj: JSONObject) -> list[Cause]:
+    """As a new one; the reference tells twice what it does not find by declaration."""
+    causes = validate_replication_controller(obj)
+    return causes + [one for one in causes if one.field not in ("spec.minReadySeconds", "spec.replicas")]
+
+
 # --- daemon sets -------------------------------------------------------------------------------------------------
 
 
@@ -271,16 +303,12 @@ def validate_daemon_set(obj: JSONObject) -> list[Cause]:
     causes: Causes = []
     spec = obj["spec"]
     template, selector = spec.get("template") or {}, spec.get("selector")
-    if selector is None:
-        causes.append(required("spec.selector"))
-    else:
-        label_selector(selector, "spec.selector", causes)
-        found = (template.get("metadata") or {}).get("labels")
-        if selector_empty(selector):
-            causes.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
-        elif not selects(selector, found or {}):
-            text = "`selector` does not match template `labels`"
-            causes.append(invalid("spec.template.metadata.labels", found, text))
+    label_selector(selector, "spec.selector", causes)
+    if not causes:
+        # Only this kind does not ask for a selector; one that is not there finds nothing.
+        _found(selector, template, "spec.template", causes)
+    if selector is not None and selector_empty(selector):
+        causes.append(invalid_shown("spec.selector", "{}", "empty selector is invalid for daemonset"))
     validate_template(template, "spec.template", causes)
     _always(template.get("spec") or {}, "spec.template", "DaemonSet", causes)
     for name in ("minReadySeconds", "templateGeneration"):
@@ -294,7 +322,7 @@ def validate_daemon_set(obj: JSONObject) -> list[Cause]:
         else:
             _daemon_rolling(rolling, f"{path}.rollingUpdate", causes)
     elif kind != "OnDelete":
-        shown = {"Type": kind or "", "RollingUpdate": rolling}
+        shown = {"Type": kind or "", "RollingUpdate": _rolling_shown(rolling)}
         causes.append(unsupported(path, shown, ("RollingUpdate", "OnDelete")))
     not_negative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", causes)
     return causes
@@ -313,15 +341,16 @@ def _daemon_rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
 
 
 def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The selector stays."""
-    causes = validate_daemon_set(obj)
+    """The selector stays; the reference tells all else twice."""
+    causes = validate_daemon_set(obj) * 2
     _immutable_selector(obj, old, causes)
     return causes
 
 
-def validate_daemon_set_status(obj: JSONObject) -> list[Cause]:
-    """Counts."""
+def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
+    """Counts, of which that of collisions does not shrink."""
     causes: Causes = []
+    status = obj.get("status") or {}
     names = (
         "currentNumberScheduled",
         "numberMisscheduled",
@@ -334,15 +363,16 @@ def validate_daemon_set_status(obj: JSONObject) -> list[Cause]:
         "collisionCount",
     )
     for name in names:
-        not_negative((obj.get("status") or {}).get(name), f"status.{name}", causes)
+        not_negative(status.get(name), f"status.{name}", causes)
+    _not_decremented(status, old.get("status") or {}, causes)
     return causes
 
 
 # --- stateful sets -----------------------------------------------------------------------------------------------
 
 
-def validate_stateful_set(obj: JSONObject) -> list[Cause]:
-    """A stateful set as it may stand; its pods' names have to be labels."""
+def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A stateful set as it may stand; what an older server let through in C{old} may stay."""
     causes: Causes = []
     spec = obj["spec"]
     policy = spec.get("podManagementPolicy") or ""
@@ -356,17 +386,39 @@ def validate_stateful_set(obj: JSONObject) -> list[Cause]:
         if kept and kept.get(name) not in ("Retain", "Delete"):
             where = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
             causes.append(unsupported(where, kept.get(name) or "", ("Retain", "Delete")))
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or () if old is None else ()):
+        validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", causes)
     for name in ("replicas", "minReadySeconds"):
         not_negative(spec.get(name), f"spec.{name}", causes)
     if spec.get("ordinals") is not None:
         not_negative(spec["ordinals"].get("start"), "spec.ordinals.start", causes)
-    if spec.get("serviceName"):
+    if spec.get("serviceName") and old is None:
         check(spec["serviceName"], "spec.serviceName", dns_label, causes)
+    template = spec.get("template") or {}
     if _selector(spec, "statefulset", causes):
-        # The reference does not look at the pods: their volumes come from claims that are not there yet.
-        _selected_template(spec, "spec.template", "StatefulSet", causes, whole=False)
+        _found(spec.get("selector"), template, "spec.template", causes)
+        if old is None or not _template_causes(old["spec"]):
+            causes.extend(_template_causes(spec))
+        else:
+            _template_metadata(template, "spec.template", causes)
     else:
-        _unusable(spec, causes)
+        causes.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
+    _always(template.get("spec") or {}, "spec.template", "StatefulSet", causes)
+    return causes
+
+
+def _template_causes(spec: JSONObject) -> list[Cause]:
+    """What is wrong with a template to which volumes are added for the claims, in front of those of its own."""
+    causes: Causes = []
+    template = spec.get("template") or {}
+    pod = template.get("spec") or {}
+    claims = spec.get("volumeClaimTemplates") or ()
+    names = dict.fromkeys((claim.get("metadata") or {}).get("name") or "" for claim in claims)
+    if names:
+        volumes: list[JSONObject] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+        volumes += [volume for volume in pod.get("volumes") or () if (volume.get("name") or "") not in names]
+        template = {**template, "spec": {**pod, "volumes": volumes}}
+    validate_template(template, "spec.template", causes)
     return causes
 
 
@@ -377,9 +429,8 @@ def _stateful_strategy(strategy: JSONObject, causes: Causes) -> None:
         causes.append(required(path))
     elif kind == "OnDelete":
         if rolling is not None:
-            shown = go_json({"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")})
             text = "only allowed for updateStrategy 'RollingUpdate'"
-            causes.append(invalid_shown(f"{path}.rollingUpdate", shown, text))
+            causes.append(invalid_shown(f"{path}.rollingUpdate", go_json(_partition_shown(rolling)), text))
     elif kind == "RollingUpdate":
         if rolling is not None:
             not_negative(rolling.get("partition"), f"{path}.rollingUpdate.partition", causes)
@@ -390,12 +441,19 @@ def _stateful_strategy(strategy: JSONObject, causes: Causes) -> None:
                     causes.append(invalid(f"{path}.rollingUpdate.maxUnavailable", away, "cannot be 0"))
                 at_most_whole(away, f"{path}.rollingUpdate.maxUnavailable", causes)
     else:
-        causes.append(invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'"))
+        shown = {"Type": kind, "RollingUpdate": _partition_shown(rolling)}
+        causes.append(invalid_shown(path, go_json(shown), "must be 'RollingUpdate' or 'OnDelete'"))
+
+
+def _partition_shown(rolling: JSONObject | None) -> JSONObject | None:
+    if rolling is None:
+        return None
+    return {"Partition": rolling.get("partition") or 0, "MaxUnavailable": rolling.get("maxUnavailable")}
 
 
 def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Identity and storage of the pods stay."""
-    causes = validate_stateful_set(obj)
+    causes = validate_stateful_set(obj, old)
     spec, before = obj["spec"], old["spec"]
     changed = any(
         spec.get(name) != before.get(name) for name in spec.keys() | before.keys() if name not in _STATEFUL_SET
@@ -409,7 +467,7 @@ def validate_stateful_set_update(obj: JSONObject, old: JSONObject) -> list[Cause
     return causes
 
 
-def validate_stateful_set_status(obj: JSONObject) -> list[Cause]:
+def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Counts that fit each other."""
     causes: Causes = []
     status = obj.get("status") or {}
@@ -428,6 +486,7 @@ def validate_stateful_set_status(obj: JSONObject) -> list[Cause]:
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than status.readyReplicas"
         causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+    _not_decremented(status, old.get("status") or {}, causes)
     return causes
 
 

@@ -1,0 +1,785 @@
+"""Tests for the rules of workloads, autoscalers, budgets, networking, storage, certificates and devices."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.strategies import strategy_for
+from kubetwist.registry.validation.certificates import (
+    signer_name,
+    validate_approval_update,
+    validate_request_status_update,
+)
+from kubetwist.registry.validation.fields import Causes
+
+from .test_strategies_validation import CONTAINER, change_problems, copy, made, problems
+
+LABELS = {"app": "a"}
+#: Of less than 192 characters, and more than 192 bytes.
+LONG = "\u00e4" * 97
+SELECTOR = {"matchLabels": LABELS}
+UNMATCHED = 'Invalid value: {"app":"a"}: `selector` does not match template `labels`'
+LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+QUALIFIED_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
+
+def workload(**spec: Any) -> dict[str, Any]:
+    """The spec of something that keeps pods."""
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER]}}
+    return {"selector": SELECTOR, "template": template, **spec}
+
+
+def status_problems(group: str, kind: str, old: Any, new: Any, **parts: Any) -> list[str]:
+    """What is wrong with a change of a status."""
+    before = {**made(group, kind, **parts), "status": old}
+    after = {**copy(before), "status": new}
+    strategy = strategy_for(group, kind)
+    strategy.prepare_for_status_update(after, before)
+    return [str(cause) for cause in strategy.validate_status_update(after, before)]
+
+
+class WorkloadTests(SynchronousTestCase):
+    """Tests for the kinds that keep pods running."""
+
+    def test_strategies_shown(self) -> None:
+        """A strategy that is none is shown as its struct in Go."""
+        odd = {"type": "Odd", "rollingUpdate": {"maxSurge": "5%"}}
+        shown = '{"Type":"Odd","RollingUpdate":{"MaxUnavailable":0,"MaxSurge":"5%"}}'
+        self.assertEqual(
+            problems("apps", "Deployment", spec=workload(strategy=odd)),
+            [f'spec.strategy: Unsupported value: {shown}: supported values: "Recreate", "RollingUpdate"'],
+        )
+        self.assertEqual(
+            problems("apps", "DaemonSet", spec=workload(updateStrategy=odd)),
+            [f'spec.updateStrategy: Unsupported value: {shown}: supported values: "RollingUpdate", "OnDelete"'],
+        )
+        self.assertEqual(
+            problems("apps", "StatefulSet", spec=workload(updateStrategy={"type": "Odd", "rollingUpdate": {}})),
+            [
+                'spec.updateStrategy: Invalid value: {"Type":"Odd","RollingUpdate":{"Partition":0,"MaxUnavailable":'
+                "null}}: must be 'RollingUpdate' or 'OnDelete'"
+            ],
+        )
+
+    def test_errors_of_updates(self) -> None:
+        """Some kinds tell all that is wrong with an update twice, others once."""
+        old, new = {"spec": workload()}, {"spec": workload(minReadySeconds=-1)}
+        text = "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"
+        for kind, times in (("Deployment", 1), ("ReplicaSet", 2), ("DaemonSet", 2), ("StatefulSet", 1)):
+            self.assertEqual(change_problems("apps", kind, old, new), [text] * times, kind)
+        spec = {"selector": LABELS, "template": workload()["template"]}
+        bad = {**spec, "minReadySeconds": -1, "selector": {"app": "b"}}
+        self.assertEqual(
+            change_problems("", "ReplicationController", {"spec": spec}, {"spec": bad}),
+            [text, *[f"spec.template.metadata.labels: {UNMATCHED}"] * 2],
+        )
+
+    def test_daemon_set_without_selector(self) -> None:
+        """A daemon set's selector that is not there finds nothing; one that can not be used is not tried."""
+        text = f"spec.template.metadata.labels: {UNMATCHED}"
+        self.assertEqual(problems("apps", "DaemonSet", spec=workload(selector=None)), [text])
+        odd = {"matchExpressions": [{"key": "x", "operator": "Near"}]}
+        self.assertEqual(
+            problems("apps", "DaemonSet", spec=workload(selector=odd)),
+            ['spec.selector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator'],
+        )
+
+    def test_collisions(self) -> None:
+        """The count of collisions does not shrink."""
+        for kind in ("Deployment", "DaemonSet", "StatefulSet"):
+            for new, shown in (({}, 0), ({"collisionCount": 1}, 1)):
+                found = status_problems("apps", kind, {"collisionCount": 2}, new, spec=workload())
+                text = f"status.collisionCount: Invalid value: {shown}: cannot be decremented"
+                self.assertEqual(found, [text], kind)
+
+    def test_terminating_replicas(self) -> None:
+        """Pods that end are counted."""
+        self.assertEqual(
+            status_problems("apps", "ReplicaSet", {}, {"replicas": 0, "terminatingReplicas": -1}, spec=workload()),
+            ["status.terminatingReplicas: Invalid value: -1: must be greater than or equal to 0"],
+        )
+
+    def test_annotations_of_templates(self) -> None:
+        """The annotations of a template are not too long."""
+        template = {**workload()["template"], "metadata": {"labels": LABELS, "annotations": {"a": "x" * 256 * 1024}}}
+        self.assertEqual(
+            problems("apps", "Deployment", spec=workload(template=template)),
+            ["spec.template.annotations: Too long: may not be more than 262144 bytes"],
+        )
+
+    def stateful(self, template: dict[str, Any], **spec: Any) -> dict[str, Any]:
+        """A stateful set whose pods are like this."""
+        pod = {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER], **template}}
+        return {"spec": workload(template=pod, **spec)}
+
+    def test_pods_of_stateful_sets(self) -> None:
+        """The pods are right, with volumes for the claims in front of their own."""
+        claim = {
+            "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        }
+        mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("data", "own", "gone")]
+        pod = {
+            "containers": [{**CONTAINER, "volumeMounts": mounts}],
+            "volumes": [{"name": "data", "emptyDir": {}}, {"name": "own", "emptyDir": {}}, {"name": "Bad"}],
+        }
+        self.assertEqual(
+            problems("apps", "StatefulSet", **self.stateful(pod, volumeClaimTemplates=[claim])),
+            [
+                f'spec.template.spec.volumes[2].name: Invalid value: "Bad": {LABEL_RULE}',
+                'spec.template.spec.containers[0].volumeMounts[2].name: Not found: "gone"',
+            ],
+        )
+
+    def test_claims_of_stateful_sets(self) -> None:
+        """Claims are right when they come, and are not looked at again."""
+        claims = [{"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}]
+        new = self.stateful({}, volumeClaimTemplates=claims, serviceName="Bad")
+        self.assertEqual(
+            problems("apps", "StatefulSet", **new),
+            [
+                "spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required",
+                f'spec.serviceName: Invalid value: "Bad": {LABEL_RULE}',
+            ],
+        )
+        self.assertEqual(change_problems("apps", "StatefulSet", new, new), [])
+
+    def test_stored_pods_of_stateful_sets(self) -> None:
+        """Pods that were wrong may stay so; those that were right may not become wrong."""
+        good, bad = self.stateful({}), self.stateful({"containers": [{"name": "c"}]})
+        text = "spec.template.spec.containers[0].image: Required value"
+        self.assertEqual(change_problems("apps", "StatefulSet", good, bad), [text])
+        self.assertEqual(change_problems("apps", "StatefulSet", bad, bad), [])
+
+    def test_selector_that_can_not_be_used(self) -> None:
+        """It is told without words, and how the pods restart is looked at nevertheless."""
+        odd = {"matchExpressions": [{"key": "x", "operator": "Near"}]}
+        self.assertEqual(
+            problems("apps", "StatefulSet", **self.stateful({"restartPolicy": "Never"}, selector=odd)),
+            [
+                'spec.selector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+                'spec.selector: Invalid value: {"matchExpressions":[{"key":"x","operator":"Near"}]}',
+                'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
+            ],
+        )
+
+
+class AutoscalerTests(SynchronousTestCase):
+    """Tests for autoscalers."""
+
+    TARGET: ClassVar = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
+
+    def scaler(self, **spec: Any) -> dict[str, Any]:
+        """An autoscaler."""
+        return {"apiVersion": "autoscaling/v2", "spec": {"maxReplicas": 3, "scaleTargetRef": self.TARGET, **spec}}
+
+    def found(self, **spec: Any) -> list[str]:
+        """What is wrong with an autoscaler."""
+        return problems("autoscaling", "HorizontalPodAutoscaler", **self.scaler(**spec))
+
+    def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """What is wrong with a change of one."""
+        return change_problems("autoscaling", "HorizontalPodAutoscaler", self.scaler(**old), self.scaler(**new))
+
+    def test_none_stays(self) -> None:
+        """Who scaled to nothing before may go on to."""
+        metric = {"type": "External", "external": {"metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}}
+        zero = {"minReplicas": 0, "metrics": [metric]}
+        self.assertEqual(self.found(**zero), ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"])
+        self.assertEqual(self.changed(zero, zero), [])
+
+    def test_target(self) -> None:
+        """The version is looked at when it or the kind is new."""
+        text = 'spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API group'
+        odd = {**self.TARGET, "apiVersion": "v1"}
+        controller = {**odd, "kind": "ReplicationController"}
+        self.assertEqual(self.found(scaleTargetRef=odd), [text])
+        self.assertEqual(self.found(scaleTargetRef=controller), [])
+        self.assertEqual(self.found(scaleTargetRef={**odd, "apiVersion": "/v1"}), [text.replace('"v1"', '"/v1"')])
+        self.assertEqual(self.changed({"scaleTargetRef": odd}, {"scaleTargetRef": odd}), [])
+        self.assertEqual(self.changed({"scaleTargetRef": controller}, {"scaleTargetRef": odd}), [text])
+
+    def test_types(self) -> None:
+        """A type that is not there is told as missing and as unknown."""
+        known = 'supported values: "ContainerResource", "External", "Object", "Pods", "Resource"'
+        self.assertEqual(
+            self.found(metrics=[{"resource": {"name": "cpu", "target": {"averageUtilization": 1}}}]),
+            [
+                "spec.metrics[0].type: Required value: must specify a metric source type",
+                f'spec.metrics[0].type: Unsupported value: "": {known}',
+                "spec.metrics[0].resource.target.type: Required value: must specify a metric target type",
+                'spec.metrics[0].resource.target.type: Invalid value: "": must be either Utilization, Value, or '
+                "AverageValue",
+                f'spec.metrics[0].type: Unsupported value: "": {known}',
+            ],
+        )
+
+    def test_objects(self) -> None:
+        """Metrics of an object, whose version can be read."""
+        described = {"apiVersion": "a/b/c", "kind": "Service", "name": "s"}
+        source = {"describedObject": described, "metric": {"name": "m"}, "target": {"type": "Value"}}
+        metrics = [{"type": "Object", "object": source}]
+        target = "spec.metrics[0].object.target.averageValue: Required value: must set either a target value or "
+        found = self.found(metrics=metrics)
+        path = "spec.metrics[0].object.describedObject.apiVersion"
+        self.assertEqual(
+            found,
+            [f'{path}: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c', f"{target}averageValue"],
+        )
+        self.assertEqual(self.changed({"metrics": metrics}, {"metrics": metrics}), [f"{target}averageValue"])
+        source["describedObject"] = {**described, "apiVersion": "v1"}
+        self.assertEqual(self.found(metrics=metrics), [f"{target}averageValue"])
+
+    def test_externals(self) -> None:
+        """Metrics of others have one target; what selects them is theirs."""
+        target = {"type": "Value", "value": "1", "averageValue": "1"}
+        external = {"metric": {"name": "m", "selector": {"matchLabels": {"a": "b c"}}}, "target": target}
+        self.assertEqual(
+            self.found(metrics=[{"type": "External", "external": external}]),
+            [
+                "spec.metrics[0].external.target.value: Forbidden: may not set both a target value for metric and a "
+                "per-pod target"
+            ],
+        )
+
+    def test_containers(self) -> None:
+        """A resource that containers have, of a container that may be."""
+        source = {"name": "gpu", "container": "C", "target": {"type": "Utilization", "averageUtilization": 5}}
+        path = "spec.metrics[0].containerResource"
+        self.assertEqual(
+            self.found(metrics=[{"type": "ContainerResource", "containerResource": source}]),
+            [
+                f'{path}.name: Invalid value: "gpu": must be a standard resource type or fully qualified',
+                f'{path}.name: Invalid value: "gpu": must be a standard resource for containers',
+                f'{path}.container: Invalid value: "C": {LABEL_RULE}',
+            ],
+        )
+
+    def test_window(self) -> None:
+        """The window has words of its own."""
+        self.assertEqual(
+            self.found(behavior={"scaleUp": {"stabilizationWindowSeconds": -1}}),
+            [
+                "spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value: -1: must be greater than or equal to "
+                "zero"
+            ],
+        )
+
+
+class BudgetTests(SynchronousTestCase):
+    """Tests for disruption budgets."""
+
+    def test_conditions(self) -> None:
+        """Conditions have all their parts, each type once."""
+        good = {"type": "A", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R"}
+        long = {**good, "type": "C", "reason": "r" * 1025, "message": "m" * 32769}
+        conditions = [good, good, {"type": "B", "observedGeneration": -1, "reason": "no!"}, long, {}]
+        path = "status.conditions"
+        self.assertEqual(
+            status_problems("policy", "PodDisruptionBudget", {}, {"conditions": conditions}),
+            [
+                f'{path}[1].type: Duplicate value: "A"',
+                f'{path}[2].status: Unsupported value: "": supported values: "False", "True", "Unknown"',
+                f"{path}[2].observedGeneration: Invalid value: -1: must be greater than or equal to zero",
+                f"{path}[2].lastTransitionTime: Required value: must be set",
+                f'{path}[2].reason: Invalid value: "no!": a condition reason must start with alphabetic character, '
+                "optionally followed by a string of alphanumeric characters or '_,:', and must end with an "
+                "alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  "
+                "or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')",
+                f"{path}[3].reason: Too long: may not be more than 1024 bytes",
+                f"{path}[3].message: Too long: may not be more than 32768 bytes",
+                f'{path}[4].type: Invalid value: "": name part must be non-empty',
+                f'{path}[4].type: Invalid value: "": {QUALIFIED_RULE}',
+                f'{path}[4].status: Unsupported value: "": supported values: "False", "True", "Unknown"',
+                f"{path}[4].lastTransitionTime: Required value: must be set",
+                f"{path}[4].reason: Required value: must be set",
+            ],
+        )
+
+
+class NetworkingTests(SynchronousTestCase):
+    """Tests for ingresses and their classes."""
+
+    SERVICE: ClassVar = {"service": {"name": "s", "port": {"number": 80}}}
+
+    def ingress(self, **spec: Any) -> list[str]:
+        """What is wrong with an ingress."""
+        return problems("networking.k8s.io", "Ingress", spec=spec)
+
+    def test_path_without_type(self) -> None:
+        """Nothing more is told of a path without a type."""
+        self.assertEqual(
+            self.ingress(rules=[{"http": {"paths": [{"backend": {}}]}}]),
+            ["spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified"],
+        )
+
+    def test_resource(self) -> None:
+        """A resource that is a backend: its group comes first."""
+        path = "spec.defaultBackend.resource"
+        self.assertEqual(
+            self.ingress(defaultBackend={"resource": {"apiGroup": "", "kind": "a/b", "name": ""}}),
+            [
+                f'{path}.apiGroup: Invalid value: "": {SUBDOMAIN_RULE}',
+                f"{path}.kind: Invalid value: \"a/b\": may not contain '/'",
+                f"{path}.name: Required value",
+            ],
+        )
+
+    def test_stored(self) -> None:
+        """Odd names of secrets, and what is behind hosts with a star, may stay when they were there."""
+        odd = {
+            "defaultBackend": self.SERVICE,
+            "rules": [{"host": "*.x.y", "http": {"paths": []}}],
+            "tls": [{"secretName": "Bad"}],
+        }
+        good = {"defaultBackend": self.SERVICE}
+        wrong = [
+            "spec.rules[0].http.paths: Required value",
+            f'spec.tls[0].secretName: Invalid value: "Bad": {SUBDOMAIN_RULE}',
+        ]
+        self.assertEqual(self.ingress(**odd), wrong)
+        for old, found in ((good, wrong), (odd, [])):
+            self.assertEqual(change_problems("networking.k8s.io", "Ingress", {"spec": old}, {"spec": odd}), found)
+
+    def test_class(self) -> None:
+        """A controller's path has the characters of paths; a namespace that is given is one."""
+        parameters = {"kind": "K", "name": "n", "scope": "Namespace", "namespace": ""}
+        spec = {"controller": "x.y/a b", "parameters": parameters}
+        wrong = [
+            'spec.controller: Invalid value: "a b": Invalid path (regex used for validation is '
+            "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
+            f'spec.parameters.namespace: Invalid value: "": {LABEL_RULE}',
+        ]
+        self.assertEqual(problems("networking.k8s.io", "IngressClass", spec=spec), wrong)
+        self.assertEqual(
+            change_problems("networking.k8s.io", "IngressClass", {"spec": {"controller": "x.y/a"}}, {"spec": spec}),
+            ['spec.controller: Invalid value: "x.y/a b": field is immutable', *wrong],
+        )
+
+    def test_address(self) -> None:
+        """That an address stays somebody's is all that is told of a change."""
+        old = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
+        self.assertEqual(
+            change_problems("networking.k8s.io", "IPAddress", old, {"spec": {}}),
+            ["spec.parentRef: Invalid value: null: field is immutable"],
+        )
+
+
+class StorageTests(SynchronousTestCase):
+    """Tests for storage classes, CSI objects and attachments."""
+
+    GROUP = "storage.k8s.io"
+
+    def test_tokens(self) -> None:
+        """Of a token for whom there is another, nothing more is told."""
+        requests = [{"audience": "a"}, {"audience": "a", "expirationSeconds": 1}]
+        self.assertEqual(
+            problems(self.GROUP, "CSIDriver", spec={"tokenRequests": requests}),
+            ['spec.tokenRequests[1].audience: Duplicate value: "a"'],
+        )
+
+    def test_node(self) -> None:
+        """Names without a text are counted, too, before the keys of topology."""
+        drivers = [{"name": "", "nodeID": "x"}, {"name": "", "nodeID": LONG, "topologyKeys": [""]}]
+        self.assertEqual(
+            problems(self.GROUP, "CSINode", spec={"drivers": drivers}),
+            [
+                "spec.drivers[0].name: Required value",
+                "spec.drivers[1].name: Required value",
+                f'spec.drivers[1].nodeID: Invalid value: "{LONG}": must be 192 characters or less',
+                'spec.drivers[1].name: Duplicate value: ""',
+                "spec.drivers[1]: Required value",
+                'spec.drivers[1]: Invalid value: "": name part must be non-empty',
+                f'spec.drivers[1]: Invalid value: "": {QUALIFIED_RULE}',
+            ],
+        )
+
+    def test_node_update(self) -> None:
+        """How many volumes a driver takes may change, and what it is may not."""
+        old = {"spec": {"drivers": [{"name": "b.x", "nodeID": "1"}, {"name": "a.x", "nodeID": "1"}]}}
+        more = {"spec": {"drivers": [{"name": "a.x", "nodeID": "1", "allocatable": {"count": 3}}]}}
+        self.assertEqual(change_problems(self.GROUP, "CSINode", old, more), [])
+        new = {"spec": {"drivers": [{"name": name, "nodeID": "2"} for name in ("a.x", "b.x")]}}
+        self.assertEqual(
+            change_problems(self.GROUP, "CSINode", old, new),
+            [
+                f'spec.drivers: Invalid value: {{"Name":"{name}","NodeID":"2","TopologyKeys":null,"Allocatable":null}}'
+                ": field is immutable"
+                for name in ("b.x", "a.x")
+            ],
+        )
+
+    def test_capacity(self) -> None:
+        """A topology is shown in the order of its struct; the rest of a change is not looked at."""
+        topology = {"matchExpressions": [{"operator": "Exists", "key": "a"}], "matchLabels": {"z": "y"}}
+        new = {"storageClassName": "s", "nodeTopology": topology, "capacity": "-1"}
+        self.assertEqual(
+            change_problems(self.GROUP, "CSIStorageCapacity", {"storageClassName": "s"}, new),
+            [
+                'nodeTopology: Invalid value: {"matchLabels":{"z":"y"},"matchExpressions":[{"key":"a","operator":'
+                '"Exists"}]}: field is immutable'
+            ],
+        )
+
+    def test_attachment(self) -> None:
+        """A volume's name has a text; what is inline is told of before the node."""
+        spec = {"attacher": "a.x", "nodeName": "N", "source": {"persistentVolumeName": ""}}
+        node = f'spec.nodeName: Invalid value: "N": {SUBDOMAIN_RULE}'
+        self.assertEqual(
+            problems(self.GROUP, "VolumeAttachment", spec=spec),
+            [
+                "spec.source.persistentVolumeName: Required value: must specify non empty persistentVolumeName",
+                node,
+                f'spec.source.persistentVolumeName: Invalid value: "": {SUBDOMAIN_RULE}',
+            ],
+        )
+        inline = problems(self.GROUP, "VolumeAttachment", spec={**spec, "source": {"inlineVolumeSpec": {}}})
+        self.assertEqual(inline[-1], node)
+        self.assertGreater(len(inline), 1)
+
+    def test_attachment_status(self) -> None:
+        """What is said of an attachment has its limits."""
+        spec = {"attacher": "a.x", "nodeName": "n", "source": {"persistentVolumeName": "v"}}
+        status = {
+            "attached": True,
+            "attachmentMetadata": {"a": "x" * 256 * 1024},
+            "attachError": {"message": "m" * 1025},
+            "detachError": {"errorCode": -1},
+        }
+        self.assertEqual(
+            status_problems(self.GROUP, "VolumeAttachment", {}, status, spec=spec),
+            [
+                "status.attachmentMetadata: Too long: may not be more than 262144 bytes",
+                "status.attachError.message: Too long: may not be more than 262144 bytes",
+                "status.detachError.errorCode: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+            ],
+        )
+
+    def test_attributes(self) -> None:
+        """A change of a class of attributes is looked at as a whole."""
+        old, new = {"driverName": "a.x", "parameters": {"a": "b"}}, {"driverName": "a.x"}
+        self.assertEqual(
+            change_problems(self.GROUP, "VolumeAttributesClass", old, new),
+            [
+                "parameters: Invalid value: null: field is immutable",
+                "parameters: Required value: must contain at least one key/value pair",
+            ],
+        )
+
+    def test_topologies(self) -> None:
+        """Terms that are alike, in whatever order."""
+        one = {"key": "a", "values": ["x", "y"]}
+        two = {"key": "b", "values": ["z"]}
+        terms = [{"matchLabelExpressions": [one, two]}, {"matchLabelExpressions": [two, one]}]
+        self.assertEqual(
+            problems(self.GROUP, "StorageClass", provisioner="p", allowedTopologies=terms),
+            ['allowedTopologies[1].matchLabelExpressions: Duplicate value: ""'],
+        )
+
+
+class CertificateTests(SynchronousTestCase):
+    """Tests for certificate signing requests."""
+
+    def signer(self, name: str) -> list[str]:
+        """What is wrong with the name of a signer."""
+        causes: Causes = []
+        signer_name(name, "s", causes)
+        return [str(cause) for cause in causes]
+
+    def test_signer(self) -> None:
+        """The labels of a signer's domain, and of what comes after it."""
+        self.assertEqual(self.signer("example.com/a.b"), [])
+        self.assertEqual(
+            self.signer("Ex_.com/B.c"),
+            [
+                f's: Invalid value: "Ex_.com": validating label "Ex_": {LABEL_RULE}',
+                f's: Invalid value: "B.c": validating label "B": {SUBDOMAIN_RULE}',
+            ],
+        )
+        self.assertEqual(
+            self.signer("host/x"),
+            ['s: Invalid value: "host": should be a domain with at least two segments separated by dots'],
+        )
+        self.assertEqual(
+            self.signer(f"{'a.' * 127}b/x"),
+            ["s: Too long: may not be more than 253 bytes"],
+        )
+        self.assertEqual(self.signer(f"a.b/{'c.' * 300}d"), ["s: Too long: may not be more than 571 bytes"])
+
+    def test_conditions_that_stay(self) -> None:
+        """What was odd about the conditions may stay."""
+        first: list[dict[str, Any]] = [
+            {"type": kind, "status": "True"} for kind in ("Approved", "Denied", "", "X", "X")
+        ]
+        old = {"spec": {}, "status": {"conditions": first}}
+        self.assertEqual(validate_approval_update(old, old), [])
+        fresh = {"spec": {}, "status": {}}
+        self.assertEqual(
+            [str(cause) for cause in validate_approval_update(old, fresh)],
+            [
+                'status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive',
+                "status.conditions[2].type: Required value",
+                'status.conditions[4].type: Duplicate value: "X"',
+            ],
+        )
+
+    def test_certificate_that_is_none(self) -> None:
+        """Where what was there was no certificate, what comes need not be one."""
+        old, new = ({"spec": {}, "status": {"certificate": text}} for text in ("bm8=", "bm9wZQ=="))
+        self.assertEqual(
+            [str(cause) for cause in validate_request_status_update(new, old)],
+            ["status.certificate: Forbidden: updates may not modify existing certificate content"],
+        )
+
+    def test_condition_without_time(self) -> None:
+        """A condition whose time nobody knows gets one."""
+        obj = {"metadata": {}, "spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
+        after = copy(obj)
+        strategy: Any = strategy_for("certificates.k8s.io", "CertificateSigningRequest")
+        strategy.prepare_for_approval(after, obj)
+        self.assertTrue(after["status"]["conditions"][0]["lastTransitionTime"])
+
+
+class DeviceTests(SynchronousTestCase):
+    """Tests for claims of devices and the slices that offer them."""
+
+    POOL: ClassVar = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    RESULT: ClassVar = {"request": "g", "driver": "d.x", "pool": "p", "device": "a"}
+    REQUEST: ClassVar = {"name": "g", "exactly": {"deviceClassName": "c"}}
+
+    def claim(self, **devices: Any) -> list[str]:
+        """What is wrong with a claim."""
+        return problems("resource.k8s.io", "ResourceClaim", spec={"devices": {"requests": [self.REQUEST], **devices}})
+
+    def slice_spec(self, *devices: Any, **spec: Any) -> dict[str, Any]:
+        """The spec of a slice."""
+        spec = {"driver": "d.x", "pool": self.POOL, "nodeName": "n", **spec}
+        return {"spec": {**spec, "devices": list(devices)} if devices else spec}
+
+    def offered(self, *devices: Any, **spec: Any) -> list[str]:
+        """What is wrong with a slice."""
+        return problems("resource.k8s.io", "ResourceSlice", **self.slice_spec(*devices, **spec))
+
+    def status(self, old: Any, new: Any) -> list[str]:
+        """What is wrong with a change of a claim's status."""
+        spec = {"devices": {"requests": [self.REQUEST]}}
+        return status_problems("resource.k8s.io", "ResourceClaim", old, new, spec=spec)
+
+    def test_too_many(self) -> None:
+        """Of a list that is too long, nothing else is told."""
+        self.assertEqual(
+            self.claim(requests=[{}] * 33), ["spec.devices.requests: Too many: 33: must have at most 32 items"]
+        )
+        self.assertEqual(
+            self.claim(config=[{}] * 33), ["spec.devices.config: Too many: 33: must have at most 32 items"]
+        )
+
+    def test_duplicates(self) -> None:
+        """What is there twice is told after what is wrong with each."""
+        constraint = {"requests": ["g", "g", "h"], "matchAttribute": "x.y/z"}
+        path = "spec.devices.constraints[0].requests"
+        self.assertEqual(
+            self.claim(constraints=[constraint]),
+            [
+                f'{path}[2]: Invalid value: "h": must be the name of a request in the claim or the name of a request '
+                "and a subrequest separated by '/'",
+                f'{path}[1]: Duplicate value: "g"',
+            ],
+        )
+
+    def test_names_of_attributes(self) -> None:
+        """The domain of an attribute, and what is below it."""
+        texts = [
+            ("z", 'Invalid value: "z": a fully qualified name must be a domain and a name separated by a slash'),
+            ("/z", 'Invalid value: "": the domain must not be empty'),
+            ("x/", 'Invalid value: "": the name must not be empty'),
+        ]
+        for name, text in texts:
+            found = self.claim(constraints=[{"requests": ["g"], "matchAttribute": name}])
+            self.assertEqual(found, [f"spec.devices.constraints[0].matchAttribute: {text}"])
+        self.assertEqual(self.claim(constraints=[{"requests": ["g"], "matchAttribute": "a/b/c"}]), [])
+
+    def test_long_parameters(self) -> None:
+        """Configuration is not long, unless it was before."""
+        config = [{"opaque": {"driver": "d.x", "parameters": {"a": "x" * 10240}}}]
+        text = "config[0].opaque.parameters: Too long: may not be more than 10240 bytes"
+        self.assertEqual(self.claim(config=config), [f"spec.devices.{text}"])
+        old, new = {"spec": {}}, {"spec": {"config": config}}
+        self.assertEqual(change_problems("resource.k8s.io", "DeviceClass", old, new), [f"spec.{text}"])
+        self.assertEqual(change_problems("resource.k8s.io", "DeviceClass", new, new), [])
+
+    def test_metadata_of_templates(self) -> None:
+        """Claims get labels and annotations from a template, and nothing else."""
+        metadata = {"name": "x", "annotations": {"a b": ""}, "labels": {"a": "b c"}}
+        found = problems("resource.k8s.io", "ResourceClaimTemplate", spec={"metadata": metadata})
+        self.assertEqual(
+            [text.partition(":")[0] for text in found],
+            ["spec.metadata.annotations", "spec.metadata.labels", "spec.metadata.name"],
+        )
+        self.assertEqual(found[-1], "spec.metadata.name: Forbidden: cannot be set")
+
+    def test_allocation(self) -> None:
+        """What is allocated: shares, conditions, configuration and nodes."""
+        result = {**self.RESULT, "shareID": "X", "bindingConditions": ["a"]}
+        config = {"source": "FromAfar", "requests": ["h"], "opaque": {"driver": "d.x", "parameters": {}}}
+        allocation = {"devices": {"results": [result], "config": [config, {}]}, "nodeSelector": {}}
+        path = "status.allocation.devices"
+        reference = (
+            "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+        )
+        self.assertEqual(
+            self.status({}, {"allocation": allocation}),
+            [
+                f"{path}.results[0].bindingFailureConditions: Invalid value: null: bindingFailureConditions are "
+                "required to use bindingConditions",
+                f'{path}.results[0].shareID: Invalid value: "X": uid must be in RFC 4122 normalized form, '
+                "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters",
+                f'{path}.config[0].source: Unsupported value: "FromAfar": supported values: "FromClaim", "FromClass"',
+                f'{path}.config[0].requests[0]: Invalid value: "h": {reference}',
+                f"{path}.config[1].source: Required value",
+                f"{path}.config[1].opaque: Required value",
+                "status.allocation.nodeSelector.nodeSelectorTerms: Required value: must have at least one node "
+                "selector term",
+            ],
+        )
+
+    def test_states_of_devices(self) -> None:
+        """What drivers say is about devices of the claim, and goes with them."""
+        state = {name: self.RESULT[name] for name in ("driver", "pool", "device")}
+        allocation = {"devices": {"results": [self.RESULT]}}
+        given = {"allocation": allocation, "devices": [state]}
+        self.assertEqual(self.status({}, given), [])
+        self.assertEqual(self.status(given, {"devices": [state]}), [])
+        network = {"interfaceName": "i" * 257, "hardwareAddress": "h" * 129, "ips": ["1.2.3.4/8"] * 2}
+        bad = {**state, "device": "b", "conditions": [{}] * 9, "data": 1, "networkData": network}
+        found = self.status({}, {"allocation": allocation, "devices": [bad, bad]})
+        self.assertEqual(
+            found[:2],
+            [
+                'status.devices[0]: Invalid value: {"Driver":{},"Pool":{},"Device":{},"ShareID":{}}: must be an '
+                "allocated device in the claim",
+                "status.devices[0].conditions: Too many: 9: must have at most 8 items",
+            ],
+        )
+        self.assertEqual(
+            [text for text in found if "[0].data" in text or "[0].networkData" in text],
+            [
+                'status.devices[0].data: Invalid value: "<value omitted>": must be a valid JSON object',
+                "status.devices[0].networkData.interfaceName: Too long: may not be more than 256 bytes",
+                "status.devices[0].networkData.hardwareAddress: Too long: may not be more than 128 bytes",
+                'status.devices[0].networkData.ips[1]: Duplicate value: "1.2.3.4/8"',
+            ],
+        )
+        self.assertIn("status.devices[1]: Duplicate value", found[-1])
+
+    def test_slice_update(self) -> None:
+        """What may not change is told before the rest; taints may stay."""
+        taints = {"name": "a", "taints": [{"key": "k"}]}
+        old, new = self.slice_spec(taints), self.slice_spec(taints, driver="e.x", allNodes=False)
+        self.assertEqual(
+            change_problems("resource.k8s.io", "ResourceSlice", old, new),
+            [
+                'spec.driver: Invalid value: "e.x": field is immutable',
+                "spec.allNodes: Invalid value: false: must be either unset or set to true",
+            ],
+        )
+        self.assertEqual(self.offered(taints), ["spec.devices[0].taints[0].effect: Required value"])
+
+    def test_nodes(self) -> None:
+        """A slice is for nodes of one term, a device for nodes of any."""
+        wrong = {"nodeSelectorTerms": []}
+        path = "nodeSelector.nodeSelectorTerms"
+        none = f"{path}: Required value: must have at least one node selector term"
+        self.assertEqual(
+            self.offered(nodeName=None, nodeSelector=wrong),
+            [f"spec.{none}", f"spec.{path}: Invalid value: []: must have exactly one node selector term"],
+        )
+        several = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}] * 2}
+        self.assertEqual(
+            self.offered(
+                {"name": "a", "nodeSelector": wrong},
+                {"name": "b", "nodeSelector": several},
+                {"name": "c", "nodeName": "", "allNodes": True},
+                nodeName=None,
+                perDeviceNodeSelection=True,
+            ),
+            [
+                f"spec.devices[0].{none}",
+                'spec.devices[2].nodeName: Invalid value: "": must not be empty',
+            ],
+        )
+
+    def test_attributes(self) -> None:
+        """An attribute is one value, and a version one of semver.org's."""
+        attributes = {"a": {"int": 1, "bool": True}, "b": {"version": "1.0.0-01"}, "c": {"version": "x" * 65}}
+        path = "spec.devices[0].attributes"
+        semver = "must be a string compatible with semver.org spec 2.0.0"
+        self.assertEqual(
+            self.offered({"name": "a", "attributes": attributes}),
+            [
+                f'{path}[a]: Invalid value: {{"IntValue":1,"BoolValue":true,"StringValue":null,"VersionValue":null}}'
+                ": exactly one value must be specified",
+                f'{path}[b].version: Invalid value: "1.0.0-01": {semver}',
+                f'{path}[c].version: Invalid value: "{"x" * 65}": {semver}',
+                f"{path}[c].version: Too long: may not be more than 64 bytes",
+            ],
+        )
+
+    def test_device(self) -> None:
+        """Taints, counters, policies and conditions of a device."""
+        device = {
+            "name": "a",
+            "capacity": {"m": {"value": "1", "requestPolicy": {}}},
+            "taints": [{}] * 17,
+            "consumesCounters": [{"counterSet": "", "counters": {"B": {"value": "1"}}}, {"counterSet": ""}],
+            "bindingConditions": ["a", "a"],
+            "bindingFailureConditions": ["a"],
+        }
+        path = "spec.devices[0]"
+        self.assertEqual(
+            self.offered(device),
+            [
+                f"{path}.capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
+                f"{path}.taints: Too many: 17: must have at most 16 items",
+                f"{path}.consumesCounters[0].counterSet: Required value",
+                f'{path}.consumesCounters[0].counters[B]: Invalid value: "B": {LABEL_RULE}',
+                f"{path}.consumesCounters[1].counterSet: Required value",
+                f"{path}.consumesCounters[1].counters: Required value",
+                f'{path}.consumesCounters[1]: Duplicate value: ""',
+                f'{path}.bindingConditions[1]: Duplicate value: "a"',
+                f'{path}.bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not overlap '
+                "with bindingConditions",
+            ],
+        )
+
+    def test_counters(self) -> None:
+        """Sets of counters have names, and so have the counters."""
+        many = {f"c{number}": {"value": "1"} for number in range(33)}
+        sets = [{"name": "A"}, {"name": "b", "counters": many}, {"name": "b", "counters": {"x" * 64: {"value": "1"}}}]
+        path = "spec.sharedCounters"
+        found = self.offered(sharedCounters=sets)
+        self.assertEqual(
+            found[:3],
+            [
+                f'{path}[0].name: Invalid value: "A": {LABEL_RULE}',
+                f"{path}[0].counters: Required value",
+                f"{path}[1].counters: Too many: 33: must have at most 32 items",
+            ],
+        )
+        self.assertTrue(found[3].startswith(f"{path}[2].counters[{'x' * 30}...{'x' * 30}]: Invalid value"), found[3])
+        self.assertEqual(found[-1], f'{path}[2]: Duplicate value: "b"')
