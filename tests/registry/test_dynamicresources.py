@@ -7,6 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.validation import dynamicresources as rules
+from kubetwist.registry.validation import resourceslices
 
 POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 
@@ -123,14 +124,14 @@ class SliceTests(SynchronousTestCase):
         attributes = {"model": {"string": "a"}, "example.com/ok": {"bool": False}, "v": {"version": "1.2.3-rc.1"}}
         spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
         device = {"name": "d", "attributes": attributes, "capacity": {"memory": {"value": "1Gi"}}}
-        self.assertEqual(rules.validate_slice({"spec": {**spec, "devices": [device]}}), [])
+        self.assertEqual(resourceslices.validate_slice({"spec": {**spec, "devices": [device]}}), [])
 
     def test_bad(self) -> None:
         """Names are names, counts count, and nodes are chosen in one way."""
         spec: dict[str, Any] = {"driver": "Bad_Driver", "pool": {"generation": -1}}
         spec["devices"] = [{"name": "Dev"}, {"name": "d"}, {"name": "d"}]
         self.assertEqual(
-            fields(rules.validate_slice({"spec": spec})),
+            fields(resourceslices.validate_slice({"spec": spec})),
             [
                 "spec.driver",
                 "spec.pool.name",
@@ -146,7 +147,7 @@ class SliceTests(SynchronousTestCase):
         """An attribute has a proper name and one value."""
         devices = [{"name": "d", "attributes": {"bad key": {"int": 1}, "v": {"version": "one"}, "w": {}}}]
         spec = {"driver": "d.example.com", "nodeName": "n", "allNodes": True, "pool": POOL, "devices": devices}
-        causes = rules.validate_slice({"spec": spec})
+        causes = resourceslices.validate_slice({"spec": spec})
         path = "spec.devices[0].attributes"
         self.assertEqual(fields(causes), ["spec", path, f"{path}[v].version", f"{path}[w]"])
         self.assertIn('"{`nodeName`, `allNodes`}"', causes[0].message)
@@ -156,8 +157,8 @@ class SliceTests(SynchronousTestCase):
         spec = {"driver": "d.example.com", "nodeName": "n", "pool": POOL}
         other = {"driver": "e.example.com", "nodeName": "m", "pool": {**POOL, "name": "q", "generation": 2}}
         self.assertEqual(
-            fields(rules.validate_slice_update({"spec": other}, {"spec": spec})),
+            fields(resourceslices.validate_slice_update({"spec": other}, {"spec": spec})),
             ["spec.pool.name", "spec.driver", "spec.nodeName"],
         )
         newer = {**spec, "pool": {**POOL, "generation": 2}}
-        self.assertEqual(rules.validate_slice_update({"spec": newer}, {"spec": spec}), [])
+        self.assertEqual(resourceslices.validate_slice_update({"spec": newer}, {"spec": spec}), [])

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import Cause
 from ...api.resource import JSONObject
 from ..strategy import Strategy
-from ..validation import dynamicresources
+from ..validation import dynamicresources, resourceslices
 
 
 def _default_claim_spec(spec: JSONObject) -> None:
@@ -53,11 +53,11 @@ class ResourceSliceStrategy(Strategy):
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Devices and nodes."""
-        return dynamicresources.validate_slice(obj)
+        return resourceslices.validate_slice(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """Pool, driver and node stay."""
-        return dynamicresources.validate_slice_update(obj, old)
+        return resourceslices.validate_slice_update(obj, old)
 
 
 class ResourceClaimStrategy(Strategy):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from posixpath import normpath
-from string import ascii_letters, digits
 from typing import Any, Final
 
 from ...api.errors import Cause, forbidden, invalid, required
@@ -30,6 +28,7 @@ from .fields import (
     quantity_positive,
     unsupported,
 )
+from .initiators import initiator_problems
 from .podvolumes import SHARED_SOURCES, csi_driver_name
 from .resources import is_native
 
@@ -83,11 +82,6 @@ _RENAMED_LABELS: Final = {
     "failure-domain.beta.kubernetes.io/zone": ("topology.kubernetes.io/zone", "v1.17"),
     "beta.kubernetes.io/instance-type": ("node.kubernetes.io/instance-type", "v1.17"),
 }
-_not_in_initiators: Final = re.compile("[,;*&$|\t\n\f\r ]")
-_IN_AUTHORITIES: Final = f"{ascii_letters}{digits}.-"
-_authority: Final = re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\..").search
-_eui: Final = re.compile("eui.[0-9A-Za-z]{16}").fullmatch
-_naa: Final = re.compile("naa.[0-9A-Za-z]{32}").fullmatch
 
 Source = Callable[[JSONObject, str, Causes], None]
 
@@ -230,7 +224,7 @@ def _iscsi(source: JSONObject, path: str, causes: Causes, name: str = "") -> Non
             "specified."
         )
         causes.append(invalid(f"{path}.targetportal", portal, text))
-    need(source.get("iqn"), f"{path}.iqn", _initiator_problems, causes)
+    need(source.get("iqn"), f"{path}.iqn", initiator_problems, causes)
     lun = source.get("lun") or 0
     if not 0 <= lun <= 255:
         causes.append(invalid(f"{path}.lun", lun, "must be between 0 and 255, inclusive"))
@@ -240,22 +234,7 @@ def _iscsi(source: JSONObject, path: str, causes: Causes, name: str = "") -> Non
     elif secret is not None and not secret.get("name"):
         causes.append(required(f"{path}.secretRef.name"))
     if initiator is not None:
-        check(initiator, f"{path}.initiatorname", _initiator_problems, causes)
-
-
-def _initiator_problems(name: str) -> Sequence[str]:
-    good = _is_qualified(name) if name.startswith("iqn") else _eui(name) or _naa(name)
-    return () if good else ("must be valid format",)
-
-
-def _is_qualified(name: str) -> bool:
-    """
-    Whether somewhere in C{name} there is an C{iqn.}, a month, an authority, a colon, and something up to the end.
-
-    One expression would say so, but could look at long names as often as they have characters.
-    """
-    *pieces, _ = _not_in_initiators.split(name)[-1][:-1].split(":")
-    return any(_authority(piece[len(piece.rstrip(_IN_AUTHORITIES)) :]) for piece in pieces)
+        check(initiator, f"{path}.initiatorname", initiator_problems, causes)
 
 
 def _cinder(source: JSONObject, path: str, causes: Causes) -> None:

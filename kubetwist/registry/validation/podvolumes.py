@@ -25,6 +25,7 @@ from .fields import (
     quote,
     unsupported,
 )
+from .initiators import initiator_problems
 
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_PATH_TYPES: Final = (
@@ -242,10 +243,8 @@ def _iscsi(source: JSONObject, path: str, causes: Causes) -> None:
 
 
 def _disk_name(name: str, path: str, causes: Causes) -> None:
-    from .persistentvolumes import _initiator_problems
-
     if name.startswith(("iqn", "eui", "naa")):
-        check(name, path, _initiator_problems, causes)
+        check(name, path, initiator_problems, causes)
     else:
         causes.append(invalid(path, name, "must be valid format starting with iqn, eui, or naa"))
 
