@@ -7,7 +7,7 @@ from typing import Final
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.names import path_segment_problems
 from ...api.resource import JSONObject
-from .fields import Causes, check, dns_label, not_negative, quantity, unsupported
+from .fields import Causes, check, dns_label, needed_segment, not_negative, quantity, unsupported
 from .resources import container_resource_name
 
 #: In the order in which the reference looks: of several that are given, it looks at the first.
@@ -56,12 +56,7 @@ def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[
 
 def _reference(reference: JSONObject, path: str, causes: Causes) -> None:
     for name in ("kind", "name"):
-        value = reference.get(name) or ""
-        if not value:
-            causes.append(required(f"{path}.{name}"))
-        else:
-            for text in path_segment_problems(value):
-                causes.append(invalid(f"{path}.{name}", value, text))
+        needed_segment(reference.get(name), f"{path}.{name}", causes)
 
 
 def _api_version(reference: JSONObject, path: str, causes: Causes, grouped: bool) -> None:

@@ -23,14 +23,13 @@ from .deviceparts import (
 )
 from .fields import (
     Causes,
-    annotation_keys,
     check,
     dns_label,
     dns_subdomain,
     immutable,
     invalid_shown,
-    labels,
     one_of,
+    template_metadata,
     unsupported,
 )
 from .policy import conditions
@@ -38,21 +37,6 @@ from .resources import is_extended
 
 _LONGEST_RAW: Final = 10 * 1024
 _UID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
-_NOT_IN_TEMPLATES: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 _REFERENCE: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
@@ -138,11 +122,7 @@ def validate_claim_template(obj: JSONObject) -> list[Cause]:
     """What the claims would be that are made of it."""
     causes: Causes = []
     metadata = obj["spec"].get("metadata") or {}
-    annotation_keys(metadata.get("annotations"), "spec.metadata.annotations", causes)
-    labels(metadata.get("labels"), "spec.metadata.labels", causes)
-    for name in _NOT_IN_TEMPLATES:
-        if metadata.get(name):
-            causes.append(forbidden(f"spec.metadata.{name}", "cannot be set"))
+    template_metadata(metadata, "spec.metadata", causes)
     _devices((obj["spec"].get("spec") or {}).get("devices") or {}, "spec.spec.devices", causes)
     return causes
 

@@ -19,6 +19,7 @@ from ...api.names import (
     is_dns1123_label_problems,
     is_dns1123_subdomain_problems,
     label_value_problems,
+    path_segment_problems,
     percent_problems,
     port_name_problems,
     qualified_name_problems,
@@ -376,3 +377,38 @@ def id_number(value: int | None, path: str, causes: Causes) -> None:
     """The number of a user or a group."""
     if value is not None and not 0 <= value <= MAX_INT32:
         causes.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
+
+
+#: What metadata do not have of what is yet to be made; in the order of the struct in Go.
+_NOT_IN_TEMPLATES: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+
+def template_metadata(metadata: JSONObject, path: str, causes: Causes) -> None:
+    """Metadata of objects that a template is for: labels and annotations, and nothing else."""
+    annotation_keys(metadata.get("annotations"), f"{path}.annotations", causes)
+    labels(metadata.get("labels"), f"{path}.labels", causes)
+    for name in _NOT_IN_TEMPLATES:
+        if metadata.get(name):
+            causes.append(forbidden(f"{path}.{name}", "cannot be set"))
+
+
+def needed_segment(value: str | None, path: str, causes: Causes) -> None:
+    """A text that must be there, and could be a part of a URL's path."""
+    if not value:
+        causes.append(required(path))
+    else:
+        check(value, path, path_segment_problems, causes)

@@ -27,6 +27,7 @@ from .fields import (
     immutable,
     invalid_shown,
     label_selector,
+    needed_segment,
     port_number,
     port_number_or_name,
     unsupported,
@@ -160,12 +161,7 @@ def _object_reference(reference: JSONObject, path: str, causes: Causes) -> None:
     if reference.get("apiGroup") is not None:
         check(reference["apiGroup"], f"{path}.apiGroup", dns_subdomain, causes)
     for name in ("kind", "name"):
-        value = reference.get(name) or ""
-        if not value:
-            causes.append(required(f"{path}.{name}"))
-        else:
-            for text in path_segment_problems(value):
-                causes.append(invalid(f"{path}.{name}", value, text))
+        needed_segment(reference.get(name), f"{path}.{name}", causes)
 
 
 def validate_ingress_status(obj: JSONObject) -> list[Cause]:
@@ -335,12 +331,7 @@ def validate_ip_address(obj: JSONObject) -> list[Cause]:
     if reference.get("group"):
         check(reference["group"], f"{path}.group", dns_subdomain, causes)
     for name in ("resource", "name"):
-        value = reference.get(name) or ""
-        if not value:
-            causes.append(required(f"{path}.{name}"))
-        else:
-            for text in path_segment_problems(value):
-                causes.append(invalid(f"{path}.{name}", value, text))
+        needed_segment(reference.get(name), f"{path}.{name}", causes)
     if reference.get("namespace"):
         for text in path_segment_problems(reference["namespace"]):
             causes.append(invalid(f"{path}.namespace", reference["namespace"], text))

@@ -12,17 +12,16 @@ from ...api.resource import JSONObject
 from .certificates import signer_name
 from .fields import (
     Causes,
-    annotation_keys,
     check,
     dns_label,
     dns_subdomain,
-    labels,
     local_file_path,
     local_path,
     no_backsteps,
     one_of,
     quantity,
     quote,
+    template_metadata,
     unsupported,
 )
 from .initiators import initiator_problems
@@ -499,24 +498,6 @@ def _csi(source: JSONObject, path: str, causes: Causes) -> None:
             check(reference["name"], f"{path}.name", dns_subdomain, causes)
 
 
-#: What metadata of a claim does not have that is yet to be made; in the order of the struct in Go.
-_NOT_IN_TEMPLATES: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-
-
 def _ephemeral(source: JSONObject, path: str, causes: Causes) -> None:
     template = source.get("volumeClaimTemplate")
     if template is None:
@@ -525,11 +506,7 @@ def _ephemeral(source: JSONObject, path: str, causes: Causes) -> None:
     from .persistentvolumes import validate_claim_spec
 
     here, metadata = f"{path}.volumeClaimTemplate.metadata", template.get("metadata") or {}
-    annotation_keys(metadata.get("annotations"), f"{here}.annotations", causes)
-    labels(metadata.get("labels"), f"{here}.labels", causes)
-    for name in _NOT_IN_TEMPLATES:
-        if metadata.get(name):
-            causes.append(forbidden(f"{here}.{name}", "cannot be set"))
+    template_metadata(metadata, here, causes)
     validate_claim_spec(template.get("spec") or {}, f"{path}.volumeClaimTemplate.spec", causes)
 
 
