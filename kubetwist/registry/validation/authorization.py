@@ -8,26 +8,9 @@ from typing import Final
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, go_json, in_order, invalid_shown
+from .fields import METADATA, Causes, go_json, in_order, invalid_shown
 
-#: The fields of metadata and of an entry of managedFields, in the order in which the reference prints them.
-_METADATA: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
+#: The fields of an entry of managedFields, in the order in which the reference prints them.
 _ENTRY: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
@@ -95,7 +78,7 @@ def _metadata(obj: JSONObject, text: str, allowed: tuple[str, ...], causes: Caus
             meta[name] = dict(sorted(meta[name].items()))
     if "managedFields" in meta:
         meta["managedFields"] = [in_order(entry, _ENTRY) for entry in meta["managedFields"]]
-    causes.append(invalid_shown("metadata", go_json(in_order(meta, _METADATA)), text))
+    causes.append(invalid_shown("metadata", go_json(in_order(meta, METADATA)), text))
 
 
 def _selector(

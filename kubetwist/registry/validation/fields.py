@@ -379,8 +379,8 @@ def id_number(value: int | None, path: str, causes: Causes) -> None:
         causes.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
 
 
-#: What metadata do not have of what is yet to be made; in the order of the struct in Go.
-_NOT_IN_TEMPLATES: Final = (
+#: The fields of metadata, in the order of the struct in Go.
+METADATA: Final = (
     "name",
     "generateName",
     "namespace",
@@ -391,10 +391,14 @@ _NOT_IN_TEMPLATES: Final = (
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
     "ownerReferences",
     "finalizers",
     "managedFields",
 )
+#: Those that objects do not have which are yet to be made.
+_NOT_IN_TEMPLATES: Final = tuple(name for name in METADATA if name not in ("labels", "annotations"))
 
 
 def template_metadata(metadata: JSONObject, path: str, causes: Causes) -> None:
