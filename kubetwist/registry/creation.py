@@ -80,11 +80,11 @@ class Creation(StoredObjects):
         await self.admission.validate(attributes)
         if version not in ("", "0"):
             raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
-        self.strategy.canonicalize(obj)
         key = self.key(meta.get("namespace", ""), meta["name"])
         for attempt in range(HOLD_ATTEMPTS):
             hold = self.reserve(obj, None, options.dry_run)
             try:
+                self.complete(obj)
                 if options.dry_run:
                     if self.cache.get(key) is not None:
                         raise KeyExists(key)

@@ -168,8 +168,13 @@ class StoredObjects:
         meta = obj.setdefault("metadata", {})
         if meta.get("namespace") is None and self.info.namespaced:
             meta["namespace"] = key.partition("/")[0]
+        self.complete(obj)
         make = Record if protobuf is (self.write_protobuf is not None) else RecordOfOtherForm
         return make.from_draft(key, revision, self.draft(obj))
+
+    def complete(self, obj: JSONObject) -> None:
+        """Fill in what whoever has stored an object did not know of, such as an older release."""
+        self.strategy.complete(obj)
 
     def _of_protobuf(self, value: bytes) -> JSONObject:
         obj = self.read_protobuf(value)

@@ -16,6 +16,7 @@ from .allocators import Reservation, ServiceAllocator, holdings
 from .holds import NOTHING, Hold, TakenMeanwhile
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .store import Store
+from .validation.services import is_headless
 
 if TYPE_CHECKING:
     from .stores import Stores
@@ -85,6 +86,27 @@ class Goodbye(Hold):
         return self._writes
 
 
+def complete_families(spec: JSONObject, first: str) -> None:
+    """
+    Tell the families of a service that was written when there was only one.
+
+    @param first: This cluster's first family.
+    @see: C{pkg/registry/core/service/storage/storage.go}, defaultOnReadIPFamilies.
+    """
+    if spec["type"] == "ExternalName" or spec.get("ipFamilies"):
+        return
+    if not is_headless(spec):
+        families = ["IPv6" if ":" in address else "IPv4" for address in spec.get("clusterIPs") or ()]
+    elif spec.get("selector"):
+        families = [first]
+    else:
+        # Whoever makes its endpoints may use any family.
+        families = [first, "IPv4" if first == "IPv6" else "IPv6"]
+    if families:
+        spec["ipFamilies"] = families
+        spec["ipFamilyPolicy"] = "RequireDualStack" if len(families) == 2 else "SingleStack"
+
+
 class ServiceStore(Store):
     """Services, with what they hold of the server's ranges."""
 
@@ -93,6 +115,11 @@ class ServiceStore(Store):
     def loaded(self) -> None:
         """What stored services hold is taken."""
         self.context.follow_holdings(self.cache, holdings)
+
+    def complete(self, obj: JSONObject) -> None:
+        """Services of old releases do not tell their families."""
+        super().complete(obj)
+        complete_families(obj["spec"], self.context.services.families[0])
 
     @property
     def addresses(self) -> IPAddressStore | None:

@@ -53,6 +53,14 @@ class Strategy:
     def default(self, obj: JSONObject) -> None:
         """Fill in, in C{obj}, what the kind's version fills in; idempotent, applied to every body and patch result."""
 
+    def complete(self, obj: JSONObject) -> None:
+        """
+        Fill in what C{obj} lacks; idempotent, applied to what is stored and to what is found in the storage.
+
+        The reference fills in defaults whenever it decodes, so that objects of older releases have those of newer ones.
+        """
+        self.default(obj)
+
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Change C{obj}: drop what clients may not set on create (status), set what creation sets."""
         if self.has_status:
@@ -114,9 +122,6 @@ class Strategy:
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """All that is wrong with an update through the status subresource."""
         return ()
-
-    def canonicalize(self, obj: JSONObject) -> None:
-        """Change C{obj}, which was found valid, into the form that is stored."""
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """What the client should be told with a Warning header."""

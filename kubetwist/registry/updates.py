@@ -186,9 +186,9 @@ class Updates(Creation):
             return Record.from_draft(key, record.revision, await self.drafted(obj))
         hold = NOTHING
         if rules.main:
-            self.strategy.canonicalize(obj)
             hold = self.reserve(obj, old, options.dry_run)
         try:
+            self.complete(obj)
             keep_times(old, obj)
             if same(obj, old) and (options.dry_run or not await self.to_rewrite(key)):
                 hold.cancel()

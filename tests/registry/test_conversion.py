@@ -234,6 +234,7 @@ class EventTests(SynchronousTestCase):
                 "reason": "Started",
                 "deprecatedSource": {"component": "kubelet"},
                 "deprecatedFirstTimestamp": "2026-01-01T00:00:00Z",
+                "deprecatedLastTimestamp": None,
                 "eventTime": None,
             },
         )

@@ -33,20 +33,31 @@ _ALWAYS: JSONObject = {
 }
 
 
+#: What the version of events.k8s.io always shows.
+_ALWAYS_IN_EVENTS: JSONObject = {
+    "eventTime": None,
+    "regarding": {},
+    "deprecatedSource": {},
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+}
+
+
+def _fill(obj: JSONObject, always: JSONObject) -> None:
+    for name, value in always.items():
+        if obj.get(name) is None:
+            obj[name] = {} if value == {} else value
+
+
 def _to_core(obj: JSONObject) -> JSONObject:
     core = {_BACK.get(name, name): value for name, value in obj.items()}
-    for name, value in _ALWAYS.items():
-        if core.get(name) is None:
-            core[name] = {} if value == {} else value
+    _fill(core, _ALWAYS)
     return core
 
 
 def _to_events(obj: JSONObject) -> JSONObject:
     event = {NAMES.get(name, name): value for name, value in obj.items()}
-    event.setdefault("eventTime", None)
-    for name in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedSource", "regarding"):
-        if name in event and not event[name]:
-            del event[name]
+    _fill(event, _ALWAYS_IN_EVENTS)
     for name in ("reportingController", "reportingInstance"):
         if event.get(name) == "":
             del event[name]

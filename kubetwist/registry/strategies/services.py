@@ -62,6 +62,14 @@ class ServiceStrategy(Strategy):
             if ingress.get("ip") and ingress.get("ipMode") is None:
                 ingress["ipMode"] = "VIP"
 
+    def complete(self, obj: JSONObject) -> None:
+        """See C{pkg/registry/core/service/storage/storage.go}, defaultOnReadService."""
+        super().complete(obj)
+        spec = obj["spec"]
+        normalize_cluster_ips(spec, None)
+        if spec["type"] == "ExternalName":
+            spec.pop("internalTrafficPolicy", None)
+
     def reset_status(self, obj: JSONObject) -> None:
         """No balancer yet."""
         obj["status"] = {"loadBalancer": {}}

@@ -89,6 +89,11 @@ class PersistentVolumeClaimStrategy(Strategy):
         """Pending."""
         obj["status"] = {"phase": "Pending"}
 
+    def complete(self, obj: JSONObject) -> None:
+        """Older releases knew one of the two fields for data sources."""
+        super().complete(obj)
+        complete_data_sources(obj["spec"])
+
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Data sources say the same; that is no default, and so nobody's doing."""
         super().prepare_for_create(obj)
