@@ -272,6 +272,17 @@ class IGracefulDeleter(Interface):
         """Delete; return the object's last state and whether it is gone already."""
 
 
+class IUnreadableDeleter(Interface):
+    """What is stored as an object, but can not be read, can be deleted."""
+
+    async def discard(scope: Any, name: str) -> None:
+        """
+        Delete what can not be read, whatever it was: nobody is asked, and no finalizer waited for.
+
+        @raise APIStatusError: It can be read, or is not there (422).
+        """
+
+
 class ICollectionDeleter(Interface):
     """Whatever a list selects can be deleted."""
 

@@ -9,7 +9,7 @@ See kubernetes/apimachinery, C{pkg/apis/meta/v1/validation} and C{pkg/apis/meta/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ._documents import json_type
@@ -278,10 +278,15 @@ def _dry_run_causes(values: Sequence[str]) -> list[Cause]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-def delete_options_from_query(query: Query) -> DeleteOptions:
+#: Has what can not be read deleted: it is long so that nobody sets it by accident.
+_IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
+def delete_options_from_query(query: Query, unreadable: bool = False) -> DeleteOptions:
     """
     Options of a DELETE without a body.
 
+    @param unreadable: See L{delete_options_from_body}.
     @raise APIStatusError: They make no sense: 400 or 422.
     """
     options = DeleteOptions()
@@ -295,19 +300,22 @@ def delete_options_from_query(query: Query) -> DeleteOptions:
     # An empty precondition in a query is none.
     options.precondition_uid = _first(query, "uid") or None
     options.precondition_resource_version = _first(query, "resourceVersion") or None
+    ignore = _bool(query, _IGNORE)
+    options.ignore_store_read_error = unreadable and bool(ignore)
     return _checked(options, query.get("dryRun") or ())
 
 
 _DELETE_OPTIONS_SCHEME: Final = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
-def delete_options_from_body(body: Any) -> DeleteOptions:
+def delete_options_from_body(body: Any, unreadable: bool = False) -> DeleteOptions:
     """
     Options of a DELETE with a body; the query does not count then.
 
     C{DeleteOptions} may come in any group and version, known or not, and with fields that nobody knows.
 
     @param body: The decoded document.
+    @param unreadable: Whether what can not be read can be deleted; where it can not, nobody is told.
     @raise APIStatusError: They make no sense: 400 or 422.
     """
     if body is None:
@@ -339,6 +347,8 @@ def delete_options_from_body(body: Any) -> DeleteOptions:
     within = "Preconditions.preconditions"
     options.precondition_uid = _typed(preconditions, "uid", str, "types.UID", within)
     options.precondition_resource_version = _typed(preconditions, "resourceVersion", str, "string", within)
+    ignore = _typed(body, _IGNORE, bool, "bool")
+    options.ignore_store_read_error = unreadable and bool(ignore)
     dry_run = _typed(body, "dryRun", list, "[]string") or []
     dry_run = ["" if value is None else value for value in dry_run]
     for value in dry_run:
@@ -376,5 +386,37 @@ def _checked(options: DeleteOptions, dry_run: Sequence[str]) -> DeleteOptions:
     if dry_run:
         options.dry_run = True
         causes += _dry_run_causes(dry_run)
+    if options.ignore_store_read_error:
+        causes += [invalid(_IGNORE, True, f"cannot be set together with .{other}") for other in _beside(options)]
     _refuse("DeleteOptions", causes)
     return options
+
+
+def _beside(options: DeleteOptions) -> Iterator[str]:
+    """What was asked for besides; of what can not be read, nothing of it can be done."""
+    if options.dry_run:
+        yield "dryRun"
+    if options.propagation_policy is not None:
+        yield "propagationPolicy"
+    if options.orphan_dependents is not None:
+        yield "orphanDependents"
+    if options.grace_period_seconds is not None:
+        yield "gracePeriodSeconds"
+    if options.precondition_uid is not None or options.precondition_resource_version is not None:
+        yield "preconditions"
+
+
+def refuse_unreadable_collection(options: DeleteOptions) -> None:
+    """
+    What can not be read is deleted one by one.
+
+    @raise APIStatusError: All of a collection are to be deleted so (422).
+    """
+    if options.ignore_store_read_error:
+        text = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        _refuse("DeleteOptions", [invalid(_IGNORE, True, text)])
+
+
+def not_unreadable() -> Cause:
+    """What is wrong with the option for an object that can be read, or is not there."""
+    return invalid(_IGNORE, True, "is exclusively used to delete corrupt object(s), try again by removing this option")

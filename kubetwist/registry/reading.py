@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -11,8 +11,9 @@ import orjson
 from attrs import frozen
 
 from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, Cause, named
 from ..api.options import GetOptions, ListOptions, Matcher
+from ..interfaces import IUnreadableDeleter
 from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 from ..storage.listing import Listing
 from ..storage.record import Record
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FRESH_ENOUGH = 3.0
 #: Longer selectors and namespaces are looked at every time: they would fill the memory.
 REMEMBERED_LENGTH: Final = 1024
+#: How many objects that can not be read a list tells of.
+MOST_UNREADABLE: Final = 100
 
 RecordMatcher = Callable[[Record], bool]
 
@@ -212,6 +215,30 @@ async def _list_later(store: Store, scope: RequestScope, options: ListOptions, r
     return result if isinstance(result, Listing) else await result
 
 
+def _refuse_unreadable(store: Store, found: Sequence[UnreadableValue]) -> None:
+    """
+    Where what can not be read can be deleted, tell all that there is of it.
+
+    @raise APIStatusError: There is something (500).
+    """
+    if not found:
+        return
+    causes = [
+        Cause(
+            "UnexpectedServerResponse",
+            f"StorageError: corrupt object, Code: 7, Key: {one.key}, ResourceVersion: 0, AdditionalErrorMsg: {one.why}",
+            one.key,
+        ).as_dict()
+        for one in found[:MOST_UNREADABLE]
+    ]
+    if len(found) > MOST_UNREADABLE:
+        causes.append({"reason": "UnexpectedServerResponse", "message": "too many errors, the list is truncated"})
+    resource = str(store.group_resource)
+    text = f"failed to read one or more {resource} from the storage"
+    details = {**named(store.group_resource, "list"), "causes": causes}
+    raise APIStatusError(500, "StorageReadError", text, details)
+
+
 def _list_now(
     store: Store, scope: RequestScope, options: ListOptions, revision: int
 ) -> Listing | Coroutine[Any, Any, Listing]:
@@ -237,6 +264,8 @@ def _list_now(
         match = _only(selection)
     if scope.from_storage or not store.cached:
         return _list_old(store, scope, options, selection, match, limit, start_after, exact)
+    if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
+        _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))
     try:
         return store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
     except RevisionCompacted:

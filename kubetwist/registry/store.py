@@ -17,8 +17,9 @@ from zope.interface import implementer
 
 from ..api import times
 from ..api.errors import APIStatusError
+from ..api.listoptions import not_unreadable
 from ..api.options import DeleteOptions, GetOptions, ListOptions
-from ..api.resource import JSONObject
+from ..api.resource import GroupKind, JSONObject
 from ..interfaces import (
     ICollectionDeleter,
     ICreator,
@@ -79,6 +80,24 @@ class Store(Updates):
                 return await self.delete_once(scope, key, record, options)
             except (RevisionConflict, KeyNotFound):
                 continue
+
+    async def discard(self, scope: RequestScope, name: str) -> None:
+        """See L{kubetwist.interfaces.IUnreadableDeleter.discard}."""
+        key = self.key(scope.namespace, name)
+        while True:
+            found = self.cache.unreadable.get(key)
+            if found is None:
+                kind = GroupKind(self.info.group, self.info.resource)
+                raise APIStatusError.invalid(kind, name, [not_unreadable()])
+            try:
+                await self.commit(key, None, found.revision)
+            except KeyNotFound:
+                return
+            except RevisionConflict as error:
+                # By now it may be readable.
+                await self.cache.seen(error.revision)
+            else:
+                return
 
     async def delete_item(self, scope: RequestScope, name: str, options: DeleteOptions) -> None:
         """Delete one object of a collection."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from twisted.internet.defer import Deferred, FirstError, gatherResults
+from zope.interface import alsoProvides
 
 from ..admission.attributes import Commit
 from ..admission.chain import AdmissionChain
@@ -17,7 +18,7 @@ from ..api.frozen import frozen
 from ..api.options import CreateOptions
 from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..api.times import now
-from ..interfaces import IAuthorizer, IStorageBackend
+from ..interfaces import IAuthorizer, IStorageBackend, IUnreadableDeleter
 from ..schema.wire import WireError
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.layers import shared_storage
@@ -114,6 +115,7 @@ class Stores:
         default_cache_size: int = 100,
         traced: bool = False,
         protobuf: bool = False,
+        discards: bool = False,
     ) -> None:
         """
         @param prefix: Of all keys in the backend.
@@ -124,6 +126,7 @@ class Stores:
         @param cache_sizes: How many past events are kept at least, by resource (C{"deployments.apps"}); 0 has reads
             answered by the backend instead of the cache.
         @param default_cache_size: The same for all other resources.
+        @param discards: Whether what can not be read can be deleted.
         @param protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
         """
         self.backend = backend
@@ -135,6 +138,7 @@ class Stores:
         self.reactor = reactor
         self._prefix = prefix
         self._protobuf = protobuf
+        self._discards = discards
         self._event_ttl = event_ttl
         #: What services take their addresses and ports from.
         self.services = ServiceAllocator(service_ranges, NodePortAllocator(*node_ports))
@@ -203,6 +207,8 @@ class Stores:
             store.write_protobuf = self._write_protobuf
         store.delete_workers = self._delete_workers
         store.cached = self._cache_size(info) > 0
+        if self._discards:
+            alsoProvides(store, IUnreadableDeleter)
         self._owners.setdefault(place, store)
         return store
 
@@ -226,6 +232,8 @@ class Stores:
         """
         made = store(info, strategy, self.backend, cache, self.admission, self, prefix=self._prefix)
         made.delete_workers = self._delete_workers
+        if self._discards:
+            alsoProvides(made, IUnreadableDeleter)
         return made
 
     def own(self, store: Store, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:

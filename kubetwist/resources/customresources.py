@@ -17,6 +17,7 @@ from twisted.logger import Logger
 
 from ..api.errors import APIStatusError, named
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
+from ..interfaces import IAuthorizer
 from ..registry.codec import Codec
 from ..registry.customresources.codec import CustomCodec
 from ..registry.customresources.definition import CustomDefinition, CustomVersion
@@ -136,6 +137,7 @@ class CustomVersionResource:
             printer=version.printer if subresource != "scale" else None,
             patch_types=CUSTOM_PATCH_TYPES,
             fields=fields,
+            authorizer=self._server.authorizer,
             min_request_timeout=self._server.min_request_timeout,
             traced=self._server.traced,
         )
@@ -277,6 +279,11 @@ class CustomResources:
         #: Group-versions that other servers of the chain answer: nobody gets in their way.
         self._reserved = frozenset(everything.group_versions())
         self._reserved_groups = frozenset(one.group for one in self._reserved)
+
+    @property
+    def authorizer(self) -> IAuthorizer | None:
+        """Asked again where a request does more than its verb tells."""
+        return self._stores.authorizer
 
     def group_versions(self) -> set[GroupVersion]:
         """What is served now."""

@@ -16,11 +16,13 @@ from ..api.listoptions import (
     delete_options_from_body,
     delete_options_from_query,
     patch_options,
+    refuse_unreadable_collection,
     update_options,
 )
 from ..api.options import DeleteOptions, ListOptions, WriteOptions
-from ..api.resource import JSONObject
+from ..api.resource import GroupResource, JSONObject
 from ..filters.authorization import attributes_of, forbidden
+from ..interfaces import IUnreadableDeleter
 from ..storage.record import Record
 from .auditing import tell_delete_options, tell_object
 from .bodies import decode_object, named_otherwise, read_delete_body, read_document
@@ -32,12 +34,15 @@ from .respond import respond_status
 from .views import view
 
 if TYPE_CHECKING:
+    from ..registry.scope import RequestScope
     from ..server.site import KubeRequest
 
 #: Metadata that clients can not choose for a new object: what they send is dropped before anybody looks.
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 #: The longest name of a manager, in bytes.
 MANAGER_LENGTH = 128
+#: The verb of deletions of what can not be read.
+DISCARD = "unsafe-delete-ignore-read-errors"
 
 
 class Writes:
@@ -169,6 +174,9 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         options = await self.delete_options(request)
         scope = endpoint.scope(request, namespace)
+        if options.ignore_store_read_error:
+            await self.discard(request, scope, name, shown.protobuf)
+            return
         result, gone = await endpoint.storage.delete(scope, name, options)
         code = 202 if not gone and options.orphan_dependents is False else 200
         if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
@@ -186,12 +194,38 @@ class Writes:
         details["uid"] = orjson.loads(record.item)["metadata"].get("uid", "")
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
+    async def discard(self, request: KubeRequest, scope: RequestScope, name: str, protobuf: bool) -> None:
+        """DELETE of an object that can not be read, for which one needs to be allowed more."""
+        request.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", "Metadata")
+        await self.check_discard(request, name)
+        await self.endpoint.storage.discard(scope, name)
+        details = {"name": name, "kind": self.endpoint.info.kind}
+        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        respond_status(request, 200, {**status, "code": 200}, protobuf)
+
+    async def check_discard(self, request: KubeRequest, name: str) -> None:
+        """
+        Ask whether a client may delete what can not be read.
+
+        @raise APIStatusError: It may not (403).
+        """
+        authorizer = self.endpoint.authorizer
+        if authorizer is None:
+            return
+        question = evolve(attributes_of(request), verb=DISCARD)
+        verdict = await maybeDeferred(authorizer.authorize, question)
+        if verdict.decision is not Decision.ALLOW:
+            info = self.endpoint.info
+            why = f'not permitted to do "{DISCARD}", reason: {verdict.reason}'
+            raise APIStatusError.forbidden(GroupResource(info.group, info.resource), name, why)
+
     async def delete_collection(self, request: KubeRequest, namespace: str = "") -> None:
         """DELETE of a collection."""
         endpoint = self.endpoint
         shown = view(endpoint, request, collection=True)
         selection: ListOptions = self._reads.options(request)
         options = await self.delete_options(request)
+        refuse_unreadable_collection(options)
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
         answered = self._reads.respond_list(request, shown, listing, "")
@@ -205,12 +239,13 @@ class Writes:
         @raise APIStatusError: They make no sense (400, 422), or come in another media type (415).
         """
         data = request.read_body()
+        unreadable = IUnreadableDeleter.providedBy(self.endpoint.storage)
         if not data:
-            return delete_options_from_query(request.query)
+            return delete_options_from_query(request.query, unreadable)
         body = await read_delete_body(request, self.endpoint, data)
         if request.audit is not None:
             tell_delete_options(request.audit, body)
-        return delete_options_from_body(body)
+        return delete_options_from_body(body, unreadable)
 
 
 def manager_of(request: KubeRequest, options: WriteOptions) -> str:

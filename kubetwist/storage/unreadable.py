@@ -111,6 +111,14 @@ class Unreadable:
             self._found.pop(event.key[skip:], None)
         return len(self._found) < before
 
+    def get(self, key: str) -> UnreadableValue | None:
+        """What is wrong with one of them, by key below the prefix."""
+        return self._found.get(key)
+
+    def below(self, prefix: str) -> list[UnreadableValue]:
+        """Those whose keys begin so, in order."""
+        return [found for key, found in sorted(self._found.items()) if key.startswith(prefix)]
+
     def among(self, covers: Callable[[str], bool]) -> bool:
         """Whether one of the keys is covered."""
         return any(map(covers, self._found))

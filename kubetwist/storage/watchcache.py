@@ -163,7 +163,8 @@ class WatchCache:
         self._loading: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._stopped = False
-        self._unreadable = Unreadable(prefix, clock, self._read, self._found)
+        #: What can not be read.
+        self.unreadable = Unreadable(prefix, clock, self._read, self._found)
 
     # --- life
 
@@ -179,7 +180,7 @@ class WatchCache:
             await self._fill()
         except DecryptionUnavailable as error:
             self._log.error("{prefix} can not be read: {reason}", prefix=self.prefix, reason=error)
-            self._unreadable.unavailable = error
+            self.unreadable.unavailable = error
             self._reload_later(RETRY_FIRST)
 
     async def _fill(self) -> None:
@@ -189,7 +190,7 @@ class WatchCache:
                 records, revision, unreadable = await self._load()
                 self._table = RecordTable(records)
                 self._window = Window(revision, *self._limits)
-                self._unreadable.replace(unreadable)
+                self.unreadable.replace(unreadable)
                 self.revision = revision
                 source = await self._backend.watch(self.prefix, revision, self)
             except RevisionCompacted:
@@ -212,7 +213,7 @@ class WatchCache:
             self._source = None
         if self._retry is not None and self._retry.active():
             self._retry.cancel()
-        self._unreadable.stop()
+        self.unreadable.stop()
         self._end_watches(None)
         waiting, self._waiting = self._waiting, []
         for revision, answer, timeout in waiting:
@@ -275,7 +276,7 @@ class WatchCache:
         """See L{IStorageObserver.committed}."""
         skip = len(self.prefix)
         changes = []
-        rewritten = bool(self._unreadable) and self._unreadable.written(events)
+        rewritten = bool(self.unreadable) and self.unreadable.written(events)
         for event in events:
             key, revision, attachment = event.key[skip:], event.revision, event.attachment
             if event.value is None:
@@ -394,8 +395,8 @@ class WatchCache:
         @raise APIStatusError: It can not be read (500).
         """
         record = self._table.get(key)
-        if record is None and self._unreadable:
-            self._unreadable.refuse(key=key)
+        if record is None and self.unreadable:
+            self.unreadable.refuse(key=key)
         return record
 
     def list(
@@ -420,8 +421,8 @@ class WatchCache:
         @raise FutureRevision: That revision is not there yet.
         @raise APIStatusError: Something of it can not be read (500).
         """
-        if self._unreadable:
-            self._unreadable.refuse(prefix)
+        if self.unreadable:
+            self.unreadable.refuse(prefix)
         table = self._table
         undone: dict[str, Record | None] = {}
         if revision and revision != self.revision:
@@ -586,7 +587,7 @@ class WatchCache:
         if not self.ready:
             raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
         watch = CacheWatch(self, scope, match, sink)
-        if self._unreadable and self._unreadable.among(watch.covers):
+        if self.unreadable and self.unreadable.among(watch.covers):
             raise StorageUnavailable(f"not everything in {self.prefix} can be read")
         since = revision or self.revision
         if initial:

@@ -241,6 +241,9 @@ class WriteOptionsTests(OptionsTests):
         )
 
 
+IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+
+
 class DeleteOptionsTests(OptionsTests):
     """Options of deletions."""
 
@@ -272,6 +275,26 @@ class DeleteOptionsTests(OptionsTests):
         self.assertEqual((options.orphan_dependents, options.dry_run), (True, True))
         for empty in ({}, None, {"kind": None, "apiVersion": "", "preconditions": None}):
             self.assertEqual(delete_options_from_body(empty), delete_options_from_query({}))
+
+    def test_unreadable(self) -> None:
+        """What can not be read is deleted without conditions; where nothing can be deleted so, nobody is told."""
+        asked = {IGNORE: True}
+        self.assertTrue(delete_options_from_body(asked, True).ignore_store_read_error)
+        self.assertTrue(delete_options_from_query(query(f"{IGNORE}=true"), True).ignore_store_read_error)
+        self.assertFalse(delete_options_from_body({IGNORE: False}, True).ignore_store_read_error)
+        more = {**asked, "dryRun": ["All"], "gracePeriodSeconds": 0, "preconditions": {"uid": "u"}}
+        self.assertFalse(delete_options_from_body(more).ignore_store_read_error)
+        for others, body in (
+            (["dryRun", "gracePeriodSeconds", "preconditions"], more),
+            (["propagationPolicy"], {**asked, "propagationPolicy": "Orphan"}),
+            (["orphanDependents"], {**asked, "orphanDependents": False}),
+        ):
+            self.assert_invalid(
+                "DeleteOptions",
+                [f"{IGNORE}: Invalid value: true: cannot be set together with .{other}" for other in others],
+                lambda body: delete_options_from_body(body, True),
+                body,
+            )
 
     def test_policies(self) -> None:
         """There are three policies, and the old way to say one of them excludes the new."""

@@ -20,6 +20,28 @@ def definition(plural: str) -> dict[str, Any]:
     return {"metadata": {"name": f"{plural}.example.com"}, "spec": spec}
 
 
+def test_damaged_map(start_server: Callable[..., SubprocessServer]) -> None:
+    """Who has lost the key of what is encrypted, or finds something damaged, gets rid of it without other tools."""
+    server = start_server("--storage-backend=sqlite", "--feature-gates=AllowUnsafeMalformedObjectDeletion=true")
+    maps = "/api/v1/namespaces/default/configmaps"
+    for name in ("kept", "lost"):
+        assert server.request("POST", maps, {"metadata": {"name": name}})[0] == 201
+    assert server.stop() == 0
+    with sqlite3.connect(server.data_dir / "store.sqlite") as store:
+        store.execute("UPDATE log SET value = ? WHERE key LIKE '%configmaps/default/lost'", (b"k8s:enc:aescbc:v1:k:x",))
+    store.close()
+    server.start()
+    code, status = server.request("GET", maps)
+    assert code == 500
+    assert [one["field"] for one in status["details"]["causes"]] == ["/registry/configmaps/default/lost"]
+    assert server.request("DELETE", f"{maps}/lost")[0] == 500
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "ignoreStoreReadErrorWithClusterBreakingPotential": True}
+    assert server.request("DELETE", f"{maps}/lost", options)[0] == 200
+    code, listed = server.request("GET", maps)
+    assert code == 200
+    assert "lost" not in [one["metadata"]["name"] for one in listed["items"]]
+
+
 def test_damaged_definition(start_server: Callable[..., SubprocessServer]) -> None:
     """A definition that can not be read any more can be deleted, and keeps no other from being served."""
     server = start_server("--storage-backend=sqlite")

@@ -46,6 +46,18 @@ class LifeTests(CustomTestCase):
         self.assertEqual((code, made["spec"]), (201, {"tail": 3, "colour": "red"}))
         self.assertEqual(made["metadata"]["generation"], 1)
 
+    def test_apply_needs_create(self) -> None:
+        """Who may patch, and not create, makes nothing by applying it."""
+        self.server.stores.authorizer = self.server.authorizer
+        self.define()
+        self.server.authorizer.refused.add("create")
+        apply = {"Content_Type": "application/apply-patch+yaml"}
+        code, status = self.client.ask("PATCH", f"{KITES}/a?fieldManager=m", kite("a"), **apply)
+        self.assertEqual((code, status["reason"]), (403, "Forbidden"))
+        self.assertIn('cannot create resource "kites" in API group "example.com"', status["message"])
+        self.server.authorizer.refused.clear()
+        self.assertEqual(self.client.ask("PATCH", f"{KITES}/a?fieldManager=m", kite("a"), **apply)[0], 201)
+
     def test_unknown_is_text(self) -> None:
         """Paths of groups and resources that nobody defined are answered by a plain 404."""
         self.assertEqual(self.text(KITES), (404, b"404 page not found\n"))

@@ -18,6 +18,7 @@ from kubetwist.filters.stack import with_filters
 from kubetwist.server.site import Handler, KubeRequest, KubeSite, traverse
 
 ALLOWED = Verdict(Decision.ALLOW)
+REFUSED = Verdict(Decision.NO_OPINION, "nobody says so")
 
 
 @frozen
@@ -132,17 +133,22 @@ class Everyone:
 
 
 class Allow:
-    """Allows everything, and keeps what it was asked."""
+    """
+    Allows everything but some verbs, and keeps what it was asked.
+
+    @ivar refused: Those.
+    """
 
     name = "Allow"
 
     def __init__(self) -> None:
         self.asked: list[AuthorizerAttributes] = []
+        self.refused: set[str] = set()
 
     def authorize(self, attributes: AuthorizerAttributes) -> Any:
         """Yes."""
         self.asked.append(attributes)
-        return ALLOWED
+        return REFUSED if attributes.verb in self.refused else ALLOWED
 
 
 def filtered_site(

@@ -1,0 +1,128 @@
+"""Tests of deletions of what can not be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.reading import MOST_UNREADABLE
+from kubetwist.storage.errors import KeyNotFound
+from kubetwist.storage.values import Write
+from tests.resources.server import Server, config_map
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential"
+OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1", IGNORE: True}
+
+
+class DiscardingTestCase(SynchronousTestCase):
+    """A server with config maps, which somebody damages."""
+
+    discards = True
+
+    def setUp(self) -> None:
+        """Build it."""
+        self.server = Server("configmaps", discards=self.discards)
+        self.client = self.server.client()
+        self.assertEqual(self.client.ask("POST", MAPS, config_map("good"))[0], 201)
+        self.damage("bad")
+
+    def damage(self, *names: str, value: bytes = b"{damaged") -> None:
+        """Write what nobody can read; whoever finds it tells of it in the log."""
+        writes = [Write(f"/registry/configmaps/default/{name}", value, None) for name in names]
+        self.successResultOf(self.server.backend.commit(writes))
+        self.server.clock.advance(1)
+        self.flushLoggedErrors(ValueError)
+
+    def stored(self, name: str) -> Any:
+        """Whether something is stored."""
+        path = f"/registry/configmaps/default/{name}"
+        return self.successResultOf(Deferred.fromCoroutine(self.server.backend.read(path)))
+
+    def delete(self, name: str, options: Any = OPTIONS) -> tuple[int, Any]:
+        """Ask for a deletion."""
+        return self.client.ask("DELETE", f"{MAPS}/{name}", options)
+
+
+class DiscardingTests(DiscardingTestCase):
+    """Where that is switched on."""
+
+    def test_delete(self) -> None:
+        """It goes, whatever it was, and the rest can be listed again."""
+        code, status = self.delete("bad", None)
+        self.assertEqual((code, status["reason"]), (500, "InternalError"))
+        code, status = self.delete("bad")
+        self.assertEqual(
+            (code, status["status"], status["details"]), (200, "Success", {"name": "bad", "kind": "ConfigMap"})
+        )
+        with self.assertRaises(KeyNotFound):
+            raise self.failureResultOf(
+                Deferred.fromCoroutine(self.server.backend.read("/registry/configmaps/default/bad"))
+            ).value
+        code, listed = self.client.ask("GET", MAPS)
+        self.assertEqual((code, [one["metadata"]["name"] for one in listed["items"]]), (200, ["good"]))
+
+    def test_query(self) -> None:
+        """The query says so as well as a body."""
+        self.assertEqual(self.client.ask("DELETE", f"{MAPS}/bad?{IGNORE}=true")[0], 200)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/bad")[0], 404)
+
+    def test_readable(self) -> None:
+        """What can be read, or is not there, is deleted as ever."""
+        for name in ("good", "none"):
+            code, status = self.delete(name)
+            self.assertEqual((code, status["reason"], status["details"]["kind"]), (422, "Invalid", "configmaps"))
+            self.assertIn("is exclusively used to delete corrupt object(s)", status["message"])
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/good")[0], 200)
+
+    def test_collection(self) -> None:
+        """One by one."""
+        code, status = self.client.ask("DELETE", MAPS, OPTIONS)
+        self.assertEqual((code, status["details"]["causes"][0]["field"]), (422, IGNORE))
+        self.assertIn("is not allowed with DELETECOLLECTION", status["message"])
+
+    def test_permission(self) -> None:
+        """Who may delete may not do this, unless it was allowed by its own verb."""
+        self.server.authorizer.refused.add("unsafe-delete-ignore-read-errors")
+        code, status = self.delete("bad")
+        self.assertEqual(code, 403)
+        self.assertEqual(
+            status["message"],
+            'configmaps "bad" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: '
+            "nobody says so",
+        )
+        self.assertTrue(self.stored("bad").value)
+
+    def test_list(self) -> None:
+        """A list tells of all that can not be read, up to a number."""
+        self.damage(*(f"bad-{index:03}" for index in range(MOST_UNREADABLE)))
+        code, status = self.client.ask("GET", MAPS)
+        self.assertEqual((code, status["reason"]), (500, "StorageReadError"))
+        self.assertEqual(status["message"], "failed to read one or more configmaps from the storage")
+        causes = status["details"]["causes"]
+        self.assertEqual(causes[0]["field"], "/registry/configmaps/default/bad")
+        self.assertEqual(len(causes), MOST_UNREADABLE + 1)
+        self.assertIn("truncated", causes[-1]["message"])
+
+    def test_repaired(self) -> None:
+        """What can be read by then is not deleted."""
+        self.damage(
+            "bad", value=b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}'
+        )
+        self.assertEqual(self.delete("bad")[0], 422)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/bad")[0], 200)
+
+
+class KeepingTests(DiscardingTestCase):
+    """Where it is not."""
+
+    discards = False
+
+    def test_ignored(self) -> None:
+        """Nobody looks at the option."""
+        code, status = self.delete("bad")
+        self.assertEqual((code, status["reason"]), (500, "InternalError"))
+        self.assertEqual(self.delete("good")[0], 200)
+        self.assertIn("/registry/configmaps/default/bad", self.client.ask("GET", MAPS)[1]["message"])
