@@ -25,11 +25,11 @@ from ..registry.customresources.ownership import SCALE, field_manager, scale_man
 from ..registry.customresources.scale import CustomScaleStore
 from ..registry.customresources.served import ServedResource
 from ..registry.parts import Part, status_rules
-from .discovery import Group, GroupVersionResources, page_not_found
+from .discovery import DefinedGroupVersion, Group, page_not_found
 from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import IInstalled, InstalledGroups, InstalledResource, Priority
 from .layer import Layer
-from .negotiation import CUSTOM_PATCH_TYPES
+from .negotiation import CUSTOM_PATCH_TYPES, patch_media
 from .openapi_custom import CustomSchemas
 from .reads import Reads
 from .routing import HandlerResource
@@ -209,7 +209,7 @@ class CustomGroupVersion(HandlerResource):
         group_resource = GroupResource(definition.group, definition.plural)
         if info.subresource not in resource.subresources() or len(info.parts) > 3:
             raise APIStatusError.not_found(group_resource, info.name)
-        verb = "" if request.method == b"HEAD" else info.verb
+        verb = info.verb
         handler = resource.handler(info.subresource, verb)
         if handler is None:
             raise APIStatusError(
@@ -222,6 +222,8 @@ class CustomGroupVersion(HandlerResource):
         has_name = len(info.parts) > 1
         if verb in ("get", "update", "patch", "delete"):
             if not has_name:
+                if verb == "patch":
+                    patch_media(request.getHeader(b"content-type"), CUSTOM_PATCH_TYPES, routed=False)
                 raise APIStatusError.bad_request("name must be provided")
             arguments["name"] = info.parts[1]
         elif verb == "watch" and has_name:
@@ -362,7 +364,7 @@ class CustomResources:
             leaf = self._leaves[group_version] = CustomGroupVersion()
             path = f"/apis/{group_version}"
             self._layer.claim_below(path, leaf)
-            self._layer.claim(path, GroupVersionResources(self._everything, group_version))
+            self._layer.claim(path, DefinedGroupVersion(self._everything, group_version))
             if group_version.group not in self._reserved_groups:
                 self._layer.claim(f"/apis/{group_version.group}", Group(self._everything, group_version.group))
         return leaf

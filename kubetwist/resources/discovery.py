@@ -235,6 +235,17 @@ class GroupVersionResources(_Routed):
         return answer_document(request, document, negotiated)
 
 
+class DefinedGroupVersion(Leaf):
+    """C{/apis/<group>/<version>} of custom resources, by any method; what is below it is somebody else's."""
+
+    def __init__(self, installed: IInstalled, group_version: GroupVersion) -> None:
+        self._kept = Kept(lambda: installed.generation, lambda: api_resource_list(installed, group_version))
+
+    def render(self, request: Request) -> bytes:
+        """Answer any method."""
+        return _unrouted(request, self._kept.get(), header(request, b"accept"))
+
+
 def _unrouted(request: Request, document: Document | None, accept: bytes | None) -> bytes:
     if document is None:
         return page_not_found(request)

@@ -42,7 +42,7 @@ from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import InstalledGroups, InstalledResource
 from .layer import Layer
 from .reads import Reads
-from .routing import RoutedResource
+from .routing import RoutedResource, route_method
 from .traced import traced_handler
 from .watching import Flusher
 from .writes import Writes
@@ -248,7 +248,7 @@ class Handlers:
 
 def add(app: Klein, method: str, path: str, handler: Callable[..., Any]) -> None:
     """Register a route with a Klein app."""
-    app.route(path, methods=[method], endpoint=f"{method} {path}", strict_slashes=False)(bare(handler))
+    app.route(path, methods=[route_method(method)], endpoint=f"{method} {path}", strict_slashes=False)(bare(handler))
 
 
 def warned(handler: Callable[..., Any], warning: str) -> Callable[..., Any]:

@@ -34,6 +34,15 @@ REMEMBERED = 16384
 REMEMBERED_PATH = 256
 
 
+def route_method(method: str) -> str:
+    """
+    What a method is called in routes.
+
+    werkzeug has HEAD answered by whatever answers GET, which the reference does only where it says so.
+    """
+    return "HEAD-ALONE" if method == "HEAD" else method
+
+
 class HandlerResource(Resource):
     """
     Has handlers answer.
@@ -125,8 +134,7 @@ class RoutedResource(HandlerResource):
 
     def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         try:
-            # werkzeug has HEAD answered by what answers GET, which the reference does not.
-            endpoint, arguments = self._map.match(path, "NONE" if method == b"HEAD" else method.decode("latin-1"))
+            endpoint, arguments = self._map.match(path, route_method(method.decode("latin-1")))
         except (NotFound, RequestRedirect):
             raise APIStatusError.path_not_found() from None
         except MethodNotAllowed:

@@ -269,6 +269,14 @@ class ProxyTests(ConnectingCase):
         outgoing._reactor = _Named(outgoing._reactor, names)
         return names
 
+    async def test_methods(self) -> None:
+        """Every method leads there, HEAD among them."""
+        kubelet = await self.begin()
+        methods = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+        for method in methods:
+            self.assertEqual((await self.tell(method, f"{NODE}/healthz"))[0], 200, method)
+        self.assertEqual([call.method for call in kubelet.calls], methods)
+
     async def test_root(self) -> None:
         """A proxy without a path is left for one with a slash, that relative links lead behind it."""
         kubelet = await self.begin()

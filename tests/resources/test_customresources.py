@@ -72,6 +72,8 @@ class LifeTests(CustomTestCase):
         self.assertEqual((code, group["preferredVersion"]["version"]), (200, "v1"))
         _, listed = self.client.ask("GET", "/apis/example.com/v1")
         self.assertEqual([one["name"] for one in listed["resources"]], ["kites", "kites/status"])
+        for method in ("POST", "DELETE", "HEAD"):
+            self.assertEqual(self.client.request(method, "/apis/example.com/v1").code, 200)
         self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
         self.server.settle()
         self.assertEqual(self.text("/apis/example.com")[0], 404)
@@ -199,6 +201,16 @@ class ObjectTests(CustomTestCase):
         self.define()
         code, status = self.client.ask("PATCH", KITES, {}, Content_Type=MERGE)
         self.assertEqual((code, status["message"]), (400, "name must be provided"))
+        self.assertEqual(self.client.ask("PATCH", KITES, {})[0], 415)
+
+    def test_head(self) -> None:
+        """HEAD is as good as GET, and has no body; kinds that are built in do not have it."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a"))
+        for path in (KITES, f"{KITES}/a"):
+            answer = self.client.request("HEAD", path)
+            self.assertEqual((answer.code, answer.body), (200, b""))
+        self.assertEqual(self.client.request("HEAD", f"{KITES}/none").code, 404)
 
     def test_update_needs_version(self) -> None:
         """A PUT without a resourceVersion is invalid; the error names the plural as the kind."""
