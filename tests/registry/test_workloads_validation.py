@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.strategies import strategy_for
+from kubetwist.registry.validation.podwarnings import APP_ARMOR
 
 from .test_strategies_validation import CONTAINER, change_problems, copy, made, problems
 
@@ -64,16 +65,65 @@ class WorkloadTests(SynchronousTestCase):
         )
 
     def test_errors_of_updates(self) -> None:
-        """Some kinds tell all that is wrong with an update twice, others once."""
+        """What is wrong with an update is told once."""
         old, new = {"spec": workload()}, {"spec": workload(minReadySeconds=-1)}
         text = "spec.minReadySeconds: Invalid value: -1: must be greater than or equal to 0"
-        for kind, times in (("Deployment", 1), ("ReplicaSet", 2), ("DaemonSet", 2), ("StatefulSet", 1)):
-            self.assertEqual(change_problems("apps", kind, old, new), [text] * times, kind)
+        for kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
+            self.assertEqual(change_problems("apps", kind, old, new), [text], kind)
         spec = {"selector": LABELS, "template": workload()["template"]}
         bad = {**spec, "minReadySeconds": -1, "selector": {"app": "b"}}
         self.assertEqual(
             change_problems("", "ReplicationController", {"spec": spec}, {"spec": bad}),
-            [text, *[f"spec.template.metadata.labels: {UNMATCHED}"] * 2],
+            [text, f"spec.template.metadata.labels: {UNMATCHED}"],
+        )
+
+    def test_selectors_that_change(self) -> None:
+        """That a selector may not change is told last, but by daemon sets first."""
+        old, new = {"spec": workload()}, {"spec": workload(selector={"matchLabels": {"app": "x y"}})}
+        shown = 'spec.selector: Invalid value: {"matchLabels":{"app":"x y"}}: '
+        for kind in ("Deployment", "ReplicaSet", "DaemonSet"):
+            found = change_problems("apps", kind, old, new)
+            place = 0 if kind == "DaemonSet" else -1
+            self.assertEqual(found[place], f"{shown}field is immutable", kind)
+            self.assertEqual(sum("a valid label must be" in text for text in found), 1, kind)
+
+    def test_counts_in_texts(self) -> None:
+        """A count that stands in a text is no share, but counts."""
+        rolling = {"maxSurge": "1", "maxUnavailable": 1}
+        found = problems("apps", "DaemonSet", spec=workload(updateStrategy={"rollingUpdate": rolling}))
+        self.assertEqual(
+            found[1:],
+            [
+                'spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: "1": '
+                "may not be set when maxUnavailable is non-zero"
+            ],
+        )
+
+    def test_profiles_of_templates(self) -> None:
+        """What annotations of a template say of profiles is looked at, and is what its fields say."""
+        annotations = {f"{APP_ARMOR}c": "unconfined", f"{APP_ARMOR}other": "odd"}
+        container = {**CONTAINER, "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}}
+        template = {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": {"containers": [container]}}
+        where = f"spec.template.annotations[{APP_ARMOR}other]: Invalid value"
+        self.assertEqual(
+            problems("apps", "Deployment", spec=workload(template=template)),
+            [
+                f'{where}: "other": container not found',
+                f'{where}: "odd": invalid AppArmor profile name: "odd"',
+                "spec.template.spec.containers[0].securityContext.appArmorProfile.type: "
+                "Forbidden: apparmor type in annotation and field must match",
+            ],
+        )
+
+    def test_revisions(self) -> None:
+        """The data of a revision stay, and are not looked at again."""
+        old = {"data": {"a": 1}, "revision": 1}
+        self.assertEqual(
+            change_problems("apps", "ControllerRevision", old, {"revision": -1}),
+            [
+                "revision: Invalid value: -1: must be greater than or equal to 0",
+                "data: Invalid value: null: field is immutable",
+            ],
         )
 
     def test_daemon_set_without_selector(self) -> None:
@@ -132,6 +182,13 @@ class WorkloadTests(SynchronousTestCase):
                 'spec.template.spec.containers[0].volumeMounts[2].name: Not found: "gone"',
             ],
         )
+
+    def test_metadata_of_pods_of_stateful_sets(self) -> None:
+        """Labels of the pods are looked at twice; names of hosts, which they get when they are made, are not."""
+        new = self.stateful({"hostname": "Bad", "subdomain": "Bad"})
+        new["spec"]["template"]["metadata"]["labels"] = {**LABELS, "x": "-"}
+        found = problems("apps", "StatefulSet", **new)
+        self.assertEqual([text.partition(": ")[0] for text in found], ["spec.template.labels"] * 2)
 
     def test_claims_of_stateful_sets(self) -> None:
         """Claims are right when they come, and are not looked at again."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import workloads
@@ -283,6 +284,8 @@ def _drop_max_unavailable(obj: JSONObject) -> None:
 
 class ControllerRevisionStrategy(Strategy):
     """apps/v1 ControllerRevision: data that may not change, under a number that may."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """It has data."""

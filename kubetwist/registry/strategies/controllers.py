@@ -47,7 +47,7 @@ class ReplicationControllerStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The spec; even the selector may change."""
-        return workloads.validate_replication_controller_update(obj)
+        return workloads.validate_replication_controller(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The counts."""

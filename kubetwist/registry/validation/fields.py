@@ -6,6 +6,7 @@ The texts are the API: users search for them and tests compare them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv6Address
 from typing import Any, Final
@@ -35,6 +36,7 @@ MAX_INT32: Final = 2**31 - 1
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
 PORT_RANGE: Final = "must be between 1 and 65535, inclusive"
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def dns_label(value: str) -> Sequence[str]:
@@ -187,10 +189,12 @@ def at_most_whole(value: Any, path: str, causes: Causes) -> None:
 
 
 def share_or_number(value: Any) -> int:
-    """The number of a share or of a count; 0 when it is neither."""
+    """The number of a share or of a count, which may stand in a text; 0 when it is neither."""
     share = percent(value)
     if share is not None:
         return share
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value) else 0
     return value if isinstance(value, int) else 0
 
 

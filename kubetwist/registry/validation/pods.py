@@ -27,7 +27,7 @@ def validate_pod(obj: JSONObject, causes: Causes, old: JSONObject | None = None)
     """
     spec, metadata = obj["spec"], obj["metadata"]
     if metadata.get("annotations"):
-        _annotations(metadata["annotations"], spec, causes)
+        validate_pod_annotations(metadata["annotations"], spec, _PATH, causes)
     validate_pod_spec(spec, "spec", causes, pod=metadata, old=None if old is None else old["spec"])
     if not spec.get("serviceAccountName"):
         for index, volume in enumerate(spec.get("volumes") or ()):
@@ -49,12 +49,20 @@ def validate_pod_create(obj: JSONObject) -> list[Cause]:
         causes.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.get("nodeName") and spec.get("schedulingGates"):
         causes.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
-    annotations = obj["metadata"].get("annotations")
-    if annotations:
-        _seccomp_matches(annotations, spec, causes)
-        if (spec.get("os") or {}).get("name") != "windows":
-            _app_armor_matches(annotations, spec, causes)
+    validate_profile_annotations(obj["metadata"].get("annotations"), spec, "spec", causes)
     return causes
+
+
+def validate_profile_annotations(annotations: JSONObject | None, spec: JSONObject, path: str, causes: Causes) -> None:
+    """
+    What annotations of old say of profiles is what the fields of a new pod say.
+
+    @param path: Of the spec.
+    """
+    if annotations:
+        _seccomp_matches(annotations, spec, path, causes)
+        if (spec.get("os") or {}).get("name") != "windows":
+            _app_armor_matches(annotations, spec, path, causes)
 
 
 def validate_annotation_update(obj: JSONObject, old: JSONObject, causes: Causes) -> None:
@@ -69,31 +77,36 @@ def validate_annotation_update(obj: JSONObject, old: JSONObject, causes: Causes)
             elif key == MIRROR:
                 causes.append(forbidden(f"{_PATH}[{key}]", f"{text} mirror pod annotation"))
     if new:
-        _annotations(new, obj["spec"], causes)
+        validate_pod_annotations(new, obj["spec"], _PATH, causes)
 
 
-def _annotations(annotations: JSONObject, spec: JSONObject, causes: Causes) -> None:
+def validate_pod_annotations(annotations: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
+    """
+    Annotations that mean something for pods.
+
+    @param path: Of the annotations.
+    """
     if MIRROR in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
-        causes.append(invalid(f"{_PATH}[{MIRROR}]", annotations[MIRROR], text))
+        causes.append(invalid(f"{path}[{MIRROR}]", annotations[MIRROR], text))
     cost = annotations.get(_DELETION_COST)
     if cost is not None:
         digits = cost.removeprefix("-")
         canonical = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0") and cost != "-0"
         if not canonical or not -(2**31) <= int(cost) < 2**31:
-            causes.append(invalid(f"{_PATH}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
+            causes.append(invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer"))
     for key in sorted(annotations, key=lambda key: (key != SECCOMP_POD, key)):
         if key == SECCOMP_POD or key.startswith(SECCOMP):
-            _seccomp(annotations[key], f"{_PATH}.{key}", causes)
+            _seccomp(annotations[key], f"{path}.{key}", causes)
     found = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
     names = {container.get("name") for container, _ in with_paths(spec, "spec")} if found else set()
     for key in found:
         name, profile = key.removeprefix(APP_ARMOR), annotations[key]
         if name not in names:
-            causes.append(invalid(f"{_PATH}[{key}]", name, "container not found"))
+            causes.append(invalid(f"{path}[{key}]", name, "container not found"))
         if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
             text = f"invalid AppArmor profile name: {quote(profile)}"
-            causes.append(invalid(f"{_PATH}[{key}]", profile, text))
+            causes.append(invalid(f"{path}[{key}]", profile, text))
 
 
 def _seccomp(profile: str, path: str, causes: Causes) -> None:
@@ -104,30 +117,28 @@ def _seccomp(profile: str, path: str, causes: Causes) -> None:
         causes.append(invalid(path, profile, "must be a valid seccomp profile"))
 
 
-def _seccomp_matches(annotations: JSONObject, spec: JSONObject, causes: Causes) -> None:
+def _seccomp_matches(annotations: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
     """What annotations say of profiles for seccomp is what the fields say."""
     profile = (spec.get("securityContext") or {}).get("seccompProfile")
     if profile is not None and SECCOMP_POD in annotations:
-        path = "spec.securityContext.seccompProfile"
-        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, path, "seccomp", causes)
-    for container, where in with_paths(spec, "spec"):
+        where = f"{path}.securityContext.seccompProfile"
+        _matches(annotations[SECCOMP_POD], profile, _SECCOMP_NAMES, where, "seccomp", causes)
+    for container, where in with_paths(spec, path):
         profile = (container.get("securityContext") or {}).get("seccompProfile")
         text = annotations.get(SECCOMP + (container.get("name") or ""))
         if profile is not None and text is not None:
-            path = f"{where}.securityContext.seccompProfile"
-            _matches(text, profile, _SECCOMP_NAMES, path, "seccomp", causes)
+            _matches(text, profile, _SECCOMP_NAMES, f"{where}.securityContext.seccompProfile", "seccomp", causes)
 
 
-def _app_armor_matches(annotations: JSONObject, spec: JSONObject, causes: Causes) -> None:
+def _app_armor_matches(annotations: JSONObject, spec: JSONObject, path: str, causes: Causes) -> None:
     """What annotations say of profiles for AppArmor is what the fields say, be it those of the whole pod."""
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
-    for container, where in with_paths(spec, "spec"):
+    for container, where in with_paths(spec, path):
         own = (container.get("securityContext") or {}).get("appArmorProfile")
         profile = whole if own is None else own
         text = annotations.get(APP_ARMOR + (container.get("name") or ""))
         if profile is not None and text is not None:
-            path = f"{where}.securityContext.appArmorProfile"
-            _matches(text, profile, _APP_ARMOR_NAMES, path, "apparmor", causes)
+            _matches(text, profile, _APP_ARMOR_NAMES, f"{where}.securityContext.appArmorProfile", "apparmor", causes)
 
 
 def _matches(

@@ -28,6 +28,7 @@ from .fields import (
     unsupported,
 )
 from .persistentvolumes import validate_claim_spec
+from .pods import validate_pod_annotations, validate_profile_annotations
 from .podspec import validate_pod_spec
 
 _BEYOND: Final = "cannot be greater than status.replicas"
@@ -51,6 +52,7 @@ def validate_template(template: JSONObject, path: str, causes: Causes) -> None:
     _template_metadata(template, path, causes)
     spec = template.get("spec") or {}
     validate_pod_spec(spec, f"{path}.spec", causes)
+    validate_profile_annotations((template.get("metadata") or {}).get("annotations"), spec, f"{path}.spec", causes)
     if spec.get("ephemeralContainers"):
         causes.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
 
@@ -64,6 +66,7 @@ def _template_metadata(template: JSONObject, path: str, causes: Causes) -> None:
         size = sum(byte_length(key) + byte_length(value) for key, value in metadata["annotations"].items())
         if size > _MOST_ANNOTATIONS:
             causes.append(too_long(f"{path}.annotations", _MOST_ANNOTATIONS))
+        validate_pod_annotations(metadata["annotations"], template.get("spec") or {}, f"{path}.annotations", causes)
 
 
 def validate_pod_template(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
@@ -241,8 +244,8 @@ def validate_replica_set(obj: JSONObject) -> list[Cause]:
 
 
 def validate_replica_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The selector stays; the reference tells all else twice."""
-    causes = validate_replica_set(obj) * 2
+    """The selector stays."""
+    causes = validate_replica_set(obj)
     _immutable_selector(obj, old, causes)
     return causes
 
@@ -287,12 +290,6 @@ def validate_replication_controller(obj: JSONObject) -> list[Cause]:
     validate_template(template, "spec.template", causes)
     _always(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
     return causes
-
-
-def validate_replication_controller_update(obj: JSONObject) -> list[Cause]:
-    """As a new one; the reference tells twice what it does not find by declaration."""
-    causes = validate_replication_controller(obj)
-    return causes + [one for one in causes if one.field not in ("spec.minReadySeconds", "spec.replicas")]
 
 
 # --- daemon sets -------------------------------------------------------------------------------------------------
@@ -341,10 +338,10 @@ def _daemon_rolling(rolling: JSONObject, path: str, causes: Causes) -> None:
 
 
 def validate_daemon_set_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The selector stays; the reference tells all else twice."""
-    causes = validate_daemon_set(obj) * 2
+    """The selector stays, which is told first."""
+    causes: Causes = []
     _immutable_selector(obj, old, causes)
-    return causes
+    return causes + validate_daemon_set(obj)
 
 
 def validate_daemon_set_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
@@ -399,8 +396,8 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
         _found(spec.get("selector"), template, "spec.template", causes)
         if old is None or not _template_causes(old["spec"]):
             causes.extend(_template_causes(spec))
-        else:
-            _template_metadata(template, "spec.template", causes)
+        # The reference looks at them for itself, too.
+        _template_metadata(template, "spec.template", causes)
     else:
         causes.append(invalid_without_value("spec.selector", selector_shown(spec.get("selector"))))
     _always(template.get("spec") or {}, "spec.template", "StatefulSet", causes)
@@ -408,10 +405,15 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
 
 
 def _template_causes(spec: JSONObject) -> list[Cause]:
-    """What is wrong with a template to which volumes are added for the claims, in front of those of its own."""
+    """
+    What is wrong with a template as its pods will be.
+
+    Volumes are added for the claims, in front of those of its own; names of hosts are given when pods are made.
+    """
     causes: Causes = []
     template = spec.get("template") or {}
-    pod = template.get("spec") or {}
+    pod = {name: value for name, value in (template.get("spec") or {}).items() if name not in ("hostname", "subdomain")}
+    template = {**template, "spec": pod}
     claims = spec.get("volumeClaimTemplates") or ()
     names = dict.fromkeys((claim.get("metadata") or {}).get("name") or "" for claim in claims)
     if names:
@@ -505,7 +507,8 @@ def validate_controller_revision(obj: JSONObject) -> list[Cause]:
 
 
 def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """The data stay."""
-    causes = validate_controller_revision(obj)
+    """The data stay, whatever they are."""
+    causes: Causes = []
+    not_negative(obj.get("revision"), "revision", causes)
     immutable(obj.get("data"), old.get("data"), "data", causes)
     return causes
