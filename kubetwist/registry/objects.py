@@ -334,8 +334,8 @@ class StoredObjects:
         )
 
     def invalid(self, name: str, causes: list[Cause]) -> APIStatusError:
-        """The 422 for an object that breaks its kind's rules."""
-        return APIStatusError.invalid(self.group_kind, name, causes)
+        """The 422 for an object that breaks its kind's rules, which are those of the group in which it is stored."""
+        return APIStatusError.invalid(self.gvk.group_kind, name, causes)
 
     def attributes(
         self,

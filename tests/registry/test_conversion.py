@@ -240,6 +240,14 @@ class EventTests(SynchronousTestCase):
         )
         self.assertEqual(convert(event, EVENTS, CORE), core)
 
+    def test_newer_zero_values(self) -> None:
+        """A newer event shows structs and times that it does not know, too."""
+        core = convert({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}, EVENTS, CORE)
+        event = convert(core, CORE, EVENTS)
+        for name, value in (("regarding", {}), ("deprecatedSource", {}), ("deprecatedLastTimestamp", None)):
+            self.assertEqual(event[name], value)
+        self.assertNotIn("reportingController", event)
+
     def test_core_zero_values(self) -> None:
         """A core event shows what it does not know."""
         event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}}

@@ -356,13 +356,36 @@ class ClaimTests(SynchronousTestCase):
         source = {"apiGroup": "A B", "kind": "K", "name": "n"}
         old = {"selector": selector, "dataSource": source, "dataSourceRef": source}
         self.assertEqual(self.change(old, old), [])
-        self.assertEqual(len(self.change({"dataSourceRef": {**source, "apiGroup": "a"}}, old)), 3)
+        self.assertEqual(len(self.change({"dataSourceRef": {**source, "apiGroup": "a"}}, old)), 2)
 
-    def test_told_twice(self) -> None:
-        """The new claim by itself is looked at twice."""
+    def test_told_once(self) -> None:
+        """What is wrong with the new claim by itself is told before what may not change."""
         found = self.change({}, {"accessModes": []})
-        text = "spec.accessModes: Required value: at least 1 access mode is required"
-        self.assertEqual(found[:2], [text, text])
+        self.assertEqual(found[0], "spec.accessModes: Required value: at least 1 access mode is required")
+        self.assertTrue(found[1].startswith("spec: Forbidden: spec is immutable"), found)
+
+    def test_modes(self) -> None:
+        """A mode that is none is no other mode beside the one for a single pod."""
+        found = problems("", "PersistentVolumeClaim", spec={**CLAIM, "accessModes": ["ReadWriteOncePod", "x"]})
+        self.assertEqual([text.partition(": ")[2][:17] for text in found], ["Unsupported value"])
+
+    def test_thousandths(self) -> None:
+        """Nothing is counted in less than thousandths, wherever it stands."""
+        amounts = {"storage": "100u"}
+        claim = made("", "PersistentVolumeClaim", spec={**CLAIM, "resources": {"requests": dict(amounts)}})
+        self.assertEqual(claim["spec"]["resources"]["requests"], {"storage": "1m"})
+        volume = made("", "PersistentVolume", spec={"capacity": dict(amounts)})
+        self.assertEqual(volume["spec"]["capacity"], {"storage": "1m"})
+        quota = made("", "ResourceQuota", spec={"hard": dict(amounts)})
+        self.assertEqual(quota["spec"]["hard"], {"storage": "1m"})
+        ranges = made("", "LimitRange", spec={"limits": [{"type": "Pod", "min": dict(amounts)}]})
+        self.assertEqual(ranges["spec"]["limits"][0]["min"], {"storage": "1m"})
+        node = made("", "Node", status={"capacity": dict(amounts)})
+        self.assertEqual(node["status"]["allocatable"], {"storage": "1m"})
+        pod = made(
+            "", "Pod", spec={"containers": [], "overhead": {"cpu": "1n"}, "resources": {"limits": {"cpu": "1n"}}}
+        )
+        self.assertEqual((pod["spec"]["overhead"], pod["spec"]["resources"]["limits"]), ({"cpu": "1m"},) * 2)
 
     def test_class(self) -> None:
         """A class by annotation stays, but may move into the field; a claim without a class may get one."""
@@ -634,6 +657,33 @@ class EndpointTests(SynchronousTestCase):
             ["endpoints[0].hints.forZones: Too many: 9: must have at most 8 items"],
         )
 
+    def test_domains(self) -> None:
+        """Names of hosts have a domain, which may end with a dot."""
+
+        def found(*addresses: str) -> list[str]:
+            endpoints = [{"addresses": list(addresses)}]
+            return problems("discovery.k8s.io", "EndpointSlice", addressType="FQDN", endpoints=endpoints)
+
+        self.assertEqual(found("a.b", "a.b."), [])
+        path = "endpoints[0].addresses[0]"
+        segments = "should be a domain with at least two segments separated by dots"
+        self.assertEqual(found("host"), [f'{path}: Invalid value: "host": {segments}'])
+        self.assertEqual(found(""), [f"{path}: Required value"])
+        self.assertTrue(found("A.b")[0].startswith(f'{path}: Invalid value: "A.b": a lowercase RFC 1123 subdomain'))
+        self.assertTrue(found("a." + "b" * 64)[0].startswith(f'{path}: Invalid value: "bbb'))
+
+    def test_slices_that_change(self) -> None:
+        """All is looked at, but for endpoints that stay."""
+        old = {"addressType": "IPv4", "endpoints": [{"addresses": ["bad"]}]}
+        self.assertEqual(change_problems("discovery.k8s.io", "EndpointSlice", old, old), [])
+        found = change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "x"})
+        self.assertEqual(
+            [text[:32] for text in found], ["addressType: Unsupported value: ", 'addressType: Invalid value: "x":']
+        )
+        other = {"addressType": "IPv6", "endpoints": [{"addresses": ["192.0.2.1"]}]}
+        found = change_problems("discovery.k8s.io", "EndpointSlice", old, other)
+        self.assertEqual([text.partition(":")[0] for text in found], ["endpoints[0].addresses", "addressType"])
+
     def test_hinted_nodes(self) -> None:
         """Nodes have longer names than zones."""
         long = "a" * 100
@@ -653,7 +703,14 @@ class MetadataTests(SynchronousTestCase):
         """The registry looks at it in two ways, and the kinds once, twice or three times more."""
         old = {"name": "x", "namespace": "ns", "uid": "u"}
         new = {**old, "labels": {"a b": ""}}
-        for kind, times in (("Service", 3), ("Node", 4), ("PersistentVolume", 4), ("PersistentVolumeClaim", 5)):
+        for kind, times in (
+            ("Event", 2),
+            ("Service", 3),
+            ("Node", 4),
+            ("Endpoints", 4),
+            ("PersistentVolume", 4),
+            ("PersistentVolumeClaim", 4),
+        ):
             strategy = strategy_for("", kind)
             causes = update_causes(new, old, True, strategy.name_problems, rules=strategy.metadata_update_rules)
             self.assertEqual([cause.field for cause in causes], ["metadata.labels"] * times, kind)

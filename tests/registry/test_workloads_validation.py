@@ -247,6 +247,16 @@ class AutoscalerTests(SynchronousTestCase):
         self.assertEqual(self.found(**zero), ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"])
         self.assertEqual(self.changed(zero, zero), [])
 
+    def test_most(self) -> None:
+        """The most replicas are at least one, and no fewer than the least."""
+        text = "must be greater than or equal to"
+        more = f"spec.maxReplicas: Invalid value: {{}}: {text} `minReplicas`"
+        self.assertEqual(
+            self.found(maxReplicas=-1), [f"spec.maxReplicas: Invalid value: -1: {text} 1", more.format(-1)]
+        )
+        needed = "spec.maxReplicas: Required value: must be set and greater than 0"
+        self.assertEqual(self.found(maxReplicas=0), [needed, more.format(0)])
+
     def test_target(self) -> None:
         """The version is looked at when it or the kind is new."""
         text = 'spec.scaleTargetRef.apiVersion: Invalid value: "v1": apiVersion must specify API group'

@@ -47,6 +47,8 @@ def default_pod_spec(spec: JSONObject) -> None:
                     port["hostPort"] = port["containerPort"]
     for volume in spec.get("volumes") or ():
         default_volume(volume)
+    round_up(spec.get("overhead"))
+    round_up_resources(spec.get("resources"))
 
 
 def default_pod(obj: JSONObject) -> None:
@@ -96,9 +98,8 @@ def _default_container(container: JSONObject) -> None:
     resources = container.get("resources")
     if resources is None:
         container["resources"] = {}
-    elif resources:
-        for part in ("limits", "requests"):
-            round_up(resources.get(part))
+    else:
+        round_up_resources(resources)
     ports = container.get("ports")
     if ports:
         for port in ports:
@@ -128,6 +129,13 @@ def _default_container(container: JSONObject) -> None:
             handler = lifecycle.get(name)
             if handler and handler.get("httpGet") is not None:
                 _default_http_get(handler["httpGet"])
+
+
+def round_up_resources(resources: JSONObject | None) -> None:
+    """Limits and requests."""
+    if resources:
+        for part in ("limits", "requests"):
+            round_up(resources.get(part))
 
 
 def round_up(amounts: JSONObject | None) -> None:
@@ -239,7 +247,7 @@ def default_claim_spec(spec: JSONObject) -> None:
     """The spec of a claim, wherever it stands."""
     if spec.get("volumeMode") is None:
         spec["volumeMode"] = "Filesystem"
-    spec.setdefault("resources", {})
+    round_up_resources(spec.setdefault("resources", {}))
 
 
 def complete_data_sources(spec: JSONObject) -> None:

@@ -11,6 +11,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import cluster, events
+from ._podspec import round_up
 
 #: The label by which selectors can choose a namespace by name.
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -90,6 +91,8 @@ class NodeStrategy(Strategy):
         obj.setdefault("spec", {})
         self._sync_cidrs(obj["spec"])
         status = obj.setdefault("status", {})
+        for name in ("capacity", "allocatable"):
+            round_up(status.get(name))
         if status.get("allocatable") is None and status.get("capacity"):
             status["allocatable"] = dict(status["capacity"])
         status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {"Port": 0})
@@ -159,6 +162,8 @@ def _drop_config(obj: JSONObject, old: JSONObject) -> None:
 class EventStrategy(Strategy):
     """v1 Event."""
 
+    #: Little is asked of older ones: the kind looks at metadata no more than the registry.
+    metadata_update_rules: Sequence[Rule] = ()
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:

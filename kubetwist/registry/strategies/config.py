@@ -11,6 +11,7 @@ from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import config
 from ..validation.tlspairs import tls_problem
+from ._podspec import round_up
 
 #: Has pods of an account use the secrets only that it names.
 _ENFORCE: Final = "kubernetes.io/enforce-mountable-secrets"
@@ -104,6 +105,8 @@ class LimitRangeStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         spec.setdefault("limits", None)
         for item in spec["limits"] or ():
+            for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+                round_up(item.get(name))
             if item.get("type") != "Container":
                 continue
             limits = item.get("default") or {}
@@ -140,7 +143,10 @@ class ResourceQuotaStrategy(Strategy):
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""
-        obj.setdefault("spec", {})
+        round_up(obj.setdefault("spec", {}).get("hard"))
+        status = obj.get("status") or {}
+        for name in ("hard", "used"):
+            round_up(status.get(name))
 
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing is counted yet."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import endpointslices
@@ -14,6 +15,7 @@ from ..validation import endpointslices
 class EndpointSliceStrategy(Strategy):
     """discovery.k8s.io/v1 EndpointSlice."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
     has_generation = True
 
     def default(self, obj: JSONObject) -> None:
@@ -54,7 +56,7 @@ class EndpointSliceStrategy(Strategy):
         return ()
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """The type of address stays."""
+        """The type of address stays; endpoints that were let in may stay, too."""
         return endpointslices.validate_slice_update(obj, old)
 
 

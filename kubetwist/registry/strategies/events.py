@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ...api.objectmeta import Rule
 from ...api.names import is_dns1123_subdomain_problems
 from ..strategy import Strategy
 from ..validation import events
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 class NewEventStrategy(EventStrategy):
     """events.k8s.io/v1 Event."""
+
+    metadata_update_rules: Sequence[Rule] = ("compare",)
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """A subdomain."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_label_problems
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import services
@@ -128,6 +129,7 @@ def normalize_cluster_ips(spec: JSONObject, old: JSONObject | None) -> None:
 class EndpointsStrategy(Strategy):
     """v1 Endpoints."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:

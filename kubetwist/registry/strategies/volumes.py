@@ -12,7 +12,7 @@ from ...api.times import now
 from ..strategy import Strategy
 from ..validation import persistentvolumes
 from ..validation.podwarnings import claim_warnings
-from ._podspec import VOLUME_SOURCE_DEFAULTS, complete_data_sources, default_claim_spec
+from ._podspec import VOLUME_SOURCE_DEFAULTS, complete_data_sources, default_claim_spec, round_up
 
 _DATA_SOURCES: Final = ("dataSource", "dataSourceRef")
 #: What the older of the two fields for data sources was made for.
@@ -40,6 +40,7 @@ class PersistentVolumeStrategy(Strategy):
         status = obj.setdefault("status", {})
         if not status.get("phase"):
             status["phase"] = "Pending"
+        round_up(spec.get("capacity"))
 
     def reset_status(self, obj: JSONObject) -> None:
         """Pending, since now."""
@@ -49,8 +50,11 @@ class PersistentVolumeStrategy(Strategy):
         """The time of the last change of phase is the server's to tell."""
         super().prepare_for_status_update(obj, old)
         status, before = obj.setdefault("status", {}), old.get("status") or {}
-        untold = status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime"))
-        if untold and status.get("phase") != before.get("phase"):
+        told, known = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        if status.get("phase") == before.get("phase"):
+            if told is None and known is not None:
+                status["lastPhaseTransitionTime"] = known
+        elif told in (None, known):
             status["lastPhaseTransitionTime"] = now()
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
@@ -69,7 +73,7 @@ class PersistentVolumeStrategy(Strategy):
 class PersistentVolumeClaimStrategy(Strategy):
     """v1 PersistentVolumeClaim."""
 
-    metadata_update_rules: Sequence[Rule] = ("whole", "compare", "whole")
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_status = True
     status_protects = ()
     delete_returns_object = True
@@ -84,6 +88,8 @@ class PersistentVolumeClaimStrategy(Strategy):
         status = obj.setdefault("status", {})
         if not status.get("phase"):
             status["phase"] = "Pending"
+        for name in ("capacity", "allocatedResources"):
+            round_up(status.get(name))
 
     def reset_status(self, obj: JSONObject) -> None:
         """Pending."""

@@ -32,8 +32,8 @@ def validate_autoscaler(obj: JSONObject, old: JSONObject | None = None) -> list[
     if not most:
         causes.append(required("spec.maxReplicas", "must be set and greater than 0"))
     elif most < 0:
-        causes.append(invalid("spec.maxReplicas", most, "must be greater than 0"))
-    if least is not None and most and most < least:
+        causes.append(invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
+    if least is not None and most < least:
         causes.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
     _reference(target, "spec.scaleTargetRef", causes)

@@ -391,8 +391,8 @@ def _shown_selector(expressions: Sequence[JSONObject]) -> str:
 def validate_resource_quota_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The scopes stay."""
     causes = validate_resource_quota(obj)
-    new, was = obj["spec"].get("scopes") or [], old["spec"].get("scopes") or []
-    if set(new) != set(was):
+    new, was = obj["spec"].get("scopes"), old["spec"].get("scopes")
+    if set(new or ()) != set(was or ()):
         causes.append(invalid("spec.scopes", new, "field is immutable"))
     return causes
 

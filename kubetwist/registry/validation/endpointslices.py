@@ -26,8 +26,8 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _HINTS: Final = 8
 
 
-def validate_slice(obj: JSONObject) -> list[Cause]:
-    """A slice as it may stand."""
+def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
+    """A slice as it may stand; its endpoints are not looked at when they are those of C{old}."""
     causes: Causes = []
     kind = obj.get("addressType") or ""
     if not kind:
@@ -36,6 +36,8 @@ def validate_slice(obj: JSONObject) -> list[Cause]:
         causes.append(unsupported("addressType", kind, _TYPES))
     _ports(obj.get("ports") or [], causes)
     endpoints = obj.get("endpoints") or []
+    if old is not None and endpoints == (old.get("endpoints") or []):
+        return causes
     if len(endpoints) > 1000:
         causes.append(too_many("endpoints", len(endpoints), 1000))
         return causes
@@ -53,7 +55,7 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> Non
     for index, address in enumerate(addresses):
         here = f"{path}.addresses[{index}]"
         if kind == "FQDN":
-            check(address, here, dns_subdomain, causes)
+            _domain(address, here, causes)
         elif kind in ("IPv4", "IPv6"):
             texts = ip_problems(address)
             if not ip_problems(address, strict=False, canonical=False) and is_ipv6(address) != (kind == "IPv6"):
@@ -71,6 +73,26 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> Non
     hints = endpoint.get("hints") or {}
     if _hints(hints.get("forZones") or [], f"{path}.hints.forZones", label_value_problems, causes):
         _hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, causes)
+
+
+def _domain(name: str, path: str, causes: Causes) -> None:
+    """The whole name of a host, which has a domain."""
+    if not name:
+        causes.append(required(path))
+        return
+    name = name.removesuffix(".")
+    found = dns_subdomain(name)
+    if found:
+        causes.append(invalid(path, name, ",".join(found)))
+        return
+    if "." not in name:
+        causes.append(invalid(path, name, "should be a domain with at least two segments separated by dots"))
+        return
+    for label in name.split("."):
+        found = dns_label(label)
+        if found:
+            causes.append(invalid(path, label, ",".join(found)))
+            return
 
 
 def _hints(hints: list[JSONObject], path: str, problems: Problems, causes: Causes) -> bool:
@@ -107,6 +129,6 @@ def _ports(ports: list[JSONObject], causes: Causes) -> None:
 
 def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The type of address stays."""
-    causes = validate_slice(obj) if obj.get("addressType") == old.get("addressType") else []
+    causes = validate_slice(obj, old)
     immutable(obj.get("addressType"), old.get("addressType"), "addressType", causes)
     return causes

@@ -90,7 +90,7 @@ def _access_modes(modes: list[str], path: str, causes: Causes) -> None:
     for mode in modes:
         if mode not in _MODES:
             causes.append(unsupported(path, mode, _MODES))
-    if "ReadWriteOncePod" in modes and len(set(modes)) > 1:
+    if "ReadWriteOncePod" in modes and any(mode in _MODES and mode != "ReadWriteOncePod" for mode in modes):
         causes.append(forbidden(path, "may not use ReadWriteOncePod with other access modes"))
 
 
@@ -442,18 +442,14 @@ def _data_source(data: JSONObject, path: str, causes: Causes, groups: bool) -> N
 
 
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """
-    Only a bound claim may change, and only in size and attributes.
-
-    The reference looks at the new claim by itself twice.
-    """
-    causes = [*validate_claim(obj, old), *validate_claim(obj, old)]
+    """Only a bound claim may change, and only in size and attributes."""
+    causes = validate_claim(obj, old)
     spec, before = dict(obj["spec"]), dict(old["spec"])
     if not before.get("volumeName"):
         _carry(before, spec, "volumeName")
     _storage_class(obj, old, causes)
     if _is_given_class(obj, old):
-        _carry(before, spec, "storageClassName")
+        _carry(spec, before, "storageClassName")
     if (obj.get("status") or {}).get("phase") == "Bound":
         resources = spec.get("resources") or {}
         if resources.get("requests"):
