@@ -12,6 +12,9 @@ from typing import Any, Final
 
 #: More lines, of both together, are not compared: that can take a time that grows with their square.
 _LONGEST: Final = 1200
+#: So many are when few of them, between those that are alike at the ends, are to be looked at.
+_LONGEST_ALIKE: Final = 4000
+_FEW: Final = 60
 
 
 def pretty(value: Any) -> list[str]:
@@ -49,7 +52,17 @@ def _text(value: Any) -> str:
 def diff(old: Any, new: Any) -> str:
     """What has changed, with three lines around each change; C{""} when nothing has, or there is too much to see."""
     before, after = pretty(old), pretty(new)
-    if len(before) + len(after) > _LONGEST:
+    together = len(before) + len(after)
+    if together > _LONGEST and (together > _LONGEST_ALIKE or _between(before, after) > _FEW):
         return ""
     # The first two lines name files.
     return "".join(list(unified_diff(before, after))[2:])
+
+
+def _between(before: list[str], after: list[str]) -> int:
+    """How many lines of both together there are between those at the beginning and at the end that are alike."""
+    shorter = min(len(before), len(after))
+    first = next((index for index in range(shorter) if before[index] != after[index]), shorter)
+    rest = shorter - first
+    last = next((index for index in range(rest) if before[-1 - index] != after[-1 - index]), rest)
+    return len(before) + len(after) - 2 * (first + last)

@@ -18,7 +18,7 @@ _COUNTED: Final = ("cpu", "memory")
 def qos_class(spec: JSONObject) -> str:
     """C{Guaranteed}, C{Burstable} or C{BestEffort}."""
     whole = spec.get("resources")
-    if whole and (whole.get("limits") or whole.get("requests")):
+    if whole is not None:
         containers = [whole]
     else:
         containers = [container.get("resources") or {} for container, _, _ in declared(spec)]

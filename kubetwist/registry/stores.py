@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -116,6 +116,7 @@ class Stores:
         traced: bool = False,
         protobuf: bool = False,
         discards: bool = False,
+        open_gates: Collection[str] = (),
     ) -> None:
         """
         @param prefix: Of all keys in the backend.
@@ -128,6 +129,7 @@ class Stores:
         @param default_cache_size: The same for all other resources.
         @param discards: Whether what can not be read can be deleted.
         @param protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
+        @param open_gates: The feature gates that were opened.
         """
         self.backend = backend
         self.admission = AdmissionChain()
@@ -140,6 +142,7 @@ class Stores:
         self._protobuf = protobuf
         self._discards = discards
         self._event_ttl = event_ttl
+        self._open_gates = open_gates
         #: What services take their addresses and ports from.
         self.services = ServiceAllocator(service_ranges, NodePortAllocator(*node_ports))
         #: What servers that share the storage agree on; L{None} where this is the only one.
@@ -189,10 +192,11 @@ class Stores:
                 self.reactor,
                 window_events=max(self._cache_size(info), WINDOW_EVENTS),
             )
+        strategy = strategy_for(info.group, info.kind)
         make = SPECIAL.get((info.group, info.resource), Store)
         store = make(
             info,
-            strategy_for(info.group, info.kind),
+            strategy.with_gates(self._open_gates) if self._open_gates else strategy,
             self.backend,
             cache,
             self.admission,

@@ -8,8 +8,9 @@ admission) is elsewhere. All methods are synchronous and may change C{obj} only 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 from ..api.errors import Cause
 from ..api.names import is_dns1123_subdomain_problems
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 class Strategy:
     """The rules that kinds have unless they say otherwise; kinds derive from it."""
 
+    #: The feature gates that were opened; others are closed, or of no concern to strategies.
+    open_gates: Collection[str] = ()
     #: PUT of a name that is not there makes it.
     allow_create_on_update = False
     #: PUT without a resourceVersion overwrites whatever is there.
@@ -45,6 +48,12 @@ class Strategy:
     metadata_update_rules: Sequence[Rule] = ("compare",)
     #: Finalizers without a domain must be known ones; custom resources only get a warning.
     standard_finalizers = True
+
+    def with_gates(self, names: Collection[str]) -> Self:
+        """A strategy like this for a server where these gates were opened."""
+        strategy = copy(self)
+        strategy.open_gates = names
+        return strategy
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """What is wrong with C{name}; C{prefix} when it is a generateName."""

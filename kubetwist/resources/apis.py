@@ -269,6 +269,7 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         traced=config.traced,
         discards=options["feature-gates"].get("AllowUnsafeMalformedObjectDeletion", False),
         protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
+        open_gates=frozenset(name for name, opened in options["feature-gates"].items() if opened),
     )
     apis.stores.allow_privileged = options["allow-privileged"]
     config.apis, config.stores = apis, apis.stores

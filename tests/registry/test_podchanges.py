@@ -82,6 +82,49 @@ class ChangeTests(SynchronousTestCase):
         PodStrategy().prepare_for_update(after, before)
         self.assertEqual(after["spec"], before["spec"])
 
+    def test_closed_gates(self) -> None:
+        """What is behind gates that are closed is dropped, of pods as of templates, but stays where it is."""
+        sources = [{"podCertificate": {"keyType": "X"}}, {"clusterTrustBundle": {"name": "b"}}]
+        volumes = [{"name": "v", "projected": {"sources": sources}}]
+        spec = {"volumes": volumes, "schedulingGroup": {"podGroupName": "g"}}
+        obj = pod(**spec)
+        self.assertEqual(obj["spec"]["volumes"][0]["projected"]["sources"], [{}, {}])
+        self.assertNotIn("schedulingGroup", obj["spec"])
+        for group, kind, name in (("", "PodTemplate", ""), ("apps", "Deployment", "spec"), ("batch", "Job", "spec")):
+            template = {"template": {"spec": orjson.loads(orjson.dumps(spec))}}
+            strategy = strategy_for(group, kind)
+            made: dict[str, Any] = {"metadata": {"name": "x", "uid": "u"}, **({name: template} if name else template)}
+            strategy.default(made)
+            strategy.prepare_for_create(made)
+            found = (made[name] if name else made)["template"]["spec"]
+            self.assertEqual(found["volumes"][0]["projected"]["sources"], [{}, {}], kind)
+        held = pod()
+        held["spec"].update(orjson.loads(orjson.dumps(spec)))
+        changed = orjson.loads(orjson.dumps(held))
+        PodStrategy().prepare_for_update(changed, held)
+        self.assertEqual(changed["spec"], held["spec"])
+        opened = PodStrategy().with_gates(["GenericWorkload"])
+        obj = pod()
+        obj["spec"]["schedulingGroup"] = {}
+        opened.prepare_for_create(obj)
+        self.assertIn("schedulingGroup", obj["spec"])
+
+    def test_large(self) -> None:
+        """A small change of a large pod is shown."""
+        volumes = [{"name": f"v{number}", "emptyDir": {}} for number in range(40)]
+        old, new = pod(volumes=volumes), pod(volumes=volumes, hostname="h")
+        (found,) = self.changed(old, new)
+        self.assertIn('+ "Hostname": "h",', found)
+
+    def test_repeated_gates(self) -> None:
+        """Of new gates with one name, the last is told of."""
+        old, new = pod(schedulingGates=[{"name": "a"}]), pod(schedulingGates=[{"name": "b"}, {"name": "b"}])
+        text = "only deletion is allowed, but found new scheduling gate 'b'"
+        self.assertEqual(
+            [one for one in self.changed(old, new) if "only deletion" in one],
+            [f"spec.schedulingGates[1].name: Forbidden: {text}"],
+        )
+
 
 class ResizeTests(SynchronousTestCase):
     """More or less of the same."""
@@ -98,10 +141,10 @@ class ResizeTests(SynchronousTestCase):
     def test_who(self) -> None:
         """Pods of the kubelet's own and those of Windows do not change."""
         self.assertEqual(
-            self.resized(pod({MIRROR: "1"}, nodeName="n"), pod()), [": Forbidden: static pods cannot be resized"]
+            self.resized(pod({MIRROR: "1"}, nodeName="n"), pod()), ["[]: Forbidden: static pods cannot be resized"]
         )
         self.assertEqual(
-            self.resized(pod(os={"name": "windows"}), pod()), [": Forbidden: windows pods cannot be resized"]
+            self.resized(pod(os={"name": "windows"}), pod()), ["[]: Forbidden: windows pods cannot be resized"]
         )
         running: Any = {"qosClass": "Burstable", "containerStatuses": [{"name": "c", "state": {"running": {}}}]}
         old = pod(containers=[self.sized()], status=running)
@@ -232,6 +275,71 @@ class StatusTests(SynchronousTestCase):
         odd = {"podIP": "1.2.3.04", "podIPs": [{"ip": "1.2.3.04"}]}
         self.assertEqual(len(self.reported(odd)), 1)
         self.assertEqual(self.reported(odd, odd), [])
+
+    def test_bad_addresses(self) -> None:
+        """Of two that are none it can not be said whether they are of two families."""
+        found = self.reported({"podIP": "x", "podIPs": [{"ip": "x"}, {"ip": "::1"}]})
+        self.assertEqual(
+            [one.partition(": ")[2] for one in found[1:]],
+            [
+                "Internal error: failed to check for dual stack with error:invalid IP[0]: x",
+                'Invalid value: [{"IP":"x"},{"IP":"::1"}]: may specify no more than one IP for each IP family',
+            ],
+        )
+
+    def test_first_address(self) -> None:
+        """One of the two fields for addresses is made of the other; the older one is right."""
+        for status, wanted in (
+            ({"podIP": "a"}, ("a", [{"ip": "a"}])),
+            ({"podIP": "a", "podIPs": [{"ip": "b"}, {"ip": "c"}]}, ("a", [{"ip": "a"}])),
+            ({"podIPs": [{"ip": "b"}, {"ip": "c"}]}, ("b", [{"ip": "b"}, {"ip": "c"}])),
+        ):
+            obj = {**pod(), "status": status}
+            PodStrategy().default(obj)
+            self.assertEqual((obj["status"]["podIP"], obj["status"]["podIPs"]), wanted)
+
+    def test_kept(self) -> None:
+        """What a kubelet does not say of generations stays; what is behind closed gates does not come."""
+        conditions = [{"type": "A", "observedGeneration": 2}, {"type": "A", "observedGeneration": 3}]
+        old = pod(status={"observedGeneration": 4, "conditions": conditions})
+        new = pod(
+            status={
+                "conditions": [{"type": "B"}, {"type": "A"}, {"type": "A", "observedGeneration": 5}, {"type": "A"}],
+                "nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}],
+                "containerStatuses": [{"volumeMounts": [{"name": "v", "volumeStatus": {}}]}],
+            }
+        )
+        PodStrategy().prepare_for_status_update(new, old)
+        self.assertEqual(
+            new["status"],
+            {
+                "observedGeneration": 4,
+                "conditions": [
+                    {"type": "B"},
+                    {"type": "A", "observedGeneration": 2},
+                    {"type": "A", "observedGeneration": 5},
+                    {"type": "A"},
+                ],
+                "containerStatuses": [{"volumeMounts": [{"name": "v"}]}],
+            },
+        )
+
+    def test_extended_claims(self) -> None:
+        """The claim for extended resources says whose they are."""
+        mapping = {"containerName": "c", "resourceName": "a/b", "requestName": "r"}
+        path = "extendedResourceClaimStatus"
+        found = self.reported({path: {"requestMappings": [mapping, mapping, {**mapping, "containerName": "x"}]}})
+        self.assertEqual(
+            [one.partition(": ")[0].removeprefix("status.") for one in found],
+            [
+                f"{path}.requestMappings[0].resourceName",
+                f"{path}.requestMappings[1].resourceName",
+                *(f"{path}.requestMappings[1].{name}" for name in ("containerName", "resourceName", "requestName")),
+                f"{path}.requestMappings[2].containerName",
+                f"{path}.resourceClaimName",
+            ],
+        )
+        self.assertEqual(len(self.reported({path: {}})), 2)
 
     def test_claims(self) -> None:
         """Claims were made for those of the spec."""

@@ -338,7 +338,15 @@ class VolumeTests(SynchronousTestCase):
         )
 
     def test_pod_certificates(self) -> None:
-        """Certificates of a certain kind and age, in files."""
+        """Certificates of a certain kind and age, in files, where the gate is open."""
+
+        def in_volume(**source: Any) -> list[str]:
+            strategy = strategy_for("", "Pod").with_gates(["PodCertificateRequest"])
+            obj = pod(serviceAccountName="a")
+            obj["spec"]["volumes"] = [{"name": "v", **source}]
+            strategy.default(obj)
+            strategy.prepare_for_create(obj)
+            return [str(one).removeprefix("spec.volumes[0].") for one in strategy.validate(obj)]
 
         def with_certificate(**source: Any) -> list[str]:
             found = in_volume(projected={"sources": [{"podCertificate": source}]})
@@ -468,11 +476,51 @@ class SpecTests(SynchronousTestCase):
         constraint = {"maxSkew": 1, "topologyKey": "t", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 0}
         self.assertEqual(len(problems(topologySpreadConstraints=[{**constraint, "labelSelector": {}}])), 2)
 
+    def test_amounts_of_pods(self) -> None:
+        """Huge pages and requests of a whole pod come of its containers, one after another and those that go on."""
+
+        def asking(amount: str, **more: Any) -> dict[str, Any]:
+            limits = {"cpu": amount, "hugepages-2Mi": "2Mi"}
+            return {**CONTAINER, **more, "resources": {"limits": limits}}
+
+        starting = [asking("1", name="i", restartPolicy="Always"), asking("4", name="j")]
+        spec = pod(resources={"limits": {"memory": "1Gi"}}, containers=[asking("2")], initContainers=starting)["spec"]
+        self.assertEqual(
+            spec["resources"],
+            {
+                "limits": {"memory": "1Gi", "hugepages-2Mi": "4Mi"},
+                "requests": {"cpu": "5", "memory": "1Gi", "hugepages-2Mi": "4Mi"},
+            },
+        )
+
+    def test_grace(self) -> None:
+        """A pod that would end before it began ends after a second."""
+        self.assertEqual(pod(terminationGracePeriodSeconds=-5)["spec"]["terminationGracePeriodSeconds"], 1)
+
+    def test_pull_policies(self) -> None:
+        """The newest of its name is always pulled; what is no image is not."""
+        for image, wanted in (
+            ("app", "Always"),
+            ("host:5000/a/b__c", "Always"),
+            ("app:latest", "Always"),
+            ("app:1", "IfNotPresent"),
+            (f"app@sha256:{'a' * 64}", "IfNotPresent"),
+            (f"app:latest@sha256:{'a' * 64}", "Always"),
+            ("App", "IfNotPresent"),
+            ("Host/app", "Always"),
+            ("10%", "IfNotPresent"),
+            ("a" * 64, "IfNotPresent"),
+            ("a//b", "IfNotPresent"),
+            ("a:b:c", "IfNotPresent"),
+        ):
+            made = pod(containers=[{"name": "c", "image": image}])["spec"]["containers"][0]
+            self.assertEqual(made["imagePullPolicy"], wanted, image)
+
     def test_static_pods(self) -> None:
         """What a kubelet made has no claims of devices."""
         claims = [{"name": "a", "resourceClaimName": "r"}, {"name": "A"}]
         found = problems({MIRROR: "1"}, nodeName="n", resourceClaims=claims)
-        self.assertEqual(found, [": Forbidden: static pods do not support resource claims"] * 2)
+        self.assertEqual(found, ["[]: Forbidden: static pods do not support resource claims"] * 2)
 
     def test_whole_resources(self) -> None:
         """A pod asks for as much as its containers do at the time when they ask for most."""

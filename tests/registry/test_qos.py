@@ -31,3 +31,8 @@ class QualityTests(SynchronousTestCase):
         limits = {"cpu": "1", "memory": "1Gi"}
         spec = {"resources": {"limits": limits, "requests": limits}, "containers": [{"name": "c"}]}
         self.assertEqual(qos_class(spec), "Guaranteed")
+
+    def test_nothing_asked(self) -> None:
+        """A pod that says that it asks for nothing as a whole gets what is left, whatever its containers ask for."""
+        spec = {"resources": {}, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
+        self.assertEqual(qos_class(spec), "BestEffort")

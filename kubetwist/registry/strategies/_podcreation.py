@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...api.podspecs import containers, declared
+from ...api.podspecs import containers
 from ...api.resource import JSONObject
 from ..validation.podwarnings import APP_ARMOR, app_armor_profile
 
@@ -41,38 +41,6 @@ def _merge(holder: JSONObject, keys: list[str] | None, operator: str, labels: JS
         if key in labels:
             expressions = selector.setdefault("matchExpressions", [])
             expressions.append({"key": key, "operator": operator, "values": [labels[key]]})
-
-
-def drop_disabled_fields(spec: JSONObject, old: JSONObject | None = None) -> None:
-    """
-    Drop what is behind a feature gate that is closed: C{ClusterTrustBundleProjection}, C{ContainerStopSignals}.
-
-    @param old: The spec as it was, when this is a change: what it has, it keeps.
-    """
-    if old is None or not any(_stop_signals(old)):
-        for container in list(_stop_signals(spec)):
-            lifecycle = {name: part for name, part in container["lifecycle"].items() if name != "stopSignal"}
-            container["lifecycle"] = lifecycle
-            if not any(part is not None for part in lifecycle.values()):
-                del container["lifecycle"]
-    if old is None or not any(_trust_bundles(old)):
-        for source in list(_trust_bundles(spec)):
-            del source["clusterTrustBundle"]
-
-
-def _stop_signals(spec: JSONObject) -> Iterator[JSONObject]:
-    """The containers that say how they are stopped."""
-    for container, _, _ in declared(spec):
-        if (container.get("lifecycle") or {}).get("stopSignal") is not None:
-            yield container
-
-
-def _trust_bundles(spec: JSONObject) -> Iterator[JSONObject]:
-    """The sources of volumes that are certificates to trust."""
-    for volume in spec.get("volumes") or ():
-        for source in (volume.get("projected") or {}).get("sources") or ():
-            if source.get("clusterTrustBundle") is not None:
-                yield source
 
 
 def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:

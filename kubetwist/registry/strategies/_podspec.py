@@ -6,6 +6,7 @@ See kubernetes, C{pkg/apis/core/v1/defaults.go}; a few fields are filled in ther
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -59,6 +60,8 @@ def default_pod(obj: JSONObject) -> None:
     default_pod_spec(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     for container, _, _ in declared(spec):
         resources = container["resources"]
         limits = resources.get("limits")
@@ -67,25 +70,72 @@ def default_pod(obj: JSONObject) -> None:
             for resource, quantity in limits.items():
                 requests.setdefault(resource, quantity)
     resources = spec.get("resources")
-    if resources and resources.get("limits"):
-        _default_pod_requests(spec, resources)
+    if resources:
+        _default_pod_limits(spec, resources)
+        if resources.get("limits"):
+            _default_pod_requests(spec, resources)
+
+
+def _default_pod_limits(spec: JSONObject, resources: JSONObject) -> None:
+    """Huge pages of the whole pod, unless it asks for some: those of its containers."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if not limits and not requests:
+        return
+    for name, quantity in _altogether(spec, "limits").items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, str(quantity))
+    if limits:
+        resources["limits"] = limits
 
 
 def _default_pod_requests(spec: JSONObject, resources: JSONObject) -> None:
     """Requests of the whole pod: what its containers ask for, or else its limits."""
-    requests = resources.setdefault("requests", {})
-    limits = resources["limits"]
-    for name in ("cpu", "memory"):
-        if name in requests or name not in limits:
-            continue
-        asked = [container["resources"].get("requests", {}).get(name) for container in spec.get("containers") or ()]
-        given = [Quantity.parse(one) for one in asked if one is not None]
-        requests[name] = limits[name] if not given else str(sum(given[1:], given[0]))
-    for name, quantity in limits.items():
-        if name.startswith("hugepages-"):
-            requests.setdefault(name, quantity)
-    if not requests:
-        del resources["requests"]
+    requests = resources.get("requests") or {}
+    for name, quantity in _altogether(spec, "requests").items():
+        if name in _OVERCOMMITTED:
+            requests.setdefault(name, str(quantity))
+    for name, limit in resources["limits"].items():
+        if name in _OVERCOMMITTED or name.startswith("hugepages-"):
+            requests.setdefault(name, limit)
+    if requests:
+        resources["requests"] = requests
+
+
+#: What a pod can ask for as a whole, without being given all of it.
+_OVERCOMMITTED: Final = ("cpu", "memory")
+
+
+def _altogether(spec: JSONObject, part: str) -> dict[str, Quantity]:
+    """What containers have at the same time: those that go on, or more while those that start do, one after another."""
+    running: dict[str, Quantity] = {}
+    for container in spec.get("containers") or ():
+        _add(running, _amounts(container, part))
+    going_on: dict[str, Quantity] = {}
+    starting: dict[str, Quantity] = {}
+    for container in spec.get("initContainers") or ():
+        amounts = _amounts(container, part)
+        if container.get("restartPolicy") == "Always":
+            _add(running, amounts)
+            _add(going_on, amounts)
+            amounts = going_on
+        else:
+            _add(amounts, going_on)
+        for name, amount in amounts.items():
+            if name not in starting or starting[name] < amount:
+                starting[name] = amount
+    for name, amount in starting.items():
+        if name not in running or running[name] < amount:
+            running[name] = amount
+    return running
+
+
+def _amounts(container: JSONObject, part: str) -> dict[str, Quantity]:
+    return {name: Quantity.parse(amount) for name, amount in (container["resources"].get(part) or {}).items()}
+
+
+def _add(total: dict[str, Quantity], amounts: dict[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total[name] + amount if name in total else amount
 
 
 def _default_container(container: JSONObject) -> None:
@@ -148,12 +198,24 @@ def round_up(amounts: JSONObject | None) -> None:
 
 def pull_policy(image: str) -> str:
     """How to pull an image whose user does not say: always when it is the newest of its name."""
-    rest = image.rpartition("/")[2]
-    name, at, _digest = rest.partition("@")
-    if not image or image != image.strip():
+    found = _IMAGE.fullmatch(image) if len(image) <= _LONGEST_IMAGE else None
+    if found is None:
         return "IfNotPresent"
-    tag = name.rpartition(":")[2] if ":" in name else ("" if at else "latest")
-    return "Always" if tag == "latest" else "IfNotPresent"
+    tag, digest = found["tag"], found["digest"]
+    return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
+
+
+#: More than the longest name, tag and digest.
+_LONGEST_IMAGE: Final = 600
+#: A reference to an image: where it comes from, if that looks like a host, its path, its tag and its digest.
+_HOST: Final = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_PATH: Final = "[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
+_IMAGE: Final = re.compile(
+    rf"(?:(?:localhost|{_HOST}(?:[.]{_HOST})+|(?=[^/]*[A-Z]){_HOST}|{_HOST}(?:[.]{_HOST})*:[0-9]+|"
+    rf"\[[a-fA-F0-9:]+\](?::[0-9]+)?)/)?(?![0-9a-f]{{64}}$){_PATH}(?:/{_PATH})*(?::(?P<tag>\w[\w.-]{{0,127}}))?"
+    rf"(?:@(?P<digest>sha256:[0-9a-f]{{64}}|sha384:[0-9a-f]{{96}}|sha512:[0-9a-f]{{128}}))?",
+    re.ASCII,
+)
 
 
 def _default_probe(probe: JSONObject) -> None:

@@ -11,6 +11,7 @@ from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import workloads
 from ..validation.podwarnings import claim_warnings, name_warnings, template_warnings, unchanged
+from ._gates import drop_of_template
 from ._podspec import complete_data_sources, default_claim_spec, default_pod_template
 
 
@@ -36,6 +37,16 @@ class WorkloadStrategy(Strategy):
 
     def default_spec(self, spec: JSONObject) -> None:
         """The rest of the spec."""
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        super().prepare_for_create(obj)
+        drop_of_template(obj["spec"].get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        super().prepare_for_update(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """The template, where it may have changed."""

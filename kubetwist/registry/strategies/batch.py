@@ -10,6 +10,7 @@ from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import batch, jobstatus
 from ..validation.podwarnings import job_warnings, name_warnings, unchanged
+from ._gates import drop_of_template
 from ._podspec import default_pod_template
 
 _PREFIX: Final = "batch.kubernetes.io/"
@@ -56,6 +57,7 @@ class JobStrategy(Strategy):
         """Choose pods by the job's uid, unless the client chooses."""
         super().prepare_for_create(obj)
         spec, metadata = obj["spec"], obj["metadata"]
+        drop_of_template(spec.get("template"), None, self.open_gates)
         template = spec["template"]["metadata"]
         # Labels that came from the template go on following it: in the reference they are the same map.
         follow = not metadata.get("labels") or metadata["labels"] == template.get("labels")
@@ -63,6 +65,11 @@ class JobStrategy(Strategy):
             _generate_selector(obj, spec)
         if follow and template.get("labels"):
             metadata["labels"] = dict(template["labels"])
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Drop what is behind gates that are closed, but for what is there already."""
+        super().prepare_for_update(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing has run."""
@@ -124,6 +131,11 @@ def default_job_template_spec(spec: JSONObject) -> None:
     default_pod_template(template)
 
 
+def _job_spec(obj: JSONObject) -> JSONObject:
+    found: JSONObject = obj["spec"]["jobTemplate"].get("spec") or {}
+    return found
+
+
 class CronJobStrategy(Strategy):
     """batch/v1 CronJob."""
 
@@ -145,6 +157,16 @@ class CronJobStrategy(Strategy):
         template = spec.setdefault("jobTemplate", {})
         template.setdefault("metadata", {})
         default_job_template_spec(template.setdefault("spec", {}))
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        super().prepare_for_create(obj)
+        drop_of_template(_job_spec(obj).get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        super().prepare_for_update(obj, old)
+        drop_of_template(_job_spec(obj).get("template"), _job_spec(old).get("template"), self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing has run."""

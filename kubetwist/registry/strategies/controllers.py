@@ -10,6 +10,7 @@ from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import workloads
 from ..validation.podwarnings import name_warnings, template_warnings, unchanged
+from ._gates import drop_of_template
 from ._podspec import default_pod_template
 
 
@@ -36,6 +37,16 @@ class ReplicationControllerStrategy(Strategy):
                     metadata["labels"] = dict(labels)
         if spec.get("replicas") is None:
             spec["replicas"] = 1
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        super().prepare_for_create(obj)
+        drop_of_template(obj["spec"].get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        super().prepare_for_update(obj, old)
+        drop_of_template(obj["spec"].get("template"), old["spec"].get("template"), self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
         """No replicas yet."""
@@ -68,6 +79,14 @@ class PodTemplateStrategy(Strategy):
     def default(self, obj: JSONObject) -> None:
         """The template is a struct in Go: always there."""
         default_pod_template(obj.setdefault("template", {}))
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Drop what is behind gates that are closed."""
+        drop_of_template(obj.get("template"), None, self.open_gates)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but for what is there already."""
+        drop_of_template(obj.get("template"), old.get("template"), self.open_gates)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The template."""

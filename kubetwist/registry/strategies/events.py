@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ...api.objectmeta import Rule
 from ...api.names import is_dns1123_subdomain_problems
+from ...api.objectmeta import Rule
 from ..strategy import Strategy
 from ..validation import events
 from .cluster import EventStrategy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...api.errors import Cause
@@ -13,8 +13,9 @@ from ..qos import qos_class
 from ..strategy import Strategy
 from ..validation import pods, podupdates
 from ..validation.podwarnings import pod_warnings
-from ._podcreation import apply_app_armor_annotations, drop_disabled_fields, merge_match_label_keys
-from ._podspec import default_pod
+from ._gates import drop_disabled_fields, drop_disabled_status
+from ._podcreation import apply_app_armor_annotations, merge_match_label_keys
+from ._podspec import default_pod, round_up, round_up_resources
 
 if TYPE_CHECKING:
     from ...api.options import DeleteOptions
@@ -33,24 +34,24 @@ class PodStrategy(Strategy):
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
-        """The spec, and the list of addresses that belongs to the first of them."""
+        """The spec, and the list of addresses that belongs to the first of them, which is right if they differ."""
         default_pod(obj)
         status = obj.get("status")
-        if status and status.get("podIP") and not status.get("podIPs"):
-            status["podIPs"] = [{"ip": status["podIP"]}]
+        if status:
+            _default_status(status)
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """What the spec says in one place and means in another is written out."""
         spec = obj["spec"]
         merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
-        drop_disabled_fields(spec)
+        drop_disabled_fields(spec, None, self.open_gates)
         apply_app_armor_annotations(obj["metadata"], spec)
         super().prepare_for_create(obj)
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """What was dropped when the pod was made does not come back."""
         super().prepare_for_update(obj, old)
-        drop_disabled_fields(obj["spec"], old["spec"])
+        drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Pending, of the quality of service that its resources ask for; gated while it has scheduling gates."""
@@ -70,17 +71,16 @@ class PodStrategy(Strategy):
         obj["status"] = status
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The quality of service stays when nothing is said of it."""
+        """The quality of service and what was observed stay when nothing is said of them."""
         super().prepare_for_status_update(obj, old)
-        status = obj.get("status")
+        status, before = obj.get("status"), old.get("status") or {}
         if status is None:
             status = obj["status"] = {}
-        quality = (old.get("status") or {}).get("qosClass")
-        if quality and not status.get("qosClass"):
-            status["qosClass"] = quality
-        ips = status.get("podIPs")
-        if ips and not status.get("podIP"):
-            status["podIP"] = ips[0].get("ip", "")
+        for name in ("qosClass", "observedGeneration"):
+            if before.get(name) and not status.get(name):
+                status[name] = before[name]
+        _keep_observed(status.get("conditions") or (), before.get("conditions") or ())
+        drop_disabled_status(status, before, self.open_gates)
 
     def prepare_for_ephemeral_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Take nothing but the ephemeral containers from C{obj}."""
@@ -90,6 +90,7 @@ class PodStrategy(Strategy):
             obj["spec"]["ephemeralContainers"] = wanted
         else:
             obj["spec"].pop("ephemeralContainers", None)
+        drop_disabled_fields(obj["spec"], old["spec"], self.open_gates)
 
     def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
         """Take nothing but the resources and the resize policies of containers from C{obj}."""
@@ -153,6 +154,34 @@ class PodStrategy(Strategy):
         if not spec.get("nodeName") or status.get("phase") in FINISHED:
             period = 0
         return int(period)
+
+
+def _default_status(status: JSONObject) -> None:
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and (not addresses or (addresses[0].get("ip") or "") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]
+    for holder in (status, *_container_statuses(status)):
+        round_up(holder.get("allocatedResources"))
+        round_up_resources(holder.get("resources"))
+
+
+def _container_statuses(status: JSONObject) -> Iterator[JSONObject]:
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        yield from status.get(kind) or ()
+
+
+def _keep_observed(conditions: Sequence[JSONObject], before: Sequence[JSONObject]) -> None:
+    """Conditions that do not say at which generation they were observed have that of the last one of their type."""
+    known: dict[str | None, list[int]] = {}
+    for condition in reversed(before):
+        known.setdefault(condition.get("type"), []).append(condition.get("observedGeneration") or 0)
+    for condition in conditions:
+        generations = known.get(condition.get("type"))
+        generation = generations.pop() if generations else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
 
 
 def _names(spec: JSONObject) -> list[list[str]]:

@@ -33,6 +33,8 @@ Causes = list[Cause]
 Problems = Callable[[str], Sequence[str]]
 
 MAX_INT32: Final = 2**31 - 1
+#: How the reference writes a path without a name.
+NO_FIELD: Final = "[]"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
 PORT_RANGE: Final = "must be between 1 and 65535, inclusive"

@@ -21,6 +21,7 @@ from .containers import (
 )
 from .fields import (
     MAX_INT32,
+    NO_FIELD,
     Causes,
     check,
     dns_label,
@@ -60,7 +61,7 @@ def validate_pod_spec(
     if spec.get("resourceClaims"):
         if pod is not None and MIRROR in (pod.get("annotations") or {}):
             text = "static pods do not support resource claims"
-            causes.extend(forbidden("", text) for _ in spec["resourceClaims"])
+            causes.extend(forbidden(NO_FIELD, text) for _ in spec["resourceClaims"])
         else:
             _resource_claims(spec["resourceClaims"], f"{path}.resourceClaims", causes)
     context = PodContext(spec, volumes, old)

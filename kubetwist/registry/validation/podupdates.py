@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...api.addresses import parse_ip
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.godiff import diff
 from ...api.goquote import quoted
@@ -13,7 +14,21 @@ from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct, pod_spec_struct
 from ..qos import qos_class
 from .containers import trimmed_image
-from .fields import MAX_INT32, Causes, check, dns_subdomain, go_json, id_number, immutable, ip, is_ipv6, unsupported
+from .fields import (
+    MAX_INT32,
+    NO_FIELD,
+    Causes,
+    check,
+    dns_label,
+    dns_subdomain,
+    go_json,
+    id_number,
+    immutable,
+    ip,
+    is_ipv6,
+    need,
+    unsupported,
+)
 from .pods import validate_annotation_update, validate_pod
 from .podspec import MIRROR, validate_tolerations
 
@@ -37,10 +52,12 @@ def validate_pod_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     if not _deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"), causes):
         return causes
     _added_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [], causes)
-    known = {gate.get("name") for gate in before.get("schedulingGates") or ()}
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        if gate.get("name") not in known:
-            text = f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'"
+    known = {gate.get("name") or "" for gate in before.get("schedulingGates") or ()}
+    # Of those that have the same name, the last.
+    gates = {gate.get("name") or "": index for index, gate in enumerate(spec.get("schedulingGates") or ())}
+    for name, index in gates.items():
+        if name not in known:
+            text = f"only deletion is allowed, but found new scheduling gate '{name}'"
             causes.append(forbidden(f"spec.schedulingGates[{index}].name", text))
     if spec == before:
         return causes
@@ -122,9 +139,9 @@ def _copy(target: JSONObject, source: JSONObject, name: str) -> None:
 
 def _gated_changes(munged: JSONObject, before: JSONObject, causes: Causes) -> None:
     """A pod that waits at a gate may be sent to fewer nodes than before."""
-    new, old = munged.get("nodeSelector") or {}, before.get("nodeSelector") or {}
-    if new != old:
-        if any(new.get(key) != value for key, value in old.items()):
+    new, old = munged.get("nodeSelector"), before.get("nodeSelector") or {}
+    if (new or {}) != old:
+        if any((new or {}).get(key) != value for key, value in old.items()):
             text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             causes.append(invalid("spec.nodeSelector", new, text))
         _copy(munged, before, "nodeSelector")
@@ -191,6 +208,8 @@ def validate_pod_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
         _transitions(status, before, spec, "initContainers", "initContainerStatuses", causes)
     _transitions(status, before, {}, "ephemeralContainers", "ephemeralContainerStatuses", causes)
     _claim_statuses(status.get("resourceClaimStatuses") or [], spec, causes)
+    if status.get("extendedResourceClaimStatus") is not None:
+        _extended(status["extendedResourceClaimStatus"], spec, causes)
     _addresses(status, before, causes)
     windows = (spec.get("os") or {}).get("name") == "windows"
     for kind in _STATUS_LISTS:
@@ -275,6 +294,38 @@ def _claim_statuses(statuses: list[JSONObject], spec: JSONObject, causes: Causes
             check(one["resourceClaimName"], f"{here}.resourceClaimName", dns_subdomain, causes)
 
 
+def _extended(status: JSONObject, spec: JSONObject, causes: Causes) -> None:
+    """The claim that was made for extended resources, and what of it is whose."""
+    path = "status.extendedResourceClaimStatus"
+    known = {one.get("name") or "": one for one in (*(spec.get("initContainers") or ()), *spec["containers"])}
+    mappings = status.get("requestMappings") or []
+    if not mappings:
+        causes.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
+    seen: set[tuple[str, str, str]] = set()
+    for index, mapping in enumerate(mappings):
+        here = f"{path}.requestMappings[{index}]"
+        container, resource, request = (
+            mapping.get(name) or "" for name in ("containerName", "resourceName", "requestName")
+        )
+        if container not in known:
+            text = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            causes.append(invalid(f"{here}.containerName", container, text))
+        elif resource not in ((known[container].get("resources") or {}).get("requests") or {}):
+            text = (
+                "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+                "spec.containers.resources.requests"
+            )
+            causes.append(invalid(f"{here}.resourceName", resource, text))
+        # The reference leaves the index out.
+        check(request, f"{path}.requestName", dns_label, causes)
+        if (container, resource, request) in seen:
+            causes.append(duplicate(f"{here}.containerName", container))
+            causes.append(duplicate(f"{here}.resourceName", resource))
+            causes.append(duplicate(f"{here}.requestName", request))
+        seen.add((container, resource, request))
+    need(status.get("resourceClaimName"), f"{path}.resourceClaimName", dns_subdomain, causes)
+
+
 def _user(user: JSONObject, windows: bool, path: str, causes: Causes) -> None:
     """Whom a container runs as."""
     linux = user.get("linux")
@@ -339,7 +390,13 @@ def _address_list(status: JSONObject, before: JSONObject, field: str, causes: Ca
     for index, address in enumerate(addresses):
         if address not in known:
             ip(address, f"status.{field}[{index}]", causes)
-    if len(addresses) > 1 and (len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2):
+    if len(addresses) < 2:
+        return
+    bad = next(((index, address) for index, address in enumerate(addresses) if parse_ip(address) is None), None)
+    if bad is not None:
+        text = f"failed to check for dual stack with error:invalid IP[{bad[0]}]: {bad[1]}"
+        causes.append(Cause("InternalError", f"Internal error: {text}", f"status.{field}"))
+    if bad is not None or len(addresses) > 2 or len({is_ipv6(address) for address in addresses}) < 2:
         shown = [{"IP": address} for address in addresses]
         causes.append(invalid(f"status.{field}", shown, "may specify no more than one IP for each IP family"))
 
@@ -350,7 +407,7 @@ def _address_list(status: JSONObject, before: JSONObject, field: str, causes: Ca
 def validate_ephemeral_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Containers are added; those that are there stay."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        return [forbidden("", "static pods do not support ephemeral containers")]
+        return [forbidden(NO_FIELD, "static pods do not support ephemeral containers")]
     causes: Causes = []
     validate_pod(obj, causes, old)
     validate_annotation_update(obj, old, causes)
@@ -371,9 +428,9 @@ def validate_resize(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """More or less of the same: the quality of service stays."""
     spec, before = obj["spec"], old["spec"]
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        return [forbidden("", "static pods cannot be resized")]
+        return [forbidden(NO_FIELD, "static pods cannot be resized")]
     if (before.get("os") or {}).get("name") == "windows":
-        return [forbidden("", "windows pods cannot be resized")]
+        return [forbidden(NO_FIELD, "windows pods cannot be resized")]
     causes: Causes = []
     validate_pod(obj, causes, old)
     if ((old.get("status") or {}).get("qosClass") or qos_class(before)) != qos_class(spec):

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeVar
 
 from ...api.errors import duplicate, forbidden, invalid, required, too_long
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from .fields import (
     Causes,
     check,
     dns_subdomain,
     go_json,
-    go_struct,
     id_number,
     invalid_shown,
     local_path,
@@ -109,33 +109,9 @@ def validate_security_context(context: JSONObject, path: str, host_users: bool, 
     _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile", causes)
 
 
-_FIELDS: Final = (
-    "Capabilities",
-    "Privileged",
-    "SeLinuxOptions",
-    "WindowsOptions",
-    "RunAsUser",
-    "RunAsGroup",
-    "RunAsNonRoot",
-    "ReadOnlyRootFilesystem",
-    "AllowPrivilegeEscalation",
-    "ProcMount",
-    "SeccompProfile",
-    "AppArmorProfile",
-)
-
-
 def _shown(context: JSONObject) -> str:
     """A container's security context as the reference prints it."""
-    found = go_struct(context, _FIELDS)
-    for name, fields in (
-        ("Capabilities", ("Add", "Drop")),
-        ("SeccompProfile", ("Type", "LocalhostProfile")),
-        ("AppArmorProfile", ("Type", "LocalhostProfile")),
-    ):
-        if found[name] is not None:
-            found[name] = go_struct(found[name], fields)
-    return go_json({"SELinuxOptions" if name == "SeLinuxOptions" else name: part for name, part in found.items()})
+    return go_json(go_struct(context, "SecurityContext"))
 
 
 def _choice(value: str | None, choice: tuple[str, ...], path: str, causes: Causes) -> None:
