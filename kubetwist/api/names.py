@@ -19,6 +19,8 @@ NameProblems = Callable[[str, bool], Sequence[str]]
 DNS1123_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS1123_SUBDOMAIN: Final = DNS1123_LABEL + r"(\." + DNS1123_LABEL + ")*"
 DNS1035_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_SEARCH_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+SEARCH_DOMAIN: Final = _SEARCH_LABEL + r"(\." + _SEARCH_LABEL + ")*"
 WILDCARD_DNS1123_SUBDOMAIN: Final = r"\*\." + DNS1123_SUBDOMAIN
 QUALIFIED_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 LABEL_VALUE: Final = f"({QUALIFIED_NAME})?"
@@ -30,6 +32,7 @@ PERCENT: Final = "[0-9]+%"
 HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 _dns1123_label = re.compile(DNS1123_LABEL).fullmatch
+_search_domain = re.compile(SEARCH_DOMAIN).fullmatch
 _dns1123_subdomain = re.compile(DNS1123_SUBDOMAIN).fullmatch
 _dns1035_label = re.compile(DNS1035_LABEL).fullmatch
 _wildcard = re.compile(WILDCARD_DNS1123_SUBDOMAIN).fullmatch
@@ -109,6 +112,17 @@ def is_dns1123_subdomain_problems(name: str, prefix: bool = False, *, unit: str 
         problems.append(too_long_problem(253, unit))
     if not matches:
         problems.append(regex_problem(_SUBDOMAIN_RULE, DNS1123_SUBDOMAIN, "example.com"))
+    return problems
+
+
+def search_domain_problems(name: str) -> list[str]:
+    """Domains in which resolvers search: subdomains with underscores."""
+    problems = []
+    if byte_length(name) > 253:
+        problems.append(too_long_problem(253))
+    if not _search_domain(name):
+        rule = _SUBDOMAIN_RULE.replace("'-' or '.'", "'_', '-' or '.'")
+        problems.append(regex_problem(rule, SEARCH_DOMAIN, "example.com"))
     return problems
 
 

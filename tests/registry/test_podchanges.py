@@ -115,6 +115,8 @@ class ChangeTests(SynchronousTestCase):
         old, new = pod(volumes=volumes), pod(volumes=volumes, hostname="h")
         (found,) = self.changed(old, new)
         self.assertIn('+ "Hostname": "h",', found)
+        (found,) = self.changed(old, pod(volumes=volumes, securityContext={"fsGroupChangePolicy": "Always"}))
+        self.assertIn('+  "FSGroupChangePolicy": "Always",\n   "Sysctls": null,', found)
 
     def test_repeated_gates(self) -> None:
         """Of new gates with one name, the last is told of."""

@@ -493,6 +493,26 @@ class SpecTests(SynchronousTestCase):
             },
         )
 
+    def test_search_domains(self) -> None:
+        """Resolvers search in domains with underscores, too."""
+        self.assertEqual(problems(dnsConfig={"searches": ["_a_b.c", ".", "a."]}), [])
+        (found,) = problems(dnsConfig={"searches": ["A"]})
+        self.assertTrue(
+            found.startswith(
+                'spec.dnsConfig.searches[0]: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower '
+                "case alphanumeric characters, '_', '-' or '.', and must start and end"
+            ),
+            found,
+        )
+        self.assertIn("'_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?", found)
+
+    def test_told_quality(self) -> None:
+        """Whoever tells the quality of service of a new pod is believed."""
+        obj = {"metadata": METADATA, "spec": {"containers": [CONTAINER]}, "status": {"qosClass": "Odd"}}
+        strategy_for("", "Pod").default(obj)
+        strategy_for("", "Pod").prepare_for_create(obj)
+        self.assertEqual(obj["status"], {"phase": "Pending", "qosClass": "Odd"})
+
     def test_grace(self) -> None:
         """A pod that would end before it began ends after a second."""
         self.assertEqual(pod(terminationGracePeriodSeconds=-5)["spec"]["terminationGracePeriodSeconds"], 1)

@@ -41,12 +41,15 @@ class PodStrategy(Strategy):
             _default_status(status)
 
     def prepare_for_create(self, obj: JSONObject) -> None:
-        """What the spec says in one place and means in another is written out."""
+        """What the spec says in one place and means in another is written out; who tells the quality is believed."""
         spec = obj["spec"]
         merge_match_label_keys(spec, obj["metadata"].get("labels") or {})
         drop_disabled_fields(spec, None, self.open_gates)
         apply_app_armor_annotations(obj["metadata"], spec)
+        told = (obj.get("status") or {}).get("qosClass")
         super().prepare_for_create(obj)
+        if told:
+            obj["status"]["qosClass"] = told
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """What was dropped when the pod was made does not come back."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.addresses import ip_problems
 from ...api.errors import duplicate, forbidden, invalid, required, too_long
-from ...api.names import is_dns1123_subdomain_problems, label_value_problems, qualified_name_problems
+from ...api.names import label_value_problems, qualified_name_problems, search_domain_problems
 from ...api.podspecs import containers as containers_of
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
@@ -272,8 +272,7 @@ def _dns_config(config: JSONObject | None, policy: str | None, path: str, causes
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
-            # Underscores are allowed here, in names that resolvers have to put up with.
-            for text in is_dns1123_subdomain_problems(name.replace("_", "a")):
+            for text in search_domain_problems(name):
                 causes.append(invalid(f"{path}.searches[{index}]", name, text))
     for index, option in enumerate(config.get("options") or ()):
         if not option.get("name"):
