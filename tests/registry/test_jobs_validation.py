@@ -6,9 +6,10 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.registry.strategies import strategy_for
 from kubetwist.registry.validation import batch, jobstatus
 
-from .test_strategies_validation import problems
+from .test_strategies_validation import made, problems
 
 _POD = {"containers": [{"name": "a", "image": "b"}], "restartPolicy": "Never"}
 
@@ -140,6 +141,70 @@ class JobTests(SynchronousTestCase):
                 'spec.selector: Invalid value: {"matchLabels":{"job-name":"other"}}: `selector` not auto-generated',
             ],
         )
+
+    def manual(self, status: Any = None, affinity: Any = None, **spec: Any) -> dict[str, Any]:
+        """A job whose user chose its pods."""
+        pod = {**_POD, **({} if affinity is None else {"affinity": affinity}), **spec.pop("pod", {})}
+        template = {"metadata": {"labels": {"a": "b", **spec.pop("labels", {})}}, "spec": pod}
+        selector = {"matchLabels": {"a": "b"}}
+        obj = made("batch", "Job", spec={"manualSelector": True, "selector": selector, "template": template, **spec})
+        return {**obj, "status": status or {}}
+
+    def changed(self, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+        """What is wrong with a change of a job, without what is shown of it."""
+        found = [str(cause) for cause in strategy_for("batch", "Job").validate_update(new, old)]
+        return [text.partition(" value: ")[0] for text in found]
+
+    def test_told_twice(self) -> None:
+        """The new job by itself is looked at twice."""
+        self.assertEqual(self.changed(self.manual(), self.manual(backoffLimit=-1)), ["spec.backoffLimit: Invalid"] * 2)
+
+    def test_back_to_automatic(self) -> None:
+        """A job that gives up its own selector needs labels that it does not have; those with prefixes are spared."""
+        self.assertEqual(
+            self.changed(self.manual(), {**(new := self.manual()), "spec": {**new["spec"], "manualSelector": False}}),
+            [
+                "spec.template.metadata.labels[controller-uid]: Required",
+                "spec.template.metadata.labels[job-name]: Required",
+                "spec.selector: Invalid",
+            ],
+        )
+
+    def test_suspended(self) -> None:
+        """A job that is suspended and has no pods may change where they go and what they ask for, and nothing else."""
+        old = self.manual(suspend=True)
+        nodes = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+        larger = [{**_POD["containers"][0], "resources": {"requests": {"cpu": "1"}}}]
+        for pod in (
+            {"nodeSelector": {"a": "b"}},
+            {"tolerations": [{"operator": "Exists"}]},
+            {"affinity": nodes},
+            {"containers": larger},
+        ):
+            self.assertEqual(self.changed(old, self.manual(suspend=True, pod=pod)), [], pod)
+        self.assertEqual(self.changed(old, self.manual(suspend=True, labels={"c": "d"})), [])
+        pods = {"podAffinity": {}}
+        self.assertEqual(self.changed(self.manual(suspend=True, affinity=nodes), old), [])
+        self.assertEqual(
+            self.changed(self.manual(suspend=True, affinity={**pods, **nodes}), old), ["spec.template.spec: Invalid"]
+        )
+        other = {"containers": [{"name": "a", "image": "other"}]}
+        self.assertEqual(self.changed(old, self.manual(suspend=True, pod=other)), ["spec.template.spec: Invalid"])
+        for status, wanted in (
+            ({"startTime": "2026-01-01T00:00:00Z"}, ["spec.template: Invalid"]),
+            ({"active": 1}, ["spec.template: Invalid"]),
+            ({"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Suspended", "status": "True"}]}, []),
+        ):
+            old = self.manual(suspend=True, status=status)
+            self.assertEqual(self.changed(old, self.manual(suspend=True, pod={"containers": larger})), wanted, status)
+
+    def test_cron_jobs(self) -> None:
+        """Of templates of jobs no metadata are looked at, and conditions of failure are true ones."""
+        policy = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "A"}]}]}
+        spec = {"podFailurePolicy": policy, "template": {"spec": _POD}}
+        template = {"metadata": {"labels": {"a b": "c d"}}, "spec": spec}
+        found = problems("batch", "CronJob", spec={"schedule": "@daily", "jobTemplate": template})
+        self.assertEqual(found, [])
 
     def test_hostnames(self) -> None:
         """The pods of an indexed job have names of hosts."""

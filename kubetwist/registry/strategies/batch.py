@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import batch, jobstatus
@@ -19,6 +20,8 @@ _LEGACY_LABELS: Final = ("job-name", "controller-uid")
 
 class JobStrategy(Strategy):
     """batch/v1 Job."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
 
     has_generation = True
     has_status = True
@@ -43,10 +46,6 @@ class JobStrategy(Strategy):
         policy = spec.get("podFailurePolicy")
         if spec.get("podReplacementPolicy") is None:
             spec["podReplacementPolicy"] = "TerminatingOrFailed" if policy is None else "Failed"
-        for rule in (policy or {}).get("rules") or ():
-            for pattern in rule.get("onPodConditions") or ():
-                if not pattern.get("status"):
-                    pattern["status"] = "True"
         default_job_template_spec(spec)
         metadata = obj.get("metadata") or {}
         labels = (spec["template"].get("metadata") or {}).get("labels")
@@ -124,7 +123,11 @@ def _generate_selector(obj: JSONObject, spec: JSONObject) -> None:
 
 
 def default_job_template_spec(spec: JSONObject) -> None:
-    """The pod template of a job, also below a cron job."""
+    """What is filled in of a job also below a cron job: its template of pods, and what conditions it fails on."""
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            if not pattern.get("status"):
+                pattern["status"] = "True"
     template = spec.get("template")
     if template is None:
         template = spec["template"] = {}

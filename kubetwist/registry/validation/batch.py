@@ -10,18 +10,17 @@ from typing import Any, Final
 from ...api.errors import Cause, invalid, required, too_long, too_many
 from ...api.names import domain_prefixed_path_problems, is_dns1123_label_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from ...schema.gostructs import go_struct, pod_template_struct
+from ...schema.gostructs import go_struct, pod_spec_struct, pod_template_struct
 from .cron import CronError, check_schedule
 from .fields import (
     Causes,
-    annotation_keys,
     check,
     go_json,
     immutable,
     invalid_shown,
     invalid_without_value,
+    is_selector,
     label_selector,
-    labels,
     not_negative,
     quote,
     selector_shown,
@@ -43,11 +42,15 @@ _LONGEST_INDEXES: Final = 64 * 1024
 _ONLY_INDEXED: Final = "requires indexed completion mode"
 
 
-def validate_job(obj: JSONObject) -> list[Cause]:
-    """A new job."""
+def validate_job(obj: JSONObject, prefixed: bool = True) -> list[Cause]:
+    """
+    A job as it may stand.
+
+    @param prefixed: Whether its pods have to have the labels with prefixes, as all but very old ones have.
+    """
     causes: Causes = []
     spec = obj["spec"]
-    _generated(obj, spec, causes)
+    _generated(obj, spec, prefixed, causes)
     _job_spec(spec, "spec", causes, template_of_job=True)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         name = obj["metadata"].get("name") or ""
@@ -58,19 +61,21 @@ def validate_job(obj: JSONObject) -> list[Cause]:
     return causes
 
 
-def _generated(obj: JSONObject, spec: JSONObject, causes: Causes) -> None:
+def _generated(obj: JSONObject, spec: JSONObject, prefixed: bool, causes: Causes) -> None:
     """The selector and the labels are the server's, unless the client takes charge of them."""
-    if spec.get("manualSelector"):
+    if spec.get("manualSelector") or spec.get("selector") is None:
         return
     uid, name = obj["metadata"].get("uid") or "", obj["metadata"].get("name") or ""
     found = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    wanted = {"controller-uid": uid, "job-name": name, _UID: uid, _NAME: name}
+    wanted = {"controller-uid": uid, "job-name": name}
+    if prefixed:
+        wanted |= {_UID: uid, _NAME: name}
     for label, value in wanted.items():
         if found.get(label) != value:
             path, text = f"spec.template.metadata.labels[{label}]", f"must be '{value}'"
             causes.append(invalid(path, found, text) if label in found else required(path, text))
-    if not selects(spec.get("selector") or {}, wanted):
-        shown = selector_shown(spec.get("selector"))
+    if is_selector(spec["selector"]) and not selects(spec["selector"], wanted):
+        shown = selector_shown(spec["selector"])
         causes.append(invalid_shown("spec.selector", shown, "`selector` not auto-generated"))
 
 
@@ -277,7 +282,7 @@ def _exit_codes(codes: JSONObject, names: set[Any], path: str, causes: Causes) -
         causes.append(invalid(f"{path}.containerName", codes["containerName"], text))
     values = codes.get("values") or []
     if not values:
-        causes.append(invalid(f"{path}.values", values, "at least one value is required"))
+        causes.append(invalid(f"{path}.values", codes.get("values"), "at least one value is required"))
     elif len(values) > 255:
         causes.append(too_many(f"{path}.values", len(values), 255))
     seen: set[int] = set()
@@ -292,8 +297,13 @@ def _exit_codes(codes: JSONObject, names: set[Any], path: str, causes: Causes) -
 
 
 def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """What a job does stays; how much of it at once does not."""
-    causes: Causes = []
+    """
+    What a job does stays; how much of it at once does not.
+
+    The reference looks at the new job by itself before.
+    """
+    held_labels = ((old["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
+    causes = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
     spec, before = obj["spec"], old["spec"]
     _job_spec(spec, "spec", causes, template_of_job=True)
     completions, was = spec.get("completions"), before.get("completions")
@@ -305,9 +315,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     immutable(
         spec.get("selector"), before.get("selector"), "spec.selector", causes, selector_shown(spec.get("selector"))
     )
-    template, held = spec.get("template") or {}, before.get("template") or {}
-    if template != held and not _suspended_change(spec, before, old):
-        immutable(template, held, "spec.template", causes, go_json(pod_template_struct(template)))
+    _template_update(spec.get("template") or {}, before.get("template") or {}, old, causes)
     for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         found, was = spec.get(name), before.get(name)
         if name in _STRUCTS and found is not None and found != was:
@@ -319,24 +327,65 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
 
 #: Fields that messages show as Go has them.
 _STRUCTS: Final = {"podFailurePolicy": "batch.PodFailurePolicy", "successPolicy": "batch.SuccessPolicy"}
-_SCHEDULING: Final = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 
 
-def _suspended_change(spec: JSONObject, before: JSONObject, old: JSONObject) -> bool:
-    """Whether only what a job that has not started yet may change was changed: where its pods go."""
-    if not before.get("suspend") or (old.get("status") or {}).get("startTime") is not None:
+def _template_update(template: JSONObject, held: JSONObject, old: JSONObject, causes: Causes) -> None:
+    """Of a job that is suspended, and has no pods, it may change where its pods go, and what containers ask for."""
+    if not _pauses(old):
+        if template != held:
+            immutable(template, held, "spec.template", causes, go_json(pod_template_struct(template)))
+        return
+    pod, was = template.get("spec") or {}, dict(held.get("spec") or {})
+    for name in ("nodeSelector", "tolerations", "schedulingGates"):
+        _carry(was, pod, name)
+    affinity = _other_affinity(was.get("affinity"), pod.get("affinity"))
+    if affinity is None:
+        was.pop("affinity", None)
+    else:
+        was["affinity"] = affinity
+    for kind in ("containers", "initContainers"):
+        containers, before = pod.get(kind) or [], was.get(kind) or []
+        if containers and len(containers) == len(before):
+            was[kind] = [_resized(*pair) for pair in zip(before, containers, strict=True)]
+    if pod != was:
+        immutable(pod, was, "spec.template.spec", causes, go_json(pod_spec_struct(pod)))
+
+
+def _pauses(old: JSONObject) -> bool:
+    if not old["spec"].get("suspend"):
         return False
+    status = old.get("status") or {}
+    suspended = any(
+        one.get("type") == "Suspended" and one.get("status") == "True" for one in status.get("conditions") or ()
+    )
+    return (status.get("startTime") is None or suspended) and not status.get("active")
 
-    def rest(template: JSONObject) -> tuple[JSONObject, JSONObject]:
-        metadata = {
-            name: part
-            for name, part in (template.get("metadata") or {}).items()
-            if name not in ("labels", "annotations")
-        }
-        pod = {name: part for name, part in (template.get("spec") or {}).items() if name not in _SCHEDULING}
-        return metadata, pod
 
-    return rest(spec.get("template") or {}) == rest(before.get("template") or {})
+def _carry(target: JSONObject, source: JSONObject, name: str) -> None:
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _other_affinity(old: JSONObject | None, new: JSONObject | None) -> JSONObject | None:
+    """An affinity as it was, but for that to nodes, which is the new one's."""
+    if old is None and new is None:
+        return None
+    kept = {name: part for name, part in (old or {}).items() if name != "nodeAffinity"}
+    if new is None:
+        return kept or None
+    _carry(kept, new, "nodeAffinity")
+    return kept
+
+
+def _resized(container: JSONObject, new: JSONObject) -> JSONObject:
+    """A container as it was, but for its resources, which are those of the new one if it is the same."""
+    if container.get("name") != new.get("name"):
+        return container
+    resized = dict(container)
+    _carry(resized, new, "resources")
+    return resized
 
 
 # --- cron jobs ---------------------------------------------------------------------------------------------------
@@ -410,11 +459,8 @@ def _time_zone(zone: str, causes: Causes) -> None:
 
 
 def _job_template(template: JSONObject, path: str, causes: Causes) -> None:
-    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
-    if metadata.get("annotations"):
-        annotation_keys(metadata["annotations"], f"{path}.annotations", causes)
-    if metadata.get("labels"):
-        labels(metadata["labels"], f"{path}.labels", causes)
+    """The reference looks at no metadata here."""
+    spec = template.get("spec") or {}
     _job_spec(spec, f"{path}.spec", causes, template_of_job=False)
     if spec.get("selector") is not None:
         shown = selector_shown(spec["selector"])

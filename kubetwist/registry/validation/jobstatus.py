@@ -50,7 +50,8 @@ def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     _conditions(now, was, causes)
     _finished(spec, now, was, causes)
     _indexes(spec, now, was, causes)
-    if (now["ready"] != was["ready"] or now["active"] != was["active"]) and now.count("ready") > now.count("active"):
+    changed = now["ready"] != was["ready"] or now["active"] != was["active"]
+    if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
         causes.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
     _taken_back(spec, now, was, causes)
     return causes
