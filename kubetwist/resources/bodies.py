@@ -79,6 +79,13 @@ def decode_object(
     return obj
 
 
+def placed_otherwise(namespace: str, said: Any) -> str | None:
+    """What is wrong with the namespace in a body, seen from the one in the path; L{None} when nothing is."""
+    if namespace and said and said != namespace:
+        return "the namespace of the provided object does not match the namespace sent on the request"
+    return None
+
+
 def named_otherwise(name: str, said: Any) -> str | None:
     """What is wrong with the name in a body, seen from the one in the path; L{None} when nothing is."""
     if not said:

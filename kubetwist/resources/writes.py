@@ -25,7 +25,7 @@ from ..filters.authorization import attributes_of, forbidden
 from ..interfaces import IUnreadableDeleter
 from ..storage.record import Record
 from .auditing import tell_delete_options, tell_object
-from .bodies import decode_object, named_otherwise, read_delete_body, read_document
+from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
 from .endpoint import Endpoint
 from .negotiation import APPLY_PATCH, PATCH_TYPES, patch_media
 from .patching import Patch, make_patch
@@ -98,7 +98,9 @@ class Writes:
         decoded = decode_object(request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, decoded)
-        problem = named_otherwise(name, decoded["metadata"].get("name"))
+        metadata = decoded["metadata"]
+        problem = placed_otherwise(scope.namespace, metadata.get("namespace"))
+        problem = problem or named_otherwise(name, metadata.get("name"))
         if problem is not None:
             raise APIStatusError.bad_request(problem)
         fresh: list[JSONObject] = [decoded]

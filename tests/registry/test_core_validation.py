@@ -615,6 +615,7 @@ class ServiceTests(SynchronousTestCase):
                 'spec.clusterIPs[0]: IPv6 address "2001:db8:0::2" should be in RFC 5952 canonical format '
                 '("2001:db8::2")',
                 f'spec.externalIPs[0]: non-standard IP address "192.0.2.01" {later} "192.0.2.1"',
+                "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
                 f'spec.loadBalancerIP: non-standard IP address "192.0.2.02" {later} "192.0.2.2"',
                 f'{path}[0]: CIDR value "192.012.2.8/24" is ambiguous in this context '
                 '(should be "192.12.2.0/24" or "192.12.2.8/32"?)',
@@ -626,6 +627,8 @@ class ServiceTests(SynchronousTestCase):
                 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
             ],
         )
+        old = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
+        self.assertEqual(told("", "Service", spec={"externalIPs": ["192.0.2.1"]}), [old])
         name = {"type": "ExternalName", "externalName": "a.b", "externalIPs": ["192.0.2.1"]}
         text = 'spec.externalIPs is ignored when spec.type is "ExternalName"'
         self.assertEqual(told("", "Service", spec=name), [text])

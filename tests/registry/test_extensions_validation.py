@@ -190,8 +190,8 @@ class PolicyTests(SynchronousTestCase):
             [
                 f'{path}.status: Unsupported value: "Perhaps": supported values: "False", "True", "Unknown"',
                 f"{path}.observedGeneration: Invalid value: -1: must be greater than or equal to zero",
-                f"{path}.lastTransitionTime: Required value: must be set",
-                f"{path}.reason: Required value: must be set",
+                f"{path}.lastTransitionTime: Required value",
+                f"{path}.reason: Required value",
                 'status.conditions[1].type: Duplicate value: "A"',
             ],
         )

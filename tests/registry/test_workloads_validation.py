@@ -144,6 +144,22 @@ class WorkloadTests(SynchronousTestCase):
                 text = f"status.collisionCount: Invalid value: {shown}: cannot be decremented"
                 self.assertEqual(found, [text], kind)
 
+    def test_unavailable(self) -> None:
+        """A count that is not there is zero."""
+        for kind in ("Deployment", "ReplicaSet"):
+            found = status_problems("apps", kind, {}, {"replicas": 0, "readyReplicas": -1}, spec=workload())
+            self.assertEqual(
+                found[1:], ["status.availableReplicas: Invalid value: 0: cannot be greater than readyReplicas"], kind
+            )
+
+    def test_order_of_controllers(self) -> None:
+        """Of a replication controller, the number of replicas is told between selector and template."""
+        found = problems("", "ReplicationController", spec={"replicas": -1, "minReadySeconds": -1})
+        self.assertEqual(
+            [text.partition(": ")[0] for text in found],
+            ["spec.minReadySeconds", "spec.selector", "spec.replicas", "spec.template"],
+        )
+
     def test_terminating_replicas(self) -> None:
         """Pods that end are counted."""
         self.assertEqual(
@@ -350,7 +366,7 @@ class BudgetTests(SynchronousTestCase):
                 f'{path}[1].type: Duplicate value: "A"',
                 f'{path}[2].status: Unsupported value: "": supported values: "False", "True", "Unknown"',
                 f"{path}[2].observedGeneration: Invalid value: -1: must be greater than or equal to zero",
-                f"{path}[2].lastTransitionTime: Required value: must be set",
+                f"{path}[2].lastTransitionTime: Required value",
                 f'{path}[2].reason: Invalid value: "no!": a condition reason must start with alphabetic character, '
                 "optionally followed by a string of alphanumeric characters or '_,:', and must end with an "
                 "alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  "
@@ -360,7 +376,7 @@ class BudgetTests(SynchronousTestCase):
                 f'{path}[4].type: Invalid value: "": name part must be non-empty',
                 f'{path}[4].type: Invalid value: "": {QUALIFIED_RULE}',
                 f'{path}[4].status: Unsupported value: "": supported values: "False", "True", "Unknown"',
-                f"{path}[4].lastTransitionTime: Required value: must be set",
-                f"{path}[4].reason: Required value: must be set",
+                f"{path}[4].lastTransitionTime: Required value",
+                f"{path}[4].reason: Required value",
             ],
         )

@@ -244,6 +244,17 @@ class UpdateTests(WriteTestCase):
         for meta in ({}, {"name": "b"}):
             self.assertEqual(self.client.ask("PUT", f"{MAPS}/a", {"metadata": meta})[0], 400)
 
+    def test_namespace(self) -> None:
+        """A namespace in the body that is another one is told before a name that is; that of a scale, too."""
+        code, message = self.refused(
+            self.client.answer("PUT", f"{MAPS}/a", {"metadata": {"name": "b", "namespace": "other"}})
+        )
+        text = "the namespace of the provided object does not match the namespace sent on the request"
+        self.assertEqual((code, message), (400, text))
+        scale = {"metadata": {"name": "d", "namespace": "other"}, "spec": {"replicas": 1}}
+        path = "/apis/apps/v1/namespaces/default/deployments/d/scale"
+        self.assertEqual(self.refused(self.client.answer("PUT", path, scale)), (400, text))
+
     def test_uid(self) -> None:
         """The uid in the body is that of the object, if it says one."""
         obj = config_map("a")

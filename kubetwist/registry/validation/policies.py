@@ -371,7 +371,7 @@ def _status_conditions(conditions: list[JSONObject], path: str, causes: Causes) 
             text = "must be greater than or equal to zero"
             causes.append(invalid(f"{here}.observedGeneration", generation, text))
         if not condition.get("lastTransitionTime"):
-            causes.append(required(f"{here}.lastTransitionTime", "must be set"))
+            causes.append(required(f"{here}.lastTransitionTime"))
         _condition_reason(condition.get("reason") or "", f"{here}.reason", causes)
         if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
             causes.append(too_long(f"{here}.message", _LONGEST_MESSAGE))
@@ -379,7 +379,7 @@ def _status_conditions(conditions: list[JSONObject], path: str, causes: Causes) 
 
 def _condition_reason(reason: str, path: str, causes: Causes) -> None:
     if not reason:
-        causes.append(required(path, "must be set"))
+        causes.append(required(path))
         return
     if not _REASON.fullmatch(reason):
         causes.append(invalid(path, reason, _REASON_NEEDED))

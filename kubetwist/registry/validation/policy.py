@@ -87,7 +87,7 @@ def conditions(found: Sequence[JSONObject], path: str, causes: Causes) -> None:
             text = "must be greater than or equal to zero"
             causes.append(invalid(f"{here}.observedGeneration", condition["observedGeneration"], text))
         if condition.get("lastTransitionTime") is None:
-            causes.append(required(f"{here}.lastTransitionTime", "must be set"))
+            causes.append(required(f"{here}.lastTransitionTime"))
         _reason(condition.get("reason") or "", f"{here}.reason", causes)
         if byte_length(condition.get("message") or "") > 32 * 1024:
             causes.append(too_long(f"{here}.message", 32 * 1024))
@@ -95,7 +95,7 @@ def conditions(found: Sequence[JSONObject], path: str, causes: Causes) -> None:
 
 def _reason(reason: str, path: str, causes: Causes) -> None:
     if not reason:
-        causes.append(required(path, "must be set"))
+        causes.append(required(path))
         return
     if not _IS_REASON(reason):
         causes.append(invalid(path, reason, _NOT_A_REASON))

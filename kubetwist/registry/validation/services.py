@@ -516,6 +516,8 @@ def service_warnings(obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         texts.append("spec.SessionAffinity is ignored for headless services")
     for index, address in enumerate(external):
         texts += address_warnings(address, f"spec.externalIPs[{index}]")
+    if external and not headless and kind != "ExternalName":
+        texts.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("loadBalancerIP"):
         texts += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
     for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):

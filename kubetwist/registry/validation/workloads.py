@@ -208,7 +208,7 @@ def validate_deployment_status(obj: JSONObject, old: JSONObject) -> list[Cause]:
     _within(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), causes)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
     _not_decremented(status, before, causes)
     return causes
 
@@ -267,7 +267,7 @@ def validate_replica_set_status(obj: JSONObject) -> list[Cause]:
     _within(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), causes)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
     return causes
 
 
@@ -275,11 +275,11 @@ def validate_replication_controller(obj: JSONObject) -> list[Cause]:
     """A replication controller as it may stand."""
     causes: Causes = []
     spec = obj["spec"]
-    for name in ("minReadySeconds", "replicas"):
-        not_negative(spec.get(name), f"spec.{name}", causes)
+    not_negative(spec.get("minReadySeconds"), "spec.minReadySeconds", causes)
     selector, template = spec.get("selector"), spec.get("template")
     if not selector:
         causes.append(required("spec.selector"))
+    not_negative(spec.get("replicas"), "spec.replicas", causes)
     if template is None:
         causes.append(required("spec.template"))
         return causes
@@ -487,7 +487,7 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause
     _within(status, ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"), causes)
     if (status.get("availableReplicas") or 0) > (status.get("readyReplicas") or 0):
         text = "cannot be greater than status.readyReplicas"
-        causes.append(invalid("status.availableReplicas", status.get("availableReplicas"), text))
+        causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
     _not_decremented(status, old.get("status") or {}, causes)
     return causes
 
