@@ -14,8 +14,6 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from .goquote import quoted
-
 _SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 
@@ -176,7 +174,7 @@ def _parse(text: str, micro: bool) -> tuple[datetime, int]:
             raise _out_of_range(text, "time zone offset minute")
         offset = timedelta(hours=hours, minutes=minutes) * (1 if zone[1] == "+" else -1)
     if zone.end() != len(text):
-        raise ValueError(f"parsing time {quoted(text)}: extra text: {quoted(text[zone.end() :])}")
+        raise ValueError(f"parsing time {_quoted(text)}: extra text: {_quoted(text[zone.end() :])}")
     year, month, day = found["2006"], found["01"], found["02"]
     if not 1 <= day <= _days(year, month):
         raise _out_of_range(text, "day")
@@ -205,8 +203,21 @@ def _days(year: int, month: int) -> int:
 
 
 def _cannot(text: str, layout: str, rest: str, part: str) -> ValueError:
-    return ValueError(f"parsing time {quoted(text)} as {quoted(layout)}: cannot parse {quoted(rest)} as {quoted(part)}")
+    shown = f"cannot parse {_quoted(rest)} as {_quoted(part)}"
+    return ValueError(f"parsing time {_quoted(text)} as {_quoted(layout)}: {shown}")
 
 
 def _out_of_range(text: str, what: str) -> ValueError:
-    return ValueError(f"parsing time {quoted(text)}: {what} out of range")
+    return ValueError(f"parsing time {_quoted(text)}: {what} out of range")
+
+
+def _quoted(text: str) -> str:
+    """A text in quotes, as Go's package of times prints it: whatever is not plain is shown by its bytes."""
+    shown = "".join(
+        f"\\{char}" if char in '"\\' else char if " " <= char < "\x80" else _bytes_shown(char) for char in text
+    )
+    return f'"{shown}"'
+
+
+def _bytes_shown(char: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))

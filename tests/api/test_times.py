@@ -40,6 +40,7 @@ class TimeTests(SynchronousTestCase):
         layout = "2006-01-02T15:04:05Z07:00"
         for text, message in {
             "": f'parsing time "" as "{layout}": cannot parse "" as "2006"',
+            'é"\n': f'parsing time "\\xc3\\xa9\\"\\x0a" as "{layout}": cannot parse "\\xc3\\xa9\\"\\x0a" as "2006"',
             "yesterday": f'parsing time "yesterday" as "{layout}": cannot parse "yesterday" as "2006"',
             "2020-01-02": f'parsing time "2020-01-02" as "{layout}": cannot parse "" as "T"',
             "2020-01-02 03:04:05Z": f'parsing time "2020-01-02 03:04:05Z" as "{layout}": '
