@@ -26,6 +26,9 @@ class Source:
         """The line, counted from 1, and column, counted from 0, of an offset in code points."""
         if offset < 0:
             return NOWHERE
+        if not self.text:
+            # There is a line, but nothing on it.
+            return 1, -1
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1]
 
@@ -46,7 +49,7 @@ class Source:
     def _display(self, issue: Issue) -> str:
         shown = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
         line = self.line(issue.line)
-        if line is None or len(line.encode()) > _MAX_SNIPPET:
+        if line is None or issue.column < 0 or len(line.encode()) > _MAX_SNIPPET:
             return shown
         line = line.replace("\t", " ")
         # What takes two columns on a screen is pointed at with wide characters.

@@ -130,7 +130,7 @@ class SyntaxErrorTests(CelTestCase):
                 "i = 1": "1:3: Syntax error: token recognition error at: '= '",
                 "'abc": "1:1: Syntax error: token recognition error at: ''abc'",
                 "!-i": "1:2: Syntax error: no viable alternative at input '-i'",
-                "": f"1:1: Syntax error: mismatched input '<EOF>' expecting {OPERAND}",
+                "": f"1:0: Syntax error: mismatched input '<EOF>' expecting {OPERAND}",
             }
         )
 
