@@ -97,11 +97,14 @@ class FairnessConfiguration:
     async def _set(self, name: str, condition: JSONObject) -> None:
         def changed(obj: JSONObject | None) -> JSONObject:
             assert obj is not None, "a status is no object"
-            others = [one for one in (obj.get("status") or {}).get("conditions") or () if one["type"] != "Dangling"]
             told = {**condition, "lastTransitionTime": times.now()}
-            new = {**obj, "metadata": {**obj["metadata"]}, "status": {"conditions": [*others, told]}}
-            self._store.own(obj, new, "status", _MANAGER)
-            return new
+            applied = {
+                "apiVersion": f"{GROUP}/v1",
+                "kind": "FlowSchema",
+                "metadata": {"name": name},
+                "status": {"conditions": [told]},
+            }
+            return self._store.apply(obj, applied, "status", _MANAGER)
 
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
         await self._store.update(RequestScope(""), name, changed, UpdateOptions(), rules, patching=True)

@@ -53,6 +53,10 @@ def _not_owned(live: JSONObject | None, obj: JSONObject, subresource: str, manag
     """Nobody keeps track of fields."""
 
 
+def _applied_unowned(live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
+    return {**live, subresource: applied[subresource]}
+
+
 class StoredObjects:
     """
     The objects of one resource; what L{kubetwist.registry.store.Store} does with them stands on this.
@@ -89,6 +93,9 @@ class StoredObjects:
         self.ttl = ttl
         #: Notes that the server itself writes, given what was there, what will be, the subresource and the manager.
         self.own: Callable[[JSONObject | None, JSONObject, str, str], None] = _not_owned
+        #: Merges what the server itself applies to a subresource into what there is, given both, the subresource and
+        #: the manager; others give way.
+        self.apply: Callable[[JSONObject, JSONObject, str, str], JSONObject] = _applied_unowned
         #: Reads an object that is stored as protobuf.
         self.read_protobuf: Callable[[bytes], JSONObject] = _without_types
         #: Writes an object as it is stored, from its kind and the JSON of its draft; L{None} for JSON.

@@ -206,6 +206,7 @@ class Stores:
             prefix=self._prefix,
         )
         store.own = partial(self.own, store)
+        store.apply = partial(self.apply, store)
         store.read_protobuf = self._read_protobuf
         if self._protobuf and info.group not in ALWAYS_JSON:
             store.write_protobuf = self._write_protobuf
@@ -242,14 +243,23 @@ class Stores:
 
     def own(self, store: Store, live: JSONObject | None, obj: JSONObject, subresource: str, manager: str) -> None:
         """Note in C{obj} that the part of this server called C{manager} writes it."""
+        if self.definitions is not None:
+            self._fields_of(self.definitions, store, subresource).update(live, obj, manager, now())
+
+    def apply(self, store: Store, live: JSONObject, applied: JSONObject, subresource: str, manager: str) -> JSONObject:
+        """The subresource of an object with what the part of this server called C{manager} applies to it."""
         if self.definitions is None:
-            return
+            return {**live, subresource: applied[subresource]}
+        fields = self._fields_of(self.definitions, store, subresource)
+        return fields.apply(live, applied, manager, now(), force=True)
+
+    def _fields_of(self, definitions: Definitions, store: Store, subresource: str) -> FieldManager:
         key = store.info.group_resource, subresource
         fields = self._fields.get(key)
         if fields is None:
-            fields = built_in_field_manager(self.definitions, store.info, store.info.storage_version, subresource)
+            fields = built_in_field_manager(definitions, store.info, store.info.storage_version, subresource)
             self._fields[key] = fields
-        fields.update(live, obj, manager, now())
+        return fields
 
     def _cache_size(self, info: ResourceInfo) -> int:
         return self._cache_sizes.get(str(info.group_resource), self._default_cache_size)
