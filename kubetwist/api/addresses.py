@@ -11,6 +11,8 @@ import ipaddress
 import re
 from typing import Final
 
+from .goquote import quoted
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -78,6 +80,18 @@ def ip_problems(text: str, strict: bool = True, canonical: bool = True) -> list[
     if canonical and not problems and shown_ip(address) != text:
         problems.append(f'must be in canonical form ("{shown_ip(address)}")')
     return problems
+
+
+def interface_address_problems(text: str) -> list[str]:
+    """What is wrong with the address of an interface, which is told with the length of its network's prefix."""
+    parsed = parse_cidr(text)
+    if parsed is None:
+        return ["must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"]
+    address, network = parsed
+    # IPv4 within IPv6 is written as IPv4.
+    length = network.prefixlen - (96 if _is_mapped(address) and network.prefixlen > 32 else 0)
+    canonical = f"{shown_ip(address)}/{length}"
+    return [] if text == canonical else [f"must be in canonical form ({quoted(canonical)})"]
 
 
 def cidr_problems(text: str, strict: bool = True, canonical: bool = True) -> list[str]:

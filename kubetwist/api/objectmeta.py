@@ -42,6 +42,25 @@ Meta = Mapping[str, Any]
 #: Bytes of all keys and values together.
 ANNOTATIONS_LIMIT: Final = 256 << 10
 
+#: The fields of metadata, in the order of the struct in Go.
+METADATA: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
 _IMMUTABLE: Final = "field is immutable"
 _STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 _SUBRESOURCE_LENGTH: Final = 256

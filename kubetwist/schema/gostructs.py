@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from ..api.objectmeta import METADATA
 from ..api.resource import JSONObject
 
 _ZEROS: Final[dict[str, Any]] = {"": "", "*": None, "selector": None, "0": 0, '"0"': "0", "f": False}
@@ -70,7 +71,7 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     for field in _struct(type_name):
         item = value.get(field.name)
         if field.struct == "metadata":
-            shown.update((name, _written(part)) for name, part in sorted((item or {}).items()))
+            shown.update((name, _written(item[name])) for name in METADATA if item and name in item)
         elif not field.struct:
             shown[field.go_name] = field.zero if item is None else _written(item, field.shape == "selector")
         else:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
+from ...api.times import now
 from ..strategy import Strategy
 from ..validation import dynamicresources, resourceslices
 
@@ -29,6 +31,7 @@ def _default_claim_spec(spec: JSONObject) -> None:
 class DeviceClassStrategy(Strategy):
     """resource.k8s.io/v1 DeviceClass."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_generation = True
     delete_returns_object = True
 
@@ -51,6 +54,25 @@ class ResourceSliceStrategy(Strategy):
     has_generation = True
     delete_returns_object = True
 
+    def default(self, obj: JSONObject) -> None:
+        """Taints are from now on."""
+        for device in obj.setdefault("spec", {}).get("devices") or ():
+            for taint in device.get("taints") or ():
+                if taint.get("timeAdded") is None:
+                    taint["timeAdded"] = now()
+
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Attributes with several values, and what devices take of nodes, are behind gates that are closed."""
+        for device in obj["spec"].get("devices") or ():
+            device.pop("nodeAllocatableResourceMappings", None)
+            for attribute in (device.get("attributes") or {}).values():
+                for name in ("bools", "ints", "strings", "versions"):
+                    attribute.pop(name, None)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise."""
+        self.prepare_for_create(obj)
+
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Devices and nodes."""
         return resourceslices.validate_slice(obj)
@@ -63,6 +85,7 @@ class ResourceSliceStrategy(Strategy):
 class ResourceClaimStrategy(Strategy):
     """resource.k8s.io/v1 ResourceClaim."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     delete_returns_object = True
 
@@ -102,6 +125,7 @@ class ResourceClaimStrategy(Strategy):
 class ResourceClaimTemplateStrategy(Strategy):
     """resource.k8s.io/v1 ResourceClaimTemplate."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ...api.errors import Cause, duplicate, forbidden, go_json, invalid, required, too_long, too_many
+from ...api.addresses import interface_address_problems
+from ...api.errors import Cause, forbidden, go_json, invalid, required, too_long, too_many
 from ...api.names import byte_length, label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from ...cel.devices import CostlySelector, SelectorError, check_selector
@@ -129,7 +130,7 @@ def validate_claim_template(obj: JSONObject) -> list[Cause]:
 
 def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What claims are made of stays."""
-    causes: Causes = []
+    causes = validate_claim_template(obj)
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"))
     immutable(obj["spec"], old["spec"], "spec", causes, shown)
     return causes
@@ -202,8 +203,7 @@ def _device_states(status: JSONObject, causes: Causes) -> None:
         if one.get("shareID") is not None:
             _share(one["shareID"], f"{here}.shareID", causes)
         if device_key(one) not in own:
-            # The reference shows the parts as what it keeps of them, which is nothing.
-            shown = '{"Driver":{},"Pool":{},"Device":{},"ShareID":{}}'
+            shown = go_json(dict(zip(("Driver", "Pool", "Device", "ShareID"), device_key(one), strict=True)))
             causes.append(invalid_shown(here, shown, "must be an allocated device in the claim"))
         if len(one.get("conditions") or ()) > 8:
             causes.append(too_many(f"{here}.conditions", len(one["conditions"]), 8))
@@ -219,13 +219,12 @@ def _network(data: JSONObject, path: str, causes: Causes) -> None:
     for name, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
         if byte_length(data.get(name) or "") > limit:
             causes.append(too_long(f"{path}.{name}", limit))
-    addresses = data.get("ips") or []
-    if len(addresses) > 16:
-        causes.append(too_many(f"{path}.ips", len(addresses), 16))
-        return
-    for index, value in enumerate(addresses):
-        if value in addresses[:index]:
-            causes.append(duplicate(f"{path}.ips[{index}]", value))
+    distinct(data.get("ips") or [], _interface_address, str, f"{path}.ips", causes, most=16)
+
+
+def _interface_address(value: str, path: str, causes: Causes) -> None:
+    for text in interface_address_problems(value):
+        causes.append(invalid(path, value, text))
 
 
 def _share(uid: str, path: str, causes: Causes) -> None:

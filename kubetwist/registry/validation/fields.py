@@ -25,6 +25,7 @@ from ...api.names import (
     port_name_problems,
     qualified_name_problems,
 )
+from ...api.objectmeta import METADATA
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 
@@ -385,24 +386,6 @@ def id_number(value: int | None, path: str, causes: Causes) -> None:
         causes.append(invalid(path, value, f"must be between 0 and {MAX_INT32}, inclusive"))
 
 
-#: The fields of metadata, in the order of the struct in Go.
-METADATA: Final = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 #: Those that objects do not have which are yet to be made.
 _NOT_IN_TEMPLATES: Final = tuple(name for name in METADATA if name not in ("labels", "annotations"))
 
@@ -413,7 +396,8 @@ def template_metadata(metadata: JSONObject, path: str, causes: Causes) -> None:
     labels(metadata.get("labels"), f"{path}.labels", causes)
     for name in _NOT_IN_TEMPLATES:
         if metadata.get(name):
-            causes.append(forbidden(f"{path}.{name}", "cannot be set"))
+            # The reference makes the path of the name in Go.
+            causes.append(forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set"))
 
 
 def needed_segment(value: str | None, path: str, causes: Causes) -> None:

@@ -11,6 +11,7 @@ from ...api.names import byte_length, label_value_problems, qualified_name_probl
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from .affinity import validate_node_selector
+from .capacitypolicies import validate_request_policy
 from .deviceparts import (
     LONGEST_NAME,
     MOST,
@@ -29,6 +30,7 @@ from .fields import (
     immutable,
     invalid_shown,
     need,
+    quantity,
     unsupported,
 )
 
@@ -37,6 +39,8 @@ _PART: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _VERSION: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PART}(\.{_PART})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?", re.ASCII
 ).fullmatch
+#: Of the attributes of a device.
+_MOST_VALUES: Final = 48
 _NODES: Final = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _NODES_OF_DEVICE: Final = (
     "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to "
@@ -104,7 +108,7 @@ def _counters(one: JSONObject, path: str, causes: Causes) -> None:
         causes.append(too_many(where, len(counters), MOST))
     else:
         for name in sorted(counters):
-            check(name, f"{where}[{_shortened(name, 63)}]", dns_label, causes)
+            check(name, where, dns_label, causes)
 
 
 def _shortened(key: str, limit: int) -> str:
@@ -158,14 +162,20 @@ def _device(device: JSONObject, path: str, each: bool, causes: Causes, held: lis
     if len(attributes) + len(capacity) > MOST:
         text = f"the total number of attributes and capacities must not exceed {MOST}"
         causes.append(invalid(path, len(attributes) + len(capacity), text))
+    if len(attributes) > _MOST_VALUES:
+        text = f"the total number of attribute values must not exceed {_MOST_VALUES}"
+        causes.append(invalid(path, len(attributes), text))
     for name, attribute in sorted(attributes.items()):
         property_name(name, f"{path}.attributes", causes)
         _attribute(attribute, f"{path}.attributes[{_shortened(name, LONGEST_NAME)}]", causes)
     for name, amount in sorted(capacity.items()):
         property_name(name, f"{path}.capacity", causes)
-        if amount.get("requestPolicy") is not None and not device.get("allowMultipleAllocations"):
+        if amount.get("requestPolicy") is not None:
             where = f"{path}.capacity[{_shortened(name, LONGEST_NAME)}].requestPolicy"
-            causes.append(forbidden(where, "allowMultipleAllocations must be true"))
+            if device.get("allowMultipleAllocations"):
+                validate_request_policy(amount["requestPolicy"], quantity(amount.get("value") or 0), where, causes)
+            else:
+                causes.append(forbidden(where, "allowMultipleAllocations must be true"))
     if held is None or held != (device.get("taints") or []):
         check_each(device.get("taints"), _taint, f"{path}.taints", causes, most=16)
     consumed = device.get("consumesCounters") or []
@@ -197,8 +207,8 @@ def _attribute(attribute: JSONObject, path: str, causes: Causes) -> None:
     if not given:
         causes.append(invalid(path, "", "exactly one value must be specified"))
     elif len(given) > 1:
-        shown = {f"{name.title()}Value": attribute.get(name) for name in ("int", "bool", "string", "version")}
-        causes.append(invalid_shown(path, go_json(shown), "exactly one value must be specified"))
+        shown = go_json(go_struct(attribute, "resource.DeviceAttribute"))
+        causes.append(invalid_shown(path, shown, "exactly one value must be specified"))
 
 
 def _taint(taint: JSONObject, path: str, causes: Causes) -> None:
