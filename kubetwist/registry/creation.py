@@ -78,7 +78,7 @@ class Creation(StoredObjects):
             scope.warn(text)
         attributes.charges.clear()  # of a name before this one that was taken
         await self.admission.validate(attributes)
-        if version not in ("", "0"):
+        if version not in ("", "0") and not options.dry_run:
             raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
         key = self.key(meta.get("namespace", ""), meta["name"])
         for attempt in range(HOLD_ATTEMPTS):

@@ -46,6 +46,8 @@ class Strategy:
     #: What the kind does with the metadata of updates, after the generic rules: it decides how often an error is told.
     #: See L{kubetwist.api.objectmeta}.
     metadata_update_rules: Sequence[Rule] = ("compare",)
+    #: Likewise, of updates through subresources.
+    status_metadata_update_rules: Sequence[Rule] = ("compare",)
     #: Finalizers without a domain must be known ones; custom resources only get a warning.
     standard_finalizers = True
 

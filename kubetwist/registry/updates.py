@@ -163,7 +163,7 @@ class Updates(Creation):
             before,
             self.info.namespaced,
             self.strategy.name_problems,
-            rules=self.strategy.metadata_update_rules if rules.main else ("compare",),
+            rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,
             standard_finalizers=self.strategy.standard_finalizers,
         )
         causes += self.checked(rules.validate, obj, old)

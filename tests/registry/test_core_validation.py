@@ -718,6 +718,33 @@ class MetadataTests(SynchronousTestCase):
             causes = update_causes(new, old, True, strategy.name_problems, rules=strategy.metadata_update_rules)
             self.assertEqual([cause.field for cause in causes], ["metadata.labels"] * times, kind)
 
+    def test_generated_names(self) -> None:
+        """Kinds that look at their changes as new objects look at what a name could be made from."""
+        old = {"name": "x", "uid": "u"}
+        new = {**old, "generateName": "A/b"}
+        for group, kind, times in (
+            ("storage.k8s.io", "StorageClass", 2),
+            ("storage.k8s.io", "VolumeAttachment", 2),
+            ("storage.k8s.io", "CSIDriver", 1),
+            ("node.k8s.io", "RuntimeClass", 2),
+            ("rbac.authorization.k8s.io", "ClusterRole", 2),
+            ("resource.k8s.io", "DeviceClass", 2),
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema", 2),
+        ):
+            strategy = strategy_for(group, kind)
+            causes = update_causes(new, old, False, strategy.name_problems, rules=strategy.metadata_update_rules)
+            self.assertEqual([cause.field for cause in causes], ["metadata.generateName"] * times, kind)
+
+    def test_status(self) -> None:
+        """Some kinds do not look at the metadata of changes of their status."""
+        for group, kind, rules in (
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema", ()),
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", ()),
+            ("storage.k8s.io", "VolumeAttachment", ("whole",)),
+            ("apps", "Deployment", ("compare",)),
+        ):
+            self.assertEqual(strategy_for(group, kind).status_metadata_update_rules, rules)
+
 
 class AccountTests(SynchronousTestCase):
     """ServiceAccounts."""

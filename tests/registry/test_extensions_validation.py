@@ -70,6 +70,19 @@ class WebhookTests(SynchronousTestCase):
             [f"{where}: \"ab//c\": must start with a '/'", f'{where}: "ab//c": segment[1] may not be empty'],
         )
 
+    def test_nameless_service(self) -> None:
+        """Of a service without a name, the namespace is told to be missing, and the other way round."""
+        again = {"reinvocationPolicy": "Sometimes"}
+        webhook = {**self.WEBHOOK, **again, "clientConfig": {"service": {"namespace": "n"}}}
+        found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+        self.assertEqual(
+            [one.partition(":")[0] for one in found],
+            ["webhooks[0].reinvocationPolicy", "webhooks[0].clientConfig.service.namespace"],
+        )
+        webhook["clientConfig"] = {"service": {"name": "n"}}
+        found = problems(ADMISSION, "MutatingWebhookConfiguration", webhooks=[webhook])
+        self.assertEqual(found[1], "webhooks[0].clientConfig.service.name: Required value")
+
     def test_many_steps(self) -> None:
         """Of a path of thousands of empty steps no more is made than is told."""
         path = "/" * 10_000
@@ -295,7 +308,7 @@ class FlowSchemaTests(SynchronousTestCase):
                 status_problems(FLOW, kind, {"conditions": conditions}),
                 [
                     'status.conditions[1].type: Duplicate value: "A"',
-                    "status.conditions[2].type: Required value: must not be empty",
+                    "status.conditions[2].type: Required value",
                 ],
             )
 

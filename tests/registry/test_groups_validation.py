@@ -17,8 +17,8 @@ from kubetwist.registry.validation.fields import Causes
 from .test_strategies_validation import change_problems, copy, problems
 from .test_workloads_validation import LABEL_RULE, QUALIFIED_RULE, status_problems
 
-#: Of less than 192 characters, and more than 192 bytes.
-LONG = "\u00e4" * 97
+#: Of less than 256 characters, and more than 256 bytes.
+LONG = "\u00e4" * 129
 SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
@@ -86,12 +86,93 @@ class NetworkingTests(SynchronousTestCase):
         )
 
     def test_address(self) -> None:
-        """That an address stays somebody's is all that is told of a change."""
+        """An address is somebody's, and stays so."""
         old = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
         self.assertEqual(
             change_problems("networking.k8s.io", "IPAddress", old, {"spec": {}}),
-            ["spec.parentRef: Invalid value: null: field is immutable"],
+            ["spec.parentRef: Required value", "spec.parentRef: Invalid value: null: field is immutable"],
         )
+
+
+class PolicyTests(SynchronousTestCase):
+    """Tests for network policies and addresses."""
+
+    GROUP = "networking.k8s.io"
+
+    def test_ports(self) -> None:
+        """That a name has no end is told before what is wrong with the name; kinds of policies keep their order."""
+        ports = [{"port": "a_b", "endPort": 2}]
+        found = problems(self.GROUP, "NetworkPolicy", spec={"ingress": [{"ports": ports}], "policyTypes": ["x"]})
+        self.assertEqual(
+            [one.partition(":")[0] for one in found],
+            ["spec.ingress[0].ports[0].endPort", "spec.ingress[0].ports[0].port", "spec.policyTypes[0]"],
+        )
+        self.assertTrue(found[-1].endswith('supported values: "Ingress", "Egress"'), found[-1])
+
+    def test_address_update(self) -> None:
+        """A change of an address is looked at as a whole, and then refused."""
+        old = {"spec": {"parentRef": {"resource": "services", "name": "a"}}}
+        new = {"spec": {"parentRef": {"resource": "services"}}}
+        self.assertEqual(
+            change_problems(self.GROUP, "IPAddress", old, new),
+            [
+                "spec.parentRef.name: Required value",
+                'spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"","Name":""}: field is '
+                "immutable",
+            ],
+        )
+
+    def test_ranges_update(self) -> None:
+        """Of as many ranges as before, each is told of that changed; otherwise, all of them."""
+        old = {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}
+        new = {"spec": {"cidrs": ["10.0.0.0/24", "x"]}}
+        self.assertEqual(
+            change_problems(self.GROUP, "ServiceCIDR", old, new),
+            ['spec.cidrs[1]: Invalid value: "x": field is immutable'],
+        )
+        self.assertEqual(
+            change_problems(self.GROUP, "ServiceCIDR", old, {"spec": {}}),
+            ["spec.cidrs: Invalid value: null: field is immutable"],
+        )
+
+    def test_controller(self) -> None:
+        """A controller that is missing is shown as no text."""
+        found = change_problems(self.GROUP, "IngressClass", {"spec": {"controller": "a.x/b"}}, {"spec": {}})
+        self.assertEqual(found[0], 'spec.controller: Invalid value: "": field is immutable')
+
+
+class RuntimeTests(SynchronousTestCase):
+    """Tests for runtime classes and leases."""
+
+    def test_update(self) -> None:
+        """A change is looked at as a whole; a toleration is there once, whatever its time."""
+        tolerations = [
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": n} for n in (1, 2)
+        ]
+        self.assertEqual(
+            change_problems(
+                "node.k8s.io", "RuntimeClass", {"handler": "h"}, {"scheduling": {"tolerations": tolerations}}
+            ),
+            [
+                "handler: Required value",
+                'scheduling.tolerations[1]: Duplicate value: {"Key":"k","Operator":"Exists","Value":"","Effect":'
+                '"NoExecute","TolerationSeconds":2}',
+                'handler: Invalid value: "": field is immutable',
+            ],
+        )
+
+    def test_elections(self) -> None:
+        """Leases have no strategies, but those that are there may be changed."""
+        strategy = strategy_for("coordination.k8s.io", "Lease")
+        given = {"metadata": {"name": "l"}, "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "h"}}
+        lease = copy(given)
+        strategy.prepare_for_create(lease)
+        self.assertEqual(lease["spec"], {})
+        again = copy(given)
+        strategy.prepare_for_update(again, lease)
+        self.assertEqual(again["spec"], {})
+        strategy.prepare_for_update(changed := copy(given), {"spec": {"strategy": "x.y/z"}})
+        self.assertEqual(changed["spec"], {"strategy": "OldestEmulationVersion"})
 
 
 class StorageTests(SynchronousTestCase):
@@ -115,7 +196,7 @@ class StorageTests(SynchronousTestCase):
             [
                 "spec.drivers[0].name: Required value",
                 "spec.drivers[1].name: Required value",
-                f'spec.drivers[1].nodeID: Invalid value: "{LONG}": must be 192 characters or less',
+                f'spec.drivers[1].nodeID: Invalid value: "{LONG}": must be 256 characters or less',
                 'spec.drivers[1].name: Duplicate value: ""',
                 "spec.drivers[1]: Required value",
                 'spec.drivers[1]: Invalid value: "": name part must be non-empty',
@@ -139,16 +220,20 @@ class StorageTests(SynchronousTestCase):
         )
 
     def test_capacity(self) -> None:
-        """A topology is shown in the order of its struct; the rest of a change is not looked at."""
+        """A topology is shown in the order of its struct, after what is wrong with the whole."""
         topology = {"matchExpressions": [{"operator": "Exists", "key": "a"}], "matchLabels": {"z": "y"}}
         new = {"storageClassName": "s", "nodeTopology": topology, "capacity": "-1"}
         self.assertEqual(
             change_problems(self.GROUP, "CSIStorageCapacity", {"storageClassName": "s"}, new),
             [
+                'capacity: Invalid value: "-1": must be greater than or equal to 0',
                 'nodeTopology: Invalid value: {"matchLabels":{"z":"y"},"matchExpressions":[{"key":"a","operator":'
-                '"Exists"}]}: field is immutable'
+                '"Exists"}]}: field is immutable',
             ],
         )
+        odd = {"storageClassName": "s", "nodeTopology": {"matchExpressions": [{"key": "a", "operator": "In"}]}}
+        odd["nodeTopology"]["matchExpressions"][0]["values"] = ["a b"]
+        self.assertEqual(change_problems(self.GROUP, "CSIStorageCapacity", odd, odd), [])
 
     def test_attachment(self) -> None:
         """A volume's name has a text; what is inline is told of before the node."""
@@ -165,6 +250,51 @@ class StorageTests(SynchronousTestCase):
         inline = problems(self.GROUP, "VolumeAttachment", spec={**spec, "source": {"inlineVolumeSpec": {}}})
         self.assertEqual(inline[-1], node)
         self.assertGreater(len(inline), 1)
+
+    def test_inline_volume(self) -> None:
+        """A volume within an attachment is a CSI one, of which little else is said."""
+        volume = {"accessModes": ["ReadWriteOnce"], "csi": {"driver": "a.x", "volumeHandle": "h"}}
+        spec = {"attacher": "a.x", "nodeName": "n", "source": {"inlineVolumeSpec": volume}}
+        self.assertEqual(problems(self.GROUP, "VolumeAttachment", spec=spec), [])
+        more = {
+            "claimRef": {},
+            "capacity": {"storage": "1Gi"},
+            "persistentVolumeReclaimPolicy": "Delete",
+            "nodeAffinity": {},
+            "storageClassName": "s",
+            "volumeMode": "Block",
+        }
+        bad = {**spec, "source": {"inlineVolumeSpec": {**volume, **more}}}
+        path, where = "spec.source.inlineVolumeSpec", "in the context of inline volumes"
+        self.assertEqual(
+            problems(self.GROUP, "VolumeAttachment", spec=bad),
+            [
+                f"{path}.claimRef: Forbidden: may not be specified {where}",
+                f"{path}.capacity: Forbidden: may not be specified {where}",
+                f"{path}.persistentVolumeReclaimPolicy: Forbidden: may only be Retain {where}",
+                f"{path}.nodeAffinity: Forbidden: may not be specified {where}",
+                f"{path}.storageClassName: Forbidden: may not be specified {where}",
+                f"{path}.volumeMode: Forbidden: may not specify volumeMode other than Filesystem {where}",
+            ],
+        )
+        disk = {"accessModes": ["ReadWriteOnce"], "rbd": {"monitors": ["m"], "image": "i"}}
+        (found,) = problems(self.GROUP, "VolumeAttachment", spec={**spec, "source": {"inlineVolumeSpec": disk}})
+        self.assertEqual(found, f"{path}.csi: Required value: has to be specified {where}")
+
+    def test_attachment_update(self) -> None:
+        """A change is looked at as a whole, and shown with all that a volume can be."""
+        source = {"inlineVolumeSpec": {"accessModes": ["x"], "csi": {"driver": "a.x", "volumeHandle": "h"}}}
+        old = {"spec": {"attacher": "a.x", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}
+        found = change_problems(self.GROUP, "VolumeAttachment", old, {"spec": {**old["spec"], "source": source}})
+        self.assertEqual(len(found), 2)
+        self.assertTrue(found[0].startswith("spec.source.inlineVolumeSpec.accessModes: Unsupported value"), found[0])
+        start = (
+            'spec: Invalid value: {"Attacher":"a.x","Source":{"PersistentVolumeName":null,"InlineVolumeSpec":'
+            '{"Capacity":null,"GCEPersistentDisk":null,'
+        )
+        self.assertTrue(found[1].startswith(start), found[1])
+        end = '"NodeAffinity":null,"VolumeAttributesClassName":null}},"NodeName":"n"}: field is immutable'
+        self.assertTrue(found[1].endswith(end), found[1])
 
     def test_attachment_status(self) -> None:
         """What is said of an attachment has its limits."""
@@ -190,7 +320,7 @@ class StorageTests(SynchronousTestCase):
         self.assertEqual(
             change_problems(self.GROUP, "VolumeAttributesClass", old, new),
             [
-                "parameters: Invalid value: null: field is immutable",
+                "parameters: Forbidden: updates to parameters are forbidden.",
                 "parameters: Required value: must contain at least one key/value pair",
             ],
         )
@@ -204,6 +334,51 @@ class StorageTests(SynchronousTestCase):
             problems(self.GROUP, "StorageClass", provisioner="p", allowedTopologies=terms),
             ['allowedTopologies[1].matchLabelExpressions: Duplicate value: ""'],
         )
+
+    def test_empty_topologies(self) -> None:
+        """A term that says nothing is told as often as there are terms, and once for each like it before."""
+        for count, times in ((1, 1), (2, 5)):
+            found = problems(self.GROUP, "StorageClass", provisioner="p", allowedTopologies=[{}] * count)
+            self.assertEqual(len(found), times)
+            self.assertEqual(found[0], 'allowedTopologies[0].matchLabelExpressions: Duplicate value: ""')
+
+    def test_class_update(self) -> None:
+        """What is wrong with a class as a whole comes before what may not change of it."""
+        old = {"provisioner": "p", "parameters": {"a": "b"}}
+        self.assertEqual(
+            change_problems(self.GROUP, "StorageClass", old, {"parameters": {"a": "c"}}),
+            [
+                "provisioner: Required value",
+                'parameters: Invalid value: {"a":"c"}: field is immutable',
+                'provisioner: Invalid value: "": field is immutable',
+            ],
+        )
+
+    def test_tokens_in_secrets(self) -> None:
+        """Where tokens are handed over is only said when there are tokens."""
+        self.assertEqual(
+            problems(self.GROUP, "CSIDriver", spec={"serviceAccountTokenInSecrets": False}),
+            [
+                "spec.serviceAccountTokenInSecrets: Invalid value: false: serviceAccountTokenInSecrets is set but no "
+                "tokenRequests are specified"
+            ],
+        )
+
+    def test_driver_changes(self) -> None:
+        """Any change of the spec is a new generation; clients are warned of tokens when these change."""
+        strategy = strategy_for(self.GROUP, "CSIDriver")
+        old = {"metadata": {"name": "a.x"}, "spec": {"tokenRequests": [{"audience": "a"}]}}
+        strategy.default(old)
+        new = copy(old)
+        new["spec"]["nodeAllocatableUpdatePeriodSeconds"] = 60
+        new["spec"]["preventPodSchedulingIfMissing"] = True
+        strategy.prepare_for_update(new, old)
+        self.assertNotIn("preventPodSchedulingIfMissing", new["spec"])
+        self.assertTrue(strategy.generation_changes(new, old))
+        self.assertFalse(strategy.generation_changes(copy(old), old))
+        self.assertEqual(strategy.warnings(new, old), ())
+        new["spec"]["tokenRequests"].append({"audience": "b"})
+        self.assertEqual(len(strategy.warnings(new, old)), 1)
 
 
 class CertificateTests(SynchronousTestCase):
@@ -379,13 +554,14 @@ class DeviceTests(SynchronousTestCase):
         given = {"allocation": allocation, "devices": [state]}
         self.assertEqual(self.status({}, given), [])
         self.assertEqual(self.status(given, {"devices": [state]}), [])
-        network = {"interfaceName": "i" * 257, "hardwareAddress": "h" * 129, "ips": ["1.2.3.4/8"] * 2}
+        ips = ["1.2.3.4/8", "1.2.3.4/8", "1.2.3.4", "FE80::1/64"]
+        network = {"interfaceName": "i" * 257, "hardwareAddress": "h" * 129, "ips": ips}
         bad = {**state, "device": "b", "conditions": [{}] * 9, "data": 1, "networkData": network}
         found = self.status({}, {"allocation": allocation, "devices": [bad, bad]})
         self.assertEqual(
             found[:2],
             [
-                'status.devices[0]: Invalid value: {"Driver":{},"Pool":{},"Device":{},"ShareID":{}}: must be an '
+                'status.devices[0]: Invalid value: {"Driver":"d.x","Pool":"p","Device":"b","ShareID":""}: must be an '
                 "allocated device in the claim",
                 "status.devices[0].conditions: Too many: 9: must have at most 8 items",
             ],
@@ -396,6 +572,10 @@ class DeviceTests(SynchronousTestCase):
                 'status.devices[0].data: Invalid value: "<value omitted>": must be a valid JSON object',
                 "status.devices[0].networkData.interfaceName: Too long: may not be more than 256 bytes",
                 "status.devices[0].networkData.hardwareAddress: Too long: may not be more than 128 bytes",
+                'status.devices[0].networkData.ips[2]: Invalid value: "1.2.3.4": must be a valid address in CIDR form, '
+                "(e.g. 10.9.8.7/24 or 2001:db8::1/64)",
+                'status.devices[0].networkData.ips[3]: Invalid value: "FE80::1/64": must be in canonical form '
+                '("fe80::1/64")',
                 'status.devices[0].networkData.ips[1]: Duplicate value: "1.2.3.4/8"',
             ],
         )
@@ -446,8 +626,9 @@ class DeviceTests(SynchronousTestCase):
         self.assertEqual(
             self.offered({"name": "a", "attributes": attributes}),
             [
-                f'{path}[a]: Invalid value: {{"IntValue":1,"BoolValue":true,"StringValue":null,"VersionValue":null}}'
-                ": exactly one value must be specified",
+                f'{path}[a]: Invalid value: {{"IntValue":1,"BoolValue":true,"StringValue":null,"VersionValue":null,'
+                '"IntValues":null,"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must '
+                "be specified",
                 f'{path}[b].version: Invalid value: "1.0.0-01": {semver}',
                 f'{path}[c].version: Invalid value: "{"x" * 65}": {semver}',
                 f"{path}[c].version: Too long: may not be more than 64 bytes",
@@ -471,7 +652,7 @@ class DeviceTests(SynchronousTestCase):
                 f"{path}.capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must be true",
                 f"{path}.taints: Too many: 17: must have at most 16 items",
                 f"{path}.consumesCounters[0].counterSet: Required value",
-                f'{path}.consumesCounters[0].counters[B]: Invalid value: "B": {LABEL_RULE}',
+                f'{path}.consumesCounters[0].counters: Invalid value: "B": {LABEL_RULE}',
                 f"{path}.consumesCounters[1].counterSet: Required value",
                 f"{path}.consumesCounters[1].counters: Required value",
                 f'{path}.consumesCounters[1]: Duplicate value: ""',
@@ -495,5 +676,5 @@ class DeviceTests(SynchronousTestCase):
                 f"{path}[1].counters: Too many: 33: must have at most 32 items",
             ],
         )
-        self.assertTrue(found[3].startswith(f"{path}[2].counters[{'x' * 30}...{'x' * 30}]: Invalid value"), found[3])
+        self.assertTrue(found[3].startswith(f'{path}[2].counters: Invalid value: "{"x" * 64}"'), found[3])
         self.assertEqual(found[-1], f'{path}[2]: Duplicate value: "b"')

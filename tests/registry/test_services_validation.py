@@ -125,12 +125,12 @@ class RangeTests(SynchronousTestCase):
         self.assertEqual(
             found, ['spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length']
         )
-        for second in ("10.1.0.0/24", "x"):
-            (found_text,) = self.ranges("10.0.0.0/24", second)
-            start = (
-                f'spec.cidrs: Invalid value: {{"CIDRs":["10.0.0.0/24","{second}"]}}: may specify no more than one IP'
-            )
+        for second in ("10.1.0.0/24", "::ffff:10.1.0.0/120"):
+            found_text = self.ranges("10.0.0.0/24", second)[-1]
+            start = f'spec.cidrs: Invalid value: ["10.0.0.0/24","{second}"]: may specify no more than one IP'
             self.assertTrue(found_text.startswith(start), found_text)
+        (found_text,) = self.ranges("10.0.0.0/24", "x")
+        self.assertTrue(found_text.startswith('spec.cidrs[1]: Invalid value: "x": must be a valid CIDR'), found_text)
         (found_text,) = self.ranges("a", "b", "c")
         self.assertTrue(found_text.endswith("may only hold up to 2 values"), found_text)
 
@@ -143,6 +143,55 @@ class EndpointTests(SynchronousTestCase):
         found = problems("", "Endpoints", subsets=[{"addresses": [{"ip": "x"}], "ports": [{"port": 80}]}])
         self.assertEqual(len(found), 2)
         self.assertEqual(found[1], 'subsets[0].addresses[0].ip: Invalid value: "x": must be a valid IP address')
+
+    def slice(self, kind: str, *addresses: str, **parts: Any) -> list[str]:
+        """What is wrong with a slice of one endpoint."""
+        return problems(
+            "discovery.k8s.io", "EndpointSlice", addressType=kind, endpoints=[{"addresses": addresses}], **parts
+        )
+
+    def test_slice_addresses(self) -> None:
+        """Addresses are in order, before it is told that they are of the other family."""
+        path = "endpoints[0].addresses"
+        text = "must not be an IPv4-mapped IPv6 address"
+        mapped = "::ffff:1.2.3.4"
+        self.assertEqual(self.slice("IPv4", mapped), [f'{path}[0]: Invalid value: "{mapped}": {text}'])
+        other = f'{path}: Invalid value: "2001:DB8::1": must be an IPv4 address'
+        self.assertEqual(self.slice("IPv4", "2001:DB8::1"), [other])
+        both = [f'{path}: Invalid value: "127.0.0.1": must be an IPv6 address']
+        both.append(f'{path}[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)')
+        self.assertEqual(self.slice("IPv6", "127.0.0.1"), both)
+
+    def test_slice_domains(self) -> None:
+        """Domains have two parts or more, and may end at the root."""
+        self.assertEqual(self.slice("FQDN", "a.b.", "a.b"), [])
+        path = "endpoints[0].addresses"
+        self.assertEqual(
+            self.slice("FQDN", "", "a.", f"{'x' * 64}.y"),
+            [
+                f"{path}[0]: Required value",
+                f'{path}[1]: Invalid value: "a": should be a domain with at least two segments separated by dots',
+                f'{path}[2]: Invalid value: "{"x" * 64}": must be no more than 63 characters',
+            ],
+        )
+
+    def test_slice_protocol(self) -> None:
+        """A protocol that is empty is one that nobody knows."""
+        self.assertEqual(
+            self.slice("IPv4", "1.2.3.4", ports=[{"port": 1, "protocol": ""}]),
+            ['ports[0].protocol: Unsupported value: "": supported values: "SCTP", "TCP", "UDP"'],
+        )
+
+    def test_slice_update(self) -> None:
+        """A change is looked at as a whole; endpoints that were there may stay."""
+        old = {"addressType": "IPv4", "endpoints": [{"addresses": ["x"]}]}
+        self.assertEqual(
+            change_problems("discovery.k8s.io", "EndpointSlice", old, {**old, "addressType": "IPv5"}),
+            [
+                'addressType: Unsupported value: "IPv5": supported values: "FQDN", "IPv4", "IPv6"',
+                'addressType: Invalid value: "IPv5": field is immutable',
+            ],
+        )
 
     def test_cve_2021_25737(self) -> None:
         """CVE-2021-25737: both kinds keep clear of the node's own addresses, so neither leads a client there."""

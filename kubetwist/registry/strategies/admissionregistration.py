@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import admissionregistration as rules
@@ -32,6 +33,7 @@ def _default_match(resources: JSONObject) -> None:
 class WebhookConfigurationStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
     has_generation = True
     allow_unconditional_update = False
 
@@ -71,6 +73,8 @@ class WebhookConfigurationStrategy(Strategy):
 class PolicyStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
+    status_metadata_update_rules: Sequence[Rule] = ()
     has_generation = True
     allow_unconditional_update = False
 
@@ -107,6 +111,7 @@ class PolicyStrategy(Strategy):
 class PolicyBindingStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding and MutatingAdmissionPolicyBinding."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
     has_generation = True
     allow_unconditional_update = False
 

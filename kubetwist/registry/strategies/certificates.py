@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.names import path_segment_problems
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject, UserInfo
 from ...api.times import now
 from ..strategy import Strategy
@@ -15,8 +17,14 @@ from ..validation import certificates
 class CertificateSigningRequestStrategy(Strategy):
     """certificates.k8s.io/v1 CertificateSigningRequest; who asks is written into it by the store."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
+    status_metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     status_protects = ()
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A part of a path."""
+        return path_segment_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import flowcontrol
@@ -14,6 +15,8 @@ from ..validation import flowcontrol
 class FlowControlStrategy(Strategy):
     """What both kinds have in common."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
+    status_metadata_update_rules: Sequence[Rule] = ()
     has_generation = True
     has_status = True
 

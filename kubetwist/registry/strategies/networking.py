@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import networking
@@ -54,6 +55,7 @@ class IngressStrategy(Strategy):
 class IngressClassStrategy(Strategy):
     """networking.k8s.io/v1 IngressClass."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_generation = True
 
     def default(self, obj: JSONObject) -> None:
@@ -95,6 +97,8 @@ class NetworkPolicyStrategy(Strategy):
 
 class IPAddressStrategy(Strategy):
     """networking.k8s.io/v1 IPAddress, named after the address."""
+
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """An address in canonical form."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import small
@@ -14,6 +15,7 @@ from ..validation import small
 class RuntimeClassStrategy(Strategy):
     """node.k8s.io/v1 RuntimeClass."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_unconditional_update = False
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:

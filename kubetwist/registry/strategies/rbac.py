@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import path_segment_problems
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import rbac
@@ -17,6 +18,7 @@ GROUP: Final = "rbac.authorization.k8s.io"
 class RBACStrategy(Strategy):
     """What the four kinds have in common: names that need only be parts of paths."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_create_on_update = True
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import storage
+from ._podspec import VOLUME_SOURCE_DEFAULTS
 
 
 class StorageClassStrategy(Strategy):
     """storage.k8s.io/v1 StorageClass."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     delete_returns_object = True
 
     def default(self, obj: JSONObject) -> None:
@@ -56,12 +59,19 @@ class CSIDriverStrategy(Strategy):
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
+    def prepare_for_create(self, obj: JSONObject) -> None:
+        """Whether pods wait for the driver is behind a gate that is closed."""
+        obj["spec"].pop("preventPodSchedulingIfMissing", None)
+
+    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """Likewise, but what is there may be changed."""
+        if old["spec"].get("preventPodSchedulingIfMissing") is None:
+            obj["spec"].pop("preventPodSchedulingIfMissing", None)
+
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
-        """What kubelets have to act on."""
-        spec, before = obj["spec"], old["spec"]
-        return any(
-            spec.get(name) != before.get(name) for name in ("tokenRequests", "requiresRepublish", "seLinuxMount")
-        )
+        """Any change of the spec."""
+        changed: bool = obj["spec"] != old["spec"]
+        return changed
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Name and modes."""
@@ -69,7 +79,10 @@ class CSIDriverStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Tokens in attributes of volumes find their way into logs."""
-        if obj["spec"].get("tokenRequests") and obj["spec"].get("serviceAccountTokenInSecrets") is None:
+        spec = obj["spec"]
+        if old is not None and spec.get("tokenRequests") == old["spec"].get("tokenRequests"):
+            return ()
+        if spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None:
             return (
                 "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
                 "possible logging of tokens in volume attributes",
@@ -84,6 +97,7 @@ class CSIDriverStrategy(Strategy):
 class CSINodeStrategy(Strategy):
     """storage.k8s.io/v1 CSINode."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
     delete_returns_object = True
     allow_unconditional_update = False
 
@@ -103,7 +117,9 @@ class CSINodeStrategy(Strategy):
 class CSIStorageCapacityStrategy(Strategy):
     """storage.k8s.io/v1 CSIStorageCapacity."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     delete_returns_object = True
+    allow_unconditional_update = False
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """A class, and quantities."""
@@ -117,6 +133,8 @@ class CSIStorageCapacityStrategy(Strategy):
 class VolumeAttachmentStrategy(Strategy):
     """storage.k8s.io/v1 VolumeAttachment."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole",)
+    status_metadata_update_rules: Sequence[Rule] = ("whole",)
     has_status = True
     allow_unconditional_update = False
     delete_returns_object = True
@@ -126,7 +144,10 @@ class VolumeAttachmentStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         for name in ("attacher", "nodeName"):
             spec.setdefault(name, "")
-        spec.setdefault("source", {})
+        volume = spec.setdefault("source", {}).get("inlineVolumeSpec") or {}
+        for name, fill in VOLUME_SOURCE_DEFAULTS.items():
+            if volume.get(name) is not None:
+                fill(volume[name])
         obj.setdefault("status", {}).setdefault("attached", False)
 
     def reset_status(self, obj: JSONObject) -> None:
@@ -149,6 +170,7 @@ class VolumeAttachmentStrategy(Strategy):
 class VolumeAttributesClassStrategy(Strategy):
     """storage.k8s.io/v1 VolumeAttributesClass."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     delete_returns_object = True
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:

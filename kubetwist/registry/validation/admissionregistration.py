@@ -123,11 +123,11 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
         causes.append(invalid(f"{path}.timeoutSeconds", seconds, text))
     for field in _SELECTORS:
         label_selector(webhook.get(field), f"{path}.{field}", causes, values=not lenient.selectors)
-    _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
     if mutating:
         again = webhook.get("reinvocationPolicy")
         if again is not None and again not in ("IfNeeded", "Never"):
             causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
+    _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
     if not lenient.conditions:
         check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, _condition_problem)
 
@@ -259,9 +259,10 @@ def webhook_url(text: str, path: str, https: bool, causes: Causes) -> None:
 
 def webhook_service(service: JSONObject, path: str, causes: Causes) -> None:
     """The service of a webhook."""
-    for name in ("name", "namespace"):
+    # The reference mistakes the one for the other.
+    for told, name in (("name", "namespace"), ("namespace", "name")):
         if not service.get(name):
-            causes.append(required(f"{path}.{name}"))
+            causes.append(required(f"{path}.{told}"))
     port = service.get("port") or 0
     if not 1 <= port <= 65535:
         causes.append(invalid(f"{path}.port", port, f"port is not valid: {PORT_RANGE}"))

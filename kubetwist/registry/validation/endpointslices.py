@@ -6,7 +6,7 @@ from typing import Final
 
 from ...api.addresses import ip_problems
 from ...api.errors import Cause, duplicate, invalid, required, too_many
-from ...api.names import label_value_problems, qualified_name_problems
+from ...api.names import fully_qualified_name_problems, label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
 from .fields import (
     Causes,
@@ -17,7 +17,6 @@ from .fields import (
     immutable,
     is_ipv6,
     non_special_ip,
-    one_of,
     unsupported,
 )
 
@@ -27,7 +26,7 @@ _HINTS: Final = 8
 
 
 def validate_slice(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
-    """A slice as it may stand; its endpoints are not looked at when they are those of C{old}."""
+    """A slice as it may stand; what an older server let through in C{old} may stay."""
     causes: Causes = []
     kind = obj.get("addressType") or ""
     if not kind:
@@ -57,14 +56,13 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> Non
         if kind == "FQDN":
             _domain(address, here, causes)
         elif kind in ("IPv4", "IPv6"):
-            texts = ip_problems(address)
-            if not ip_problems(address, strict=False, canonical=False) and is_ipv6(address) != (kind == "IPv6"):
-                # The reference leaves the index out here.
-                causes.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
-                continue
+            texts = ip_problems(address, canonical=kind == "IPv6")
             for text in texts:
                 causes.append(invalid(here, address, text))
             if not texts:
+                if is_ipv6(address) != (kind == "IPv6"):
+                    # The reference leaves the index out here.
+                    causes.append(invalid(f"{path}.addresses", address, f"must be an {kind} address"))
                 non_special_ip(address, here, causes)
     if endpoint.get("nodeName") is not None:
         check(endpoint["nodeName"], f"{path}.nodeName", dns_subdomain, causes)
@@ -76,23 +74,17 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> Non
 
 
 def _domain(name: str, path: str, causes: Causes) -> None:
-    """The whole name of a host, which has a domain."""
+    """A domain of two parts or more, with the dot of the root or without."""
+    whole = name.removesuffix(".")
     if not name:
         causes.append(required(path))
-        return
-    name = name.removesuffix(".")
-    found = dns_subdomain(name)
-    if found:
-        causes.append(invalid(path, name, ",".join(found)))
-        return
-    if "." not in name:
-        causes.append(invalid(path, name, "should be a domain with at least two segments separated by dots"))
-        return
-    for label in name.split("."):
-        found = dns_label(label)
-        if found:
-            causes.append(invalid(path, label, ",".join(found)))
-            return
+    else:
+        texts = fully_qualified_name_problems(whole, 2) if whole else [",".join(dns_subdomain(""))]
+        causes.extend(invalid(path, whole, text) for text in texts)
+        if not texts:
+            label = next((one for one in whole.split(".") if dns_label(one)), "")
+            if label:
+                causes.append(invalid(path, label, ",".join(dns_label(label))))
 
 
 def _hints(hints: list[JSONObject], path: str, problems: Problems, causes: Causes) -> bool:
@@ -122,7 +114,11 @@ def _ports(ports: list[JSONObject], causes: Causes) -> None:
         if name in names:
             causes.append(duplicate(f"{path}.name", name))
         names.add(name)
-        one_of(port.get("protocol"), _PROTOCOLS, f"{path}.protocol", causes)
+        protocol = port.get("protocol")
+        if protocol is None:
+            causes.append(required(f"{path}.protocol"))
+        elif protocol not in _PROTOCOLS:
+            causes.append(unsupported(f"{path}.protocol", protocol, _PROTOCOLS))
         if port.get("appProtocol") is not None:
             check(port["appProtocol"], f"{path}.appProtocol", qualified_name_problems, causes)
 
@@ -130,5 +126,5 @@ def _ports(ports: list[JSONObject], causes: Causes) -> None:
 def validate_slice_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The type of address stays."""
     causes = validate_slice(obj, old)
-    immutable(obj.get("addressType"), old.get("addressType"), "addressType", causes)
+    immutable(obj.get("addressType") or "", old.get("addressType") or "", "addressType", causes)
     return causes

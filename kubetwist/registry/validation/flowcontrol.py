@@ -273,7 +273,7 @@ def validate_flow_control_status(obj: JSONObject) -> list[Cause]:
             causes.append(duplicate(path, kind))
         seen.add(kind)
         if not kind:
-            causes.append(required(path, "must not be empty"))
+            causes.append(required(path))
     return causes
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ...api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip
+from ...api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip, shown_ip
 from ...api.errors import Cause, forbidden, invalid, required, too_long
 from ...api.names import (
     byte_length,
@@ -17,6 +17,7 @@ from ...api.names import (
 )
 from ...api.resource import JSONObject
 from .fields import (
+    IMMUTABLE,
     Causes,
     check,
     cidr,
@@ -26,6 +27,7 @@ from .fields import (
     go_struct,
     immutable,
     invalid_shown,
+    is_ipv6,
     label_selector,
     needed_segment,
     port_number,
@@ -227,7 +229,7 @@ def _class_parameters(parameters: JSONObject | None, causes: Causes) -> None:
 def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The controller stays."""
     causes: Causes = []
-    immutable(obj["spec"].get("controller"), old["spec"].get("controller"), "spec.controller", causes)
+    immutable(obj["spec"].get("controller") or "", old["spec"].get("controller") or "", "spec.controller", causes)
     return causes + validate_ingress_class(obj)
 
 
@@ -252,7 +254,7 @@ def validate_network_policy(obj: JSONObject) -> list[Cause]:
         return causes
     for index, kind in enumerate(types):
         if kind not in ("Ingress", "Egress"):
-            causes.append(unsupported(f"spec.policyTypes[{index}]", kind, ("Egress", "Ingress")))
+            causes.append(unsupported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress")))
     return causes
 
 
@@ -264,11 +266,10 @@ def _policy_port(port: JSONObject, path: str, causes: Causes) -> None:
         if end is not None:
             causes.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is not specified"))
         return
-    port_number_or_name(number, f"{path}.port", causes)
-    if end is None:
-        return
-    if isinstance(number, str):
+    if isinstance(number, str) and end is not None:
         causes.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric"))
+    port_number_or_name(number, f"{path}.port", causes)
+    if isinstance(number, str) or end is None:
         return
     if end < number:
         causes.append(invalid(f"{path}.endPort", number, "must be greater than or equal to `port`"))
@@ -340,7 +341,7 @@ def validate_ip_address(obj: JSONObject) -> list[Cause]:
 
 def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Its owner stays."""
-    causes: Causes = []
+    causes = validate_ip_address(obj)
     new, was = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
     if new != was:
         names = ("Group", "Resource", "Namespace", "Name")
@@ -356,29 +357,38 @@ def validate_service_cidr(obj: JSONObject) -> list[Cause]:
     if not ranges:
         causes.append(required("spec.cidrs", "at least one CIDR required"))
         return causes
-    # The reference shows what the ranges are in.
-    shown = go_json({"CIDRs": ranges})
     if len(ranges) > 2:
-        causes.append(invalid_shown("spec.cidrs", shown, "may only hold up to 2 values"))
-        return causes
-    parsed = [parse_cidr(value) for value in ranges]
-    if len(ranges) == 2 and (not all(parsed) or len({one[1].version for one in parsed if one}) == 1):
-        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-        causes.append(invalid_shown("spec.cidrs", shown, text))
+        # The reference shows what the ranges are in.
+        causes.append(invalid_shown("spec.cidrs", go_json({"CIDRs": ranges}), "may only hold up to 2 values"))
         return causes
     for index, value in enumerate(ranges):
         for text in cidr_problems(value):
             causes.append(invalid(f"spec.cidrs[{index}]", value, text))
+    families = [_family(value) for value in ranges]
+    if len(ranges) == 2 and families[0] == families[1] and families[0]:
+        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        causes.append(invalid("spec.cidrs", ranges, text))
     return causes
+
+
+def _family(block: str) -> int:
+    """4 or 6, or 0 for what is no block of addresses; IPv4 within IPv6 is IPv4."""
+    parsed = parse_cidr(block)
+    if parsed is None:
+        return 0
+    return 6 if is_ipv6(shown_ip(parsed[0])) else 4
 
 
 def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The ranges stay; a second family may be added."""
     causes: Causes = []
     new, was = (obj.get("spec") or {}).get("cidrs") or [], (old.get("spec") or {}).get("cidrs") or []
-    if len(was) == 1 and len(new) == 2:
+    if len(was) == len(new):
+        for index, (one, before) in enumerate(zip(new, was, strict=True)):
+            immutable(one, before, f"spec.cidrs[{index}]", causes)
+    elif len(was) == 1 and len(new) == 2:
         immutable(new[0], was[0], "spec.cidrs[0]", causes)
         causes.extend(validate_service_cidr(obj))
     else:
-        immutable(new, was, "spec.cidrs", causes)
+        causes.append(invalid("spec.cidrs", new or None, IMMUTABLE))
     return causes

@@ -139,10 +139,7 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str 
         else:
             causes.append(required(here, "must specify required node constraints"))
     _sources(spec, path, name, causes)
-    where = (spec.get("hostPath") or {}).get("path") or ""
-    if where.startswith("/") and not normpath(where).strip("/") and reclaim == "Recycle":
-        text = "may not be 'recycle' for a hostPath mount of '/'"
-        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
+    _recycled_root(spec, path, causes)
     if spec.get("storageClassName"):
         check(spec["storageClassName"], f"{path}.storageClassName", dns_subdomain, causes)
     if spec.get("volumeMode") is not None and spec["volumeMode"] not in _VOLUME_MODES:
@@ -156,6 +153,41 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str 
             causes.append(required(here, "an empty string is disallowed"))
         if spec.get("csi") is None:
             causes.append(required(f"{path}.csi", "has to be specified when using volumeAttributesClassName"))
+
+
+def validate_inline_volume_spec(spec: JSONObject, path: str, causes: Causes) -> None:
+    """A volume that is part of an attachment and nowhere else: a CSI one, of which less can be said."""
+    where = "in the context of inline volumes"
+    for name in ("claimRef", "capacity"):
+        if spec.get(name) is not None and (spec[name] or name == "claimRef"):
+            causes.append(forbidden(f"{path}.{name}", f"may not be specified {where}"))
+    if spec.get("csi") is None:
+        causes.append(required(f"{path}.csi", f"has to be specified {where}"))
+    modes, reclaim = spec.get("accessModes") or [], spec.get("persistentVolumeReclaimPolicy")
+    if not modes:
+        causes.append(required(f"{path}.accessModes"))
+    _access_modes(modes, f"{path}.accessModes", causes)
+    if reclaim and reclaim != "Retain":
+        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", f"may only be Retain {where}"))
+    if spec.get("nodeAffinity") is not None:
+        causes.append(forbidden(f"{path}.nodeAffinity", f"may not be specified {where}"))
+    _sources(spec, path, "", causes)
+    _recycled_root(spec, path, causes)
+    if spec.get("storageClassName"):
+        causes.append(forbidden(f"{path}.storageClassName", f"may not be specified {where}"))
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        causes.append(forbidden(f"{path}.volumeMode", f"may not specify volumeMode other than Filesystem {where}"))
+
+
+def _recycled_root(spec: JSONObject, path: str, causes: Causes) -> None:
+    where = (spec.get("hostPath") or {}).get("path") or ""
+    if (
+        where.startswith("/")
+        and not normpath(where).strip("/")
+        and spec.get("persistentVolumeReclaimPolicy") == "Recycle"
+    ):
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
 
 
 def _capacity(capacity: JSONObject, path: str, causes: Causes) -> None:

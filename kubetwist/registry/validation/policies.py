@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from ...admission.expressions import Compiler, Names
-from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
+from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import (
     c_identifier_problems,
     is_dns1035_label_problems,
@@ -20,31 +19,25 @@ from ...cel.names import RESERVED
 from ...cel.types import BOOL, NULL, STRING, Type
 from .admissionregistration import check_conditions, check_rule
 from .fields import Causes, check, dns_subdomain, go_json, invalid_shown, label_selector, unsupported
+from .policy import conditions
 
 #: How many audit annotations a policy may have, and how long their expressions may be.
 _MOST_ANNOTATIONS: Final = 20
 _LONGEST_ANNOTATION: Final = 5 * 1024
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-_CONDITION_STATUSES: Final = ("False", "True", "Unknown")
-_REASON: Final = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
-_REASON_NEEDED: Final = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
-    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or "
-    f"'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON.pattern}')"
-)
-#: Of conditions, in bytes.
-_LONGEST_REASON: Final = 1024
-_LONGEST_MESSAGE: Final = 32 * 1024
 _PATCH_TYPES: Final = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
 
 
 class _Expressions:
     """Compiles what a policy says, and tells what does not compile."""
 
-    def __init__(self, names: Names, causes: Causes) -> None:
+    def __init__(self, names: Names, causes: Causes, *, composed: bool) -> None:
+        """
+        @param composed: Whether there is C{variables}: a validating policy without any does not know the word.
+        """
         self.names = names
-        self._compiler = Compiler(composed=True)
+        self._compiler = Compiler(composed=composed)
         self._causes = causes
 
     def variable(self, name: str, text: str, path: str) -> None:
@@ -97,7 +90,7 @@ def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = No
             causes,
             lambda text: compile_alone(text, names, (BOOL,)).error,
         )
-    expressions = _Expressions(names, causes)
+    expressions = _Expressions(names, causes, composed=mutating or bool(spec.get("variables")))
     for index, variable in enumerate(spec.get("variables") or ()):
         _variable(variable, f"spec.variables[{index}]", expressions, causes)
     if mutating:
@@ -350,38 +343,5 @@ def validate_policy_status(obj: JSONObject) -> list[Cause]:
             causes.append(required(f"{path}.warning"))
         if not (warning.get("fieldRef") or "").strip():
             causes.append(required(f"{path}.fieldRef"))
-    _status_conditions(status.get("conditions") or [], "status.conditions", causes)
+    conditions(status.get("conditions") or [], "status.conditions", causes)
     return causes
-
-
-def _status_conditions(conditions: list[JSONObject], path: str, causes: Causes) -> None:
-    """Conditions as most kinds have them, each of a type of its own."""
-    seen: set[str] = set()
-    for index, condition in enumerate(conditions):
-        here, kind = f"{path}[{index}]", condition.get("type") or ""
-        if kind in seen:
-            causes.append(duplicate(f"{here}.type", kind))
-        seen.add(kind)
-        check(kind, f"{here}.type", qualified_name_problems, causes)
-        status = condition.get("status") or ""
-        if status not in _CONDITION_STATUSES:
-            causes.append(unsupported(f"{here}.status", status, _CONDITION_STATUSES))
-        generation = condition.get("observedGeneration") or 0
-        if generation < 0:
-            text = "must be greater than or equal to zero"
-            causes.append(invalid(f"{here}.observedGeneration", generation, text))
-        if not condition.get("lastTransitionTime"):
-            causes.append(required(f"{here}.lastTransitionTime"))
-        _condition_reason(condition.get("reason") or "", f"{here}.reason", causes)
-        if len((condition.get("message") or "").encode()) > _LONGEST_MESSAGE:
-            causes.append(too_long(f"{here}.message", _LONGEST_MESSAGE))
-
-
-def _condition_reason(reason: str, path: str, causes: Causes) -> None:
-    if not reason:
-        causes.append(required(path))
-        return
-    if not _REASON.fullmatch(reason):
-        causes.append(invalid(path, reason, _REASON_NEEDED))
-    if len(reason.encode()) > _LONGEST_REASON:
-        causes.append(too_long(path, _LONGEST_REASON))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.resource import JSONObject
-from .fields import Causes, check, dns_label, immutable, labels, not_negative, unsupported
+from ...schema.gostructs import go_struct
+from .fields import Causes, check, dns_label, go_json, immutable, labels, not_negative, unsupported
 from .podspec import validate_tolerations
-from .resources import container_resource_name, resource_value
+from .resources import validate_requirements
 
 #: Above this, priorities are the system's own.
 HIGHEST_USER_PRIORITY = 1000000000
@@ -38,21 +39,31 @@ def validate_runtime_class(obj: JSONObject) -> list[Cause]:
         check(handler, "handler", dns_label, causes)
     else:
         causes.append(required("handler"))
-    for name, value in sorted(((obj.get("overhead") or {}).get("podFixed") or {}).items()):
-        path = f"overhead.limits[{name}]"
-        container_resource_name(name, path, causes)
-        resource_value(name, value, path, causes)
+    if obj.get("overhead") is not None:
+        validate_requirements({"limits": obj["overhead"].get("podFixed")}, "overhead", causes)
     scheduling = obj.get("scheduling")
     if scheduling is not None:
         labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", causes)
-        validate_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations", causes)
+        tolerations = scheduling.get("tolerations") or []
+        validate_tolerations(tolerations, "scheduling.tolerations", causes)
+        _distinct_tolerations(tolerations, causes)
     return causes
+
+
+def _distinct_tolerations(tolerations: list[JSONObject], causes: Causes) -> None:
+    seen: set[tuple[str, ...]] = set()
+    for index, toleration in enumerate(tolerations):
+        key = tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect"))
+        if key in seen:
+            shown = go_json(go_struct(toleration, "Toleration"))
+            causes.append(Cause("FieldValueDuplicate", f"Duplicate value: {shown}", f"scheduling.tolerations[{index}]"))
+        seen.add(key)
 
 
 def validate_runtime_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The handler stays."""
-    causes: Causes = []
-    immutable(obj.get("handler"), old.get("handler"), "handler", causes)
+    causes = validate_runtime_class(obj)
+    immutable(obj.get("handler") or "", old.get("handler") or "", "handler", causes)
     return causes
 
 

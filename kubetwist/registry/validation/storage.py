@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import byte_length, qualified_name_problems
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from .fields import (
     MAX_INT32,
     Causes,
@@ -15,17 +17,20 @@ from .fields import (
     go_json,
     immutable,
     invalid_shown,
+    is_selector,
     label_selector,
     not_negative,
     quantity_not_negative,
     selector_shown,
     unsupported,
 )
-from .persistentvolumes import validate_volume_spec
+from .persistentvolumes import validate_inline_volume_spec
 from .podvolumes import csi_driver_name
 
 _FS_GROUP: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _MAX_PARAMETERS: Final = 256 * 1024
+#: How often one term is told to be like others; the reference tells it for each of them.
+_MOST_REPEATS: Final = 100
 
 
 def _provisioner(name: str, path: str, causes: Causes) -> None:
@@ -71,7 +76,8 @@ def validate_storage_class(obj: JSONObject) -> list[Cause]:
 
 
 def _topologies(terms: list[JSONObject], causes: Causes) -> None:
-    seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
+    # The reference compares with as many empty terms as there are terms, and then with those before.
+    seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}]"
         found: dict[str, frozenset[str]] = {}
@@ -90,17 +96,15 @@ def _topologies(terms: list[JSONObject], causes: Causes) -> None:
                 causes.append(duplicate(f"{here}.key", key))
             found[key] = frozenset(values)
         whole = frozenset(found.items())
-        if whole in seen:
-            causes.append(duplicate(f"{path}.matchLabelExpressions", ""))
-        seen.add(whole)
+        causes.extend([duplicate(f"{path}.matchLabelExpressions", "")] * min(seen[whole], _MOST_REPEATS))
+        seen[whole] += 1
 
 
 def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What volumes were made by stays."""
-    causes: Causes = []
+    causes = validate_storage_class(obj)
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         immutable(obj.get(name), old.get(name), name, causes)
-    _topologies(obj.get("allowedTopologies") or [], causes)
     return causes
 
 
@@ -149,6 +153,10 @@ def _driver_spec(spec: JSONObject, causes: Causes) -> None:
     if period is not None and period < 10:
         text = "must be greater than or equal to 10 seconds"
         causes.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, text))
+    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    if in_secrets is not None and not spec.get("tokenRequests"):
+        text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        causes.append(invalid("spec.serviceAccountTokenInSecrets", in_secrets, text))
 
 
 def validate_csi_driver_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
@@ -171,8 +179,8 @@ def validate_csi_node(obj: JSONObject) -> list[Cause]:
         csi_driver_name(name, f"{path}.name", causes)
         if not driver.get("nodeID"):
             causes.append(required(f"{path}.nodeID"))
-        elif byte_length(driver["nodeID"]) > 192:
-            causes.append(invalid(f"{path}.nodeID", driver["nodeID"], "must be 192 characters or less"))
+        elif byte_length(driver["nodeID"]) > 256:
+            causes.append(invalid(f"{path}.nodeID", driver["nodeID"], "must be 256 characters or less"))
         not_negative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count", causes)
         if name in names:
             causes.append(duplicate(f"{path}.name", name))
@@ -210,10 +218,14 @@ def _registered(driver: JSONObject) -> JSONObject:
     }
 
 
-def validate_csi_capacity(obj: JSONObject) -> list[Cause]:
-    """How much a driver has, where, for which class."""
+def validate_csi_capacity(obj: JSONObject, *, odd_values: bool = False) -> list[Cause]:
+    """
+    How much a driver has, where, for which class.
+
+    @param odd_values: Whether the selector may compare with what no label can be.
+    """
     causes: Causes = []
-    label_selector(obj.get("nodeTopology"), "nodeTopology", causes)
+    label_selector(obj.get("nodeTopology"), "nodeTopology", causes, values=not odd_values)
     check(obj.get("storageClassName") or "", "storageClassName", dns_subdomain, causes)
     if obj.get("capacity") is not None:
         quantity_not_negative(obj["capacity"], "capacity", causes)
@@ -221,8 +233,9 @@ def validate_csi_capacity(obj: JSONObject) -> list[Cause]:
 
 
 def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
-    """Whose capacity it is stays; the reference looks at nothing else."""
-    causes: Causes = []
+    """Whose capacity it is stays; odd values in the selector may stay too."""
+    stored = old.get("nodeTopology")
+    causes = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
     topology, name = obj.get("nodeTopology"), obj.get("storageClassName")
     immutable(topology, old.get("nodeTopology"), "nodeTopology", causes, selector_shown(topology))
     immutable(name, old.get("storageClassName"), "storageClassName", causes)
@@ -247,8 +260,9 @@ def validate_attachment(obj: JSONObject) -> list[Cause]:
     elif name == "":
         causes.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
     elif inline is not None:
-        validate_volume_spec(inline, "spec.source.inlineVolumeSpec", causes)
+        validate_inline_volume_spec(inline, "spec.source.inlineVolumeSpec", causes)
     check(spec.get("nodeName") or "", "spec.nodeName", dns_subdomain, causes)
+    _attachment_status(obj.get("status") or {}, causes)
     if name is not None:
         check(name, "spec.source.persistentVolumeName", dns_subdomain, causes)
     return causes
@@ -270,19 +284,9 @@ def _attachment_status(status: JSONObject, causes: Causes) -> None:
 
 def validate_attachment_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The spec stays; what is said of the attachment has its limits."""
-    causes: Causes = []
-    spec = obj["spec"]
-    _attachment_status(obj.get("status") or {}, causes)
-    if spec != old["spec"]:
-        source = spec.get("source") or {}
-        shown = {
-            "Attacher": spec.get("attacher", ""),
-            "Source": {
-                "PersistentVolumeName": source.get("persistentVolumeName"),
-                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
-            },
-            "NodeName": spec.get("nodeName", ""),
-        }
+    causes = validate_attachment(obj)
+    if obj["spec"] != old["spec"]:
+        shown = go_struct(obj["spec"], "storage.VolumeAttachmentSpec")
         causes.append(invalid_shown("spec", go_json(shown), "field is immutable"))
     return causes
 
@@ -299,5 +303,6 @@ def validate_attributes_class_update(obj: JSONObject, old: JSONObject) -> list[C
     """Driver and parameters stay."""
     causes: Causes = []
     for name in ("driverName", "parameters"):
-        immutable(obj.get(name), old.get(name), name, causes)
+        if (obj.get(name) or None) != (old.get(name) or None):
+            causes.append(forbidden(name, f"updates to {name} are forbidden."))
     return causes + validate_attributes_class(obj)
