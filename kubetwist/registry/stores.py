@@ -28,6 +28,7 @@ from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
 from .allocators import Holdings, NodePortAllocator, ServiceAllocator
 from .appearance import appeared
 from .bootstrap import SERVER
+from .claimstores import ClaimStore
 from .definitionstore import DefinitionStore
 from .fieldmanager import FieldManager, built_in_field_manager
 from .fieldselectors import selectable_fields
@@ -65,6 +66,8 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     (RBAC, "clusterrolebindings"): BindingStore,
     (RBAC, "rolebindings"): BindingStore,
     ("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionStore,
+    ("resource.k8s.io", "resourceclaims"): ClaimStore,
+    ("resource.k8s.io", "resourceclaimtemplates"): ClaimStore,
 }
 
 #: Groups whose objects are JSON in any case, as those of the servers that the reference has for them.
