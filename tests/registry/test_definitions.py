@@ -82,7 +82,7 @@ class SpecTests(DefinitionTestCase):
         """One version is stored, and no two have a name."""
         crd = definition()
         crd["spec"]["versions"] *= 2
-        self.assertEqual(self.fields(crd), ["spec.versions", "spec.versions"])
+        self.assertEqual(self.fields(crd), ["spec.versions", "spec.versions", "status.storedVersions"])
 
     def test_common_and_own_schemas(self) -> None:
         """What is wrong in all versions is told once, what is wrong in one with its number."""

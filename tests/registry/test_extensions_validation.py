@@ -386,6 +386,50 @@ class DefinitionTests(DefinitionTestCase):
             self.changed(definition(), crd)[1:], [f"{field}: {text}" for field, text in self.told(crd)[1:]]
         )
 
+    def test_repeated_versions(self) -> None:
+        """A version that is there twice is stored once, and one without a name is stored like others."""
+        crd = definition()
+        crd["spec"]["versions"].append(copy(crd["spec"]["versions"][0]))
+        self.assertEqual(
+            self.told(crd)[2:], [("status.storedVersions", 'Invalid value: ["v1"]: must have the storage version v1')]
+        )
+        crd = definition()
+        crd["spec"]["versions"][0]["name"] = ""
+        self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name"])
+        self.assertNotIn("must have the storage version", str(self.changed(definition(), crd)))
+
+    def test_first_version(self) -> None:
+        """The first version is that of definitions of old, too, and is looked at as that."""
+        crd = definition()
+        crd["spec"]["versions"][0]["name"] = "V1"
+        self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name", "spec.version"])
+
+    def test_no_versions(self) -> None:
+        """A list that is empty is shown as that, and one that is missing as nothing."""
+        crd = definition()
+        for versions, shown in (([], "[]"), (None, "null")):
+            crd["spec"]["versions"] = versions
+            text = f"Invalid value: {shown}: must have exactly one version marked as storage version"
+            self.assertEqual(self.told(crd)[0], ("spec.versions", text))
+
+    def test_fields_without_schema(self) -> None:
+        """Fields that can be selected by are some of a schema."""
+        crd = definition()
+        crd["spec"]["versions"][0].update({"schema": None, "selectableFields": [{"jsonPath": ".spec.a"}]})
+        text = 'Invalid value: "": may only be set when validations.schema is included'
+        self.assertIn(("spec.selectableFields", text), self.told(crd))
+
+    def test_keyed_items(self) -> None:
+        """Items of a list with keys have one schema; where they have several, these are shown."""
+        crd = copy(definition())
+        schema = {"type": "array", "items": [], "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": schema}
+        text = (
+            'Invalid value: {"Schema":null,"JSONSchemas":[]}: must only have a single schema if '
+            "x-kubernetes-list-type is map"
+        )
+        self.assertIn(("spec.validation.openAPIV3Schema.properties[l].items", text), self.told(crd))
+
     def test_lost_versions(self) -> None:
         """A version that is stored somewhere, and is gone, is told of once."""
         crd = self.made(definition())

@@ -67,7 +67,7 @@ class CustomResourceDefinitionStrategy(Strategy):
 
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing is accepted or stored yet but the version that objects will be stored in."""
-        stored = [one["name"] for one in obj["spec"].get("versions") or () if one.get("storage") and one.get("name")]
+        stored = [one.get("name") or "" for one in obj["spec"].get("versions") or () if one.get("storage")]
         obj["status"] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
@@ -82,8 +82,8 @@ class CustomResourceDefinitionStrategy(Strategy):
             return
         stored = list(status.get("storedVersions") or ())
         storage = next((one for one in obj["spec"].get("versions") or () if one.get("storage")), None)
-        if storage is not None and storage.get("name") and storage["name"] not in stored:
-            stored.append(storage["name"])
+        if storage is not None and (storage.get("name") or "") not in stored:
+            stored.append(storage.get("name") or "")
         obj["status"] = {**status, "storedVersions": stored or None}
 
 

@@ -191,15 +191,25 @@ def _versions_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOp
     if len(set(names)) != len(names):
         causes.append(_versions_cause(versions, common, "must contain unique version names"))
     if sum(1 for one in versions if one.get("storage")) != 1:
-        causes.append(_versions_cause(versions, common, "must have exactly one version marked as storage version"))
+        text, given = "must have exactly one version marked as storage version", spec.get("versions") is not None
+        causes.append(_versions_cause(versions, common, text, given=given))
+    if names and names[0]:
+        # In memory, the first one is the version of definitions of old, too.
+        problems = is_dns1035_label_problems(names[0])
+        if problems:
+            causes.append(invalid("spec.version", names[0], ",".join(problems)))
     return causes
 
 
 _COMMON: Final = ("subresources", "schema", "additionalPrinterColumns", "selectableFields")
 
 
-def _versions_cause(versions: list[JSONObject], common: set[str], text: str) -> Cause:
-    """A problem of all versions, which are quoted as the reference has them in memory."""
+def _versions_cause(versions: list[JSONObject], common: set[str], text: str, *, given: bool = True) -> Cause:
+    """
+    A problem of all versions, which are quoted as the reference has them in memory.
+
+    @param given: Whether there is a list of versions, if only an empty one.
+    """
     shown = [
         go_struct(
             {name: value for name, value in one.items() if name not in common},
@@ -207,7 +217,7 @@ def _versions_cause(versions: list[JSONObject], common: set[str], text: str) -> 
         )
         for one in versions
     ]
-    value = go_json(shown or None)
+    value = go_json(shown if given else None)
     return Cause("FieldValueInvalid", f"Invalid value: {value}: {text}", "spec.versions")
 
 
@@ -352,8 +362,10 @@ def _selectable_causes(
     fields: Sequence[JSONObject], schema: JSONObject | None, path: str, *, allow_many: bool
 ) -> list[Cause]:
     if schema is None:
-        text = "may only be set when `version.schema.openAPIV3Schema` is not included"
-        return [invalid(path, "", text)]
+        # Neither says it well, but that is how the reference has them.
+        whole = path == "spec.selectableFields"
+        what = "validations.schema is included" if whole else "`version.schema.openAPIV3Schema` is not included"
+        return [invalid(path, "", f"may only be set when {what}")]
     causes: list[Cause] = []
     seen: set[str] = set()
     for index, field in enumerate(fields):
@@ -480,18 +492,17 @@ def _stored_causes(stored: list[str], versions: Sequence[JSONObject]) -> list[Ca
     places = {name: index for index, name in enumerate(stored)}
     causes: list[Cause] = []
     for one in versions:
-        # Of very many nobody is told, and each quotes all that are stored.
-        if one.get("storage") and one.get("name") not in places and len(causes) < MOST_CAUSES:
-            causes.append(invalid(path, stored, f"must have the storage version {one.get('name') or ''}"))
-    known = {one.get("name") for one in versions}
+        name = one.get("name") or ""
+        # One that is there twice is stored once. Of very many nobody is told, and each quotes all that are stored.
+        if places.pop(name, None) is None and one.get("storage") and len(causes) < MOST_CAUSES:
+            causes.append(invalid(path, stored, f"must have the storage version {name}"))
     for name, index in places.items():
-        if name not in known:
-            text = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
-                f"{name} from status.storedVersions"
-            )
-            causes.append(invalid(f"{path}[{index}]", name, text))
+        text = (
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+            f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+            f"{name} from status.storedVersions"
+        )
+        causes.append(invalid(f"{path}[{index}]", name, text))
     return causes
 
 

@@ -299,7 +299,8 @@ def _keys_causes(items: Any, keys: list[str], path: str) -> list[Cause]:
         causes.append(required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map"))
     elif not isinstance(items, dict):
         text = "must only have a single schema if x-kubernetes-list-type is map"
-        causes.append(invalid(f"{path}.items", "", text))
+        shown = go_json(go_struct({"items": items}, "apiextensions.JSONSchemaProps")["Items"])
+        causes.append(Cause("FieldValueInvalid", f"Invalid value: {shown}: {text}", f"{path}.items"))
     elif items.get("type") != "object":
         text = "must be object if parent array's x-kubernetes-list-type is map"
         causes.append(invalid(f"{path}.items.type", items.get("type") or "", text))
