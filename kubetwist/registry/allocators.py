@@ -19,9 +19,11 @@ from typing import Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ..api.errors import APIStatusError, Cause, invalid
+from ..api.errors import APIStatusError, invalid
+from ..api.goquote import quoted
 from ..api.resource import GroupKind, JSONObject
 from ..metrics.registry import Distribution
+from .ipfamilies import settle_families
 from .validation.services import is_headless, needs_health_check
 
 _SERVICE: Final = GroupKind("", "Service")
@@ -157,11 +159,25 @@ class ClusterIPAllocator(Numbers):
         """
         self.allocations.count("static", lambda: self._allocate(text))
 
-    def _allocate(self, text: str) -> None:
+    def try_out(self, text: str) -> None:
+        """
+        Look whether an address could be taken, for a dry run: who has it is not asked then.
+
+        @raise AllocationError: It is out of the range, which is then told in other words than by L{allocate}.
+        """
+        if not self._covers(text):
+            raise AllocationError(
+                f"the provided IP ({text}) is not in the valid range. The range of valid IPs is {self.network}"
+            )
+
+    def _covers(self, text: str) -> bool:
         address = ip_address(text)
-        number = int(address)
-        if address.version != self.network.version or not self._first <= number <= self._last:
+        return address.version == self.network.version and self._first <= int(address) <= self._last
+
+    def _allocate(self, text: str) -> None:
+        if not self._covers(text):
             raise AllocationError("the provided network does not match the current range")
+        number = int(ip_address(text))
         if self.in_use(number):
             raise AllocationError("provided IP is already allocated")
         self.take(number)
@@ -221,16 +237,17 @@ class NodePortAllocator(Numbers):
         """The ports in the range that services have."""
         return {port for port in self._held if self.low <= port <= self.high}
 
-    def allocate(self, port: int) -> None:
+    def allocate(self, port: int, *, anywhere: bool = False) -> None:
         """
         Take this port.
 
+        @param anywhere: Whether it may be out of the range, as dry runs do not look at that.
         @raise AllocationError: It is taken or out of the range.
         """
-        self.allocations.count("static", lambda: self._allocate(port))
+        self.allocations.count("static", lambda: self._allocate(port, anywhere))
 
-    def _allocate(self, port: int) -> None:
-        if not self.low <= port <= self.high:
+    def _allocate(self, port: int, anywhere: bool) -> None:
+        if not anywhere and not self.low <= port <= self.high:
             raise AllocationError(
                 f"provided port is not in the valid range. The range of valid ports is {self.low}-{self.high}"
             )
@@ -328,10 +345,10 @@ class ServiceAllocator:
         reservation = Reservation()
         before = (old or {}).get("spec") or {}
         try:
-            self._families(obj, before)
+            settle_families(obj, before, self.families)
             self._cluster_ips(obj, before, reservation, dry_run)
-            self._node_ports(obj, before, reservation)
-            self._health_check(obj, before, reservation)
+            self._node_ports(obj, before, reservation, dry_run)
+            self._health_check(obj, before, reservation, dry_run)
         except BaseException:
             self.settle(reservation)
             raise
@@ -346,61 +363,6 @@ class ServiceAllocator:
         for port in reservation.ports:
             self.ports.settle(port)
 
-    # --- families
-
-    def _families(self, obj: JSONObject, before: JSONObject) -> None:
-        """Settle which families a service has addresses of."""
-        spec = obj["spec"]
-        if spec.get("type") == "ExternalName":
-            return
-        causes: list[Cause] = []
-        families: list[str] = list(spec.get("ipFamilies") or ())
-        policy = spec.get("ipFamilyPolicy")
-        addresses = [one for one in spec.get("clusterIPs") or () if one != "None"]
-        for index, address in enumerate(addresses):
-            family = "IPv6" if ":" in address else "IPv4"
-            if index >= len(families):
-                if family not in self.ips:
-                    text = f"{family} is not configured on this cluster"
-                    causes.append(invalid(f"spec.clusterIPs[{index}]", addresses, text))
-                else:
-                    families.append(family)
-        for index, family in enumerate(spec.get("ipFamilies") or ()):
-            if family not in self.ips and not self._selectorless_headless(spec):
-                causes.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
-        if policy == "SingleStack" and len(families) == 2:
-            text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
-            causes = [invalid("spec.ipFamilyPolicy", policy, text)]
-        if causes:
-            raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), causes)
-        if self._selectorless_headless(spec):
-            # Whoever makes its endpoints may use any family, whatever this cluster has.
-            if policy is None:
-                policy = "RequireDualStack"
-            if not families:
-                families = [self.families[0]]
-            if policy in ("RequireDualStack", "PreferDualStack") and len(families) == 1:
-                families.append("IPv6" if families[0] == "IPv4" else "IPv4")
-        else:
-            if policy is None:
-                policy = "RequireDualStack" if len(families) == 2 else "SingleStack"
-            if policy == "RequireDualStack" and len(self.families) < 2:
-                text = "this cluster is not configured for dual-stack services"
-                cause = invalid("spec.ipFamilyPolicy", policy, text)
-                raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause])
-            if not families:
-                families = [self.families[0]]
-            if policy in ("RequireDualStack", "PreferDualStack") and len(self.families) == 2 and len(families) == 1:
-                families.append("IPv6" if families[0] == "IPv4" else "IPv4")
-        if policy == "SingleStack":
-            families = families[:1]
-        spec["ipFamilyPolicy"] = policy
-        spec["ipFamilies"] = families
-
-    @staticmethod
-    def _selectorless_headless(spec: JSONObject) -> bool:
-        return is_headless(spec) and not spec.get("selector")
-
     # --- addresses
 
     def _cluster_ips(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
@@ -414,15 +376,15 @@ class ServiceAllocator:
         addresses = list(spec.get("clusterIPs") or ())
         given = list(addresses)
         for index, family in enumerate(spec["ipFamilies"]):
-            allocator = self.ips[family]
             if index < len(addresses):
                 if addresses[index] not in held:
-                    self._take(obj, allocator, addresses[index], given, reservation, dry_run)
+                    self._take(obj, self.ips[family], addresses[index], given, reservation, dry_run)
             else:
                 try:
-                    address = allocator.allocate_next()
+                    address = self.ips[family].allocate_next()
                 except AllocationError as error:
-                    text = f"failed to allocate a serviceIP: {error}"
+                    name = quoted(obj["metadata"].get("name", ""))
+                    text = f"failed to allocate a serviceIP for Service {name}: {error}"
                     raise APIStatusError.internal(text) from None
                 reservation.ips.append(address)
                 addresses.append(address)
@@ -441,22 +403,20 @@ class ServiceAllocator:
         dry_run: bool,
     ) -> None:
         try:
-            allocator.allocate(address)
+            if dry_run:
+                allocator.try_out(address)
+            else:
+                allocator.allocate(address)
         except AllocationError as error:
             text = str(error)
-            if dry_run and "network" in text:
-                # A dry run asks the range itself, which says it in its own words.
-                text = (
-                    f"the provided IP ({address}) is not in the valid range. "
-                    f"The range of valid IPs is {allocator.network}"
-                )
             cause = invalid("spec.clusterIPs", given, f"failed to allocate IP {address}: {text}")
             raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause]) from None
-        reservation.ips.append(address)
+        if not dry_run:
+            reservation.ips.append(address)
 
     # --- ports
 
-    def _node_ports(self, obj: JSONObject, before: JSONObject, reservation: Reservation) -> None:
+    def _node_ports(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
         spec = obj["spec"]
         held = {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}
         kept: set[int] = set()
@@ -479,7 +439,7 @@ class ServiceAllocator:
             if number in held and number not in taken:
                 kept.add(number)
             elif not shared:
-                self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation)
+                self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
             taken.setdefault(number, set()).add(protocol)
         reservation.freed_ports.extend(held - kept)
 
@@ -499,15 +459,15 @@ class ServiceAllocator:
         reservation.ports.append(number)
         return number
 
-    def _take_port(self, obj: JSONObject, number: int, path: str, reservation: Reservation) -> None:
+    def _take_port(self, obj: JSONObject, number: int, path: str, reservation: Reservation, dry_run: bool) -> None:
         try:
-            self.ports.allocate(number)
+            self.ports.allocate(number, anywhere=dry_run)
         except AllocationError as error:
             cause = invalid(path, number, str(error))
             raise APIStatusError.invalid(_SERVICE, obj["metadata"].get("name", ""), [cause]) from None
         reservation.ports.append(number)
 
-    def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation) -> None:
+    def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
         spec = obj["spec"]
         held = before.get("healthCheckNodePort") or 0
         wanted = spec.get("healthCheckNodePort") or 0
@@ -519,7 +479,7 @@ class ServiceAllocator:
             return
         if wanted:
             try:
-                self.ports.allocate(wanted)
+                self.ports.allocate(wanted, anywhere=dry_run)
             except AllocationError as error:
                 text = f"failed to allocate requested HealthCheck NodePort {wanted}: {error}"
                 raise APIStatusError.internal(text) from None

@@ -183,6 +183,65 @@ class ServiceAllocatorTests(SynchronousTestCase):
         )
         self.assertIn("this cluster is not configured for dual-stack services", error.message)
 
+    def test_families_without_policy(self) -> None:
+        """A service is of one family unless it says that it is of two, however many it names."""
+        for ranges in (["10.0.0.0/24"], ["10.0.0.0/24", "fd00::/112"]):
+            error = self.assertRaises(
+                APIStatusError, ServiceAllocator(ranges).allocate, service(ipFamilies=["IPv4", "IPv6"]), None
+            )
+            self.assertEqual(
+                error.message,
+                'Service "s" is invalid: spec.ipFamilyPolicy: Invalid value: "SingleStack": must be '
+                "'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified",
+            )
+
+    def test_family_released(self) -> None:
+        """Who says C{SingleStack} lets go of the second family; who says nothing keeps both, as before."""
+        allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        old = service(ipFamilyPolicy="RequireDualStack")
+        allocator.settle(allocator.allocate(old, None))
+        new = service(**{**old["spec"], "ipFamilyPolicy": "SingleStack"})
+        self.assertEqual(allocator.allocate(new, old).freed_ips, old["spec"]["clusterIPs"][1:])
+        self.assertEqual(new["spec"]["ipFamilies"], ["IPv4"])
+        same = service(**{**old["spec"], "ipFamilyPolicy": None})
+        allocator.allocate(same, old)
+        self.assertEqual(same["spec"], old["spec"])
+
+    def test_families_of_the_past(self) -> None:
+        """A service that prefers two families keeps what it has when the cluster comes to have others."""
+        old = service(ipFamilyPolicy="PreferDualStack")
+        two = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        two.allocate(old, None)
+        new = service(**old["spec"])
+        self.assertEqual(ServiceAllocator().allocate(new, old).ips, [])
+        self.assertEqual(new["spec"], old["spec"])
+        one = service(ipFamilyPolicy="PreferDualStack")
+        ServiceAllocator().allocate(one, None)
+        new = service(**one["spec"])
+        two.allocate(new, one)
+        self.assertEqual(new["spec"]["ipFamilies"], ["IPv4"])
+
+    def test_dry_run(self) -> None:
+        """A dry run does not look who has an address, nor whether a port is in the range; who has a port, it does."""
+        allocator = ServiceAllocator()
+        allocator.change(NO_HOLDINGS, Holdings(("10.0.0.7",), (30001,)))
+        address = {"clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"], "type": "NodePort"}
+        port = {"port": 80, "protocol": "TCP"}
+        obj = service(**address, ports=[{**port, "nodePort": 80}])
+        self.assertEqual(allocator.allocate(obj, None, dry_run=True).ips, [])
+        self.assertRaises(APIStatusError, allocator.allocate, obj, None)
+        obj = service(**address, ports=[{**port, "nodePort": 30001}])
+        error = self.assertRaises(APIStatusError, allocator.allocate, obj, None, dry_run=True)
+        self.assertIn("provided port is already allocated", error.message)
+
+    def test_full(self) -> None:
+        """When all addresses are taken, it is told for which service there is none."""
+        allocator = ServiceAllocator(["10.0.0.0/30"])
+        for _ in range(2):
+            allocator.allocate(service(), None)
+        error = self.assertRaises(APIStatusError, allocator.allocate, service(), None)
+        self.assertIn('failed to allocate a serviceIP for Service "s": range is full', error.message)
+
     @settings(max_examples=30, deadline=None)
     @given(st.lists(st.sampled_from(["create", "cancel", "delete"]), max_size=30))
     def test_no_leak(self, steps: list[str]) -> None:

@@ -10,6 +10,7 @@ from kubetwist.api.objectmeta import update_causes
 from kubetwist.registry.strategies import strategy_for
 from kubetwist.registry.validation.cluster import validate_namespace, validate_namespace_finalize
 from kubetwist.registry.validation.persistentvolumes import validate_claim_status_update
+from kubetwist.registry.validation.services import drop_type_dependent_fields
 
 from .test_strategies_validation import change_problems, copy, made, problems
 
@@ -468,13 +469,10 @@ class ServiceTests(SynchronousTestCase):
         two = {**one, "clusterIPs": ["10.0.0.4", "fd00::4"], "ipFamilies": ["IPv4", "IPv6"]}
         self.assertEqual(self.change(one, {**two, "ipFamilyPolicy": "PreferDualStack"}), [])
         self.assertEqual(self.change(two, {**one, "ipFamilyPolicy": "SingleStack"}), [])
-        must = "must be set to 'SingleStack' when releasing the secondary"
-        for policy, shown in ((None, "null"), ("PreferDualStack", '"PreferDualStack"')):
-            new = one if policy is None else {**one, "ipFamilyPolicy": policy}
-            self.assertEqual(
-                self.change(two, new),
-                [f"spec.ipFamilyPolicy: Invalid value: {shown}: {must} {what}" for what in ("clusterIP", "ipFamily")],
-            )
+        preferred = {"ipFamilyPolicy": "PreferDualStack"}
+        for held, new in ((two, {**one, **preferred}), ({**two, **preferred}, one)):
+            must = "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be 'SingleStack' to release the"
+            self.assertEqual(self.change(held, new), [f"{must} secondary cluster IP", f"{must} secondary IP family"])
         other = {"clusterIP": "fd00::4", "clusterIPs": ["fd00::4"], "ipFamilies": ["IPv6"]}
         found = self.change({**two, "ipFamilyPolicy": "SingleStack"}, {**other, "ipFamilyPolicy": "SingleStack"})
         self.assertEqual(
@@ -580,6 +578,13 @@ class ServiceTests(SynchronousTestCase):
             self.service(**name, internalTrafficPolicy="Far"),
             ['spec.internalTrafficPolicy: Unsupported value: "Far": supported values: "Cluster", "Local"'],
         )
+
+    def test_name_left(self) -> None:
+        """The name of a service that was another's stays when it gets addresses of its own."""
+        old: dict[str, Any] = {"spec": {"type": "ExternalName", "externalName": "a.b"}}
+        new: dict[str, Any] = {"spec": {"type": "ClusterIP", "externalName": "a.b"}}
+        drop_type_dependent_fields(new, old)
+        self.assertEqual(new["spec"]["externalName"], "a.b")
 
     def test_topology(self) -> None:
         """The two names of one annotation agree."""

@@ -309,10 +309,11 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The addresses of a service stay, as long as its type does."""
     causes: Causes = []
     spec, before = obj["spec"], old["spec"]
-    wrong = _cluster_ips(spec, before)
+    kind, was = spec.get("type"), before.get("type")
+    # Addresses are given out before anything else is looked at.
+    wrong = _cluster_ips(spec, before) or ([] if kind == "ExternalName" else released(spec, before))
     if wrong:
         return wrong
-    kind, was = spec.get("type"), before.get("type")
     if kind != "ExternalName" and was != "ExternalName":
         _keep_addresses(spec, before, causes)
         _keep_families(spec, before, causes)
@@ -343,8 +344,6 @@ def _keep_addresses(spec: JSONObject, before: JSONObject, causes: Causes) -> Non
     else:
         if held and new[0] != held[0]:
             causes.append(invalid(f"{path}[0]", new, "may not change once set"))
-        if len(held) > len(new) == 1:
-            _needs_single(spec, "clusterIP", causes)
 
 
 def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None:
@@ -364,15 +363,18 @@ def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None
         causes.append(invalid_shown(path, go_json(new or None), "primary ipFamily can not be unset"))
     if new and held and new[0] != held[0]:
         causes.append(invalid_shown(path, addresses, "may not change once set"))
-    if len(held) > len(new) == 1:
-        _needs_single(spec, "ipFamily", causes)
 
 
-def _needs_single(spec: JSONObject, what: str, causes: Causes) -> None:
-    policy = spec.get("ipFamilyPolicy")
-    if policy != "SingleStack":
-        text = f"must be set to 'SingleStack' when releasing the secondary {what}"
-        causes.append(invalid_shown("spec.ipFamilyPolicy", go_json(policy), text))
+def released(spec: JSONObject, before: JSONObject) -> list[Cause]:
+    """The second address or family goes only where the policy, the new one or else that of before, has one."""
+    policy = spec.get("ipFamilyPolicy") or before.get("ipFamilyPolicy") or "SingleStack"
+    if policy == "SingleStack":
+        return []
+    return [
+        invalid("spec.ipFamilyPolicy", policy, f"must be 'SingleStack' to release the secondary {what}")
+        for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
+        if spec.get(field) and len(spec[field]) < len(before.get(field) or ())
+    ]
 
 
 def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
@@ -440,8 +442,6 @@ def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
     if leaves("LoadBalancer"):
         _drop_unchanged(spec, before, "allocateLoadBalancerNodePorts")
         _drop_unchanged(spec, before, "loadBalancerClass")
-    if leaves("ExternalName"):
-        _drop_unchanged(spec, before, "externalName")
     if _outside(before) and not _outside(spec):
         _drop_unchanged(spec, before, "externalTrafficPolicy")
 
