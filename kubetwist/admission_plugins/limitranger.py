@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from attrs import frozen
 
@@ -14,9 +14,11 @@ from ..api.podspecs import declared
 from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
-from ..registry.podresources import Amounts, amounts, pod_amounts
+from ..registry.podresources import Amounts, amounts, container_amounts
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
+#: Resources of a pod as a whole that count.
+_WHOLE: Final = ("cpu", "memory")
 
 _Rule = Callable[[str, str, Quantity, Amounts, Amounts], str | None]
 
@@ -113,7 +115,15 @@ def pod_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:
                 used = amounts(resources.get("requests")), amounts(resources.get("limits"))
                 yield from _broken(limit, "Container", *used)
         elif limit.get("type") == "Pod":
-            yield from _broken(limit, "Pod", pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
+            yield from _broken(limit, "Pod", _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+
+
+def _of_pod(spec: JSONObject, which: Literal["requests", "limits"]) -> Amounts:
+    """What limits of pods are about: not what it takes to run one, and of what is said for it as a whole just this."""
+    total = container_amounts(spec, which)
+    whole = amounts((spec.get("resources") or {}).get(which))
+    total.update({name: whole[name] for name in _WHOLE if name in whole})
+    return total
 
 
 def claim_problems(spec: JSONObject, limit_range: JSONObject) -> Iterator[str]:

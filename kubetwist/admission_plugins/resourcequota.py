@@ -17,7 +17,7 @@ from ..api.quantity import Quantity
 from ..api.resource import JSONObject
 from ..interfaces import IValidatingAdmission
 from ..registry.podresources import Amounts, amounts
-from ..registry.quotas import countable, counts, in_scope, in_text, matching_scopes, scopes_of, unsaid, usage
+from ..registry.quotas import countable, counts, in_scope, in_text, matching_scopes, scopes_of, stays, unsaid, usage
 from .configurations import collected, items, of_kind, only, text
 
 _ZERO: Final = Quantity.parse("0")
@@ -87,6 +87,9 @@ class ResourceQuota:
             return
         quotas = attributes.context.views("", "resourcequotas", namespace)
         if not quotas and not self.limited:
+            return
+        old = attributes.old_object
+        if old is not None and stays(resource, attributes.subresource, attributes.object, old):
             return
         charges = self._charges(quotas, attributes, attributes.object)
         for quota in quotas:
@@ -231,7 +234,8 @@ def _charged(quota: JSONObject, delta: Amounts, attributes: AdmissionAttributes)
     requested = {name: amount for name, amount in delta.items() if name in hard}
     total = {name: used.get(name, _ZERO) + amount for name, amount in requested.items()}
     exceeded = [name for name, amount in total.items() if amount > hard[name]]
-    if exceeded:
+    # A status tells what is so already.
+    if exceeded and attributes.subresource != "status":
         why = (
             f"exceeded quota: {quota['metadata']['name']}, requested: {in_text(requested, exceeded)}, "
             f"used: {in_text(used, exceeded)}, limited: {in_text(hard, exceeded)}"

@@ -25,6 +25,17 @@ def pod_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amoun
 
     @see: kubernetes, C{component-helpers/resource/helpers.go}.
     """
+    total = container_amounts(spec, which)
+    total.update(amounts((spec.get("resources") or {}).get(which)))
+    for name, amount in amounts(spec.get("overhead")).items():
+        # What has no limit does not get one by its overhead.
+        if which == "requests" or name in total:
+            total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def container_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amounts:
+    """The same as the containers of a pod have it, whatever is said for it as a whole."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         _add(total, _of(container, which))
@@ -40,11 +51,6 @@ def pod_amounts(spec: JSONObject, which: Literal["requests", "limits"]) -> Amoun
             _add(wanted, beside)
         _raise_to(peak, wanted)
     _raise_to(total, peak)
-    total.update(amounts((spec.get("resources") or {}).get(which)))
-    for name, amount in amounts(spec.get("overhead")).items():
-        # What has no limit does not get one by its overhead.
-        if which == "requests" or name in total:
-            total[name] = total[name] + amount if name in total else amount
     return total
 
 

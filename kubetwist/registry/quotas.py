@@ -34,11 +34,26 @@ def counts(operation: str, group: str, resource: str, subresource: str) -> bool:
     """Whether such a write may use up anything."""
     if resource == "events" and not group:
         return False
-    if subresource:
-        return (group, resource, subresource, operation) == ("", "pods", "resize", "UPDATE")
     if operation == "CREATE":
-        return True
-    return operation == "UPDATE" and (group, resource) in (("", "services"), ("", "persistentvolumeclaims"))
+        return not subresource
+    return operation == "UPDATE" and not group and (resource, subresource) in _UPDATES
+
+
+def stays(resource: str, subresource: str, obj: JSONObject, old: JSONObject) -> bool:
+    """Whether an update that L{counts} leaves an object among those of the same quotas, and as large as it was."""
+    return (resource, subresource) == ("pods", "") and _ends(obj["spec"]) == _ends(old["spec"])
+
+
+#: Updates that may use up more: resources of the core group, with their subresources.
+_UPDATES: Final = frozenset(
+    (
+        ("services", ""),
+        ("persistentvolumeclaims", ""),
+        ("persistentvolumeclaims", "status"),
+        ("pods", ""),
+        ("pods", "resize"),
+    )
+)
 
 
 def measured(group: str, resource: str) -> bool:
@@ -98,12 +113,23 @@ def _claim_usage(claim: JSONObject) -> Amounts:
     storage_class = annotated or claim["spec"].get("storageClassName")
     if storage_class:
         used[f"{storage_class}{_CLASS}persistentvolumeclaims"] = _ONE
-    storage = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    storage = _claimed(claim)
     if storage is not None:
-        used["requests.storage"] = Quantity.parse(storage)
+        used["requests.storage"] = storage
         if storage_class:
             used[f"{storage_class}{_CLASS}requests.storage"] = used["requests.storage"]
     return used
+
+
+def _claimed(claim: JSONObject) -> Quantity | None:
+    """How much storage a claim wants, or has been given already, if that is more; in whole bytes."""
+    storage = amounts((claim["spec"].get("resources") or {}).get("requests")).get("storage")
+    if storage is None:
+        return None
+    given = amounts((claim.get("status") or {}).get("allocatedResources")).get("storage")
+    most = storage if given is None else max(storage, given)
+    whole = Quantity(most.scaled() * 10**9, most.family)
+    return most if whole == most else whole
 
 
 def _device_usage(claim: JSONObject) -> Amounts:
@@ -228,7 +254,7 @@ _SCOPED: Final = {"pods": _pod_has_scope, "persistentvolumeclaims": _claim_has_s
 def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
     scope: str = wanted.get("scopeName") or ""
     if scope in ("Terminating", "NotTerminating"):
-        return (spec.get("activeDeadlineSeconds") is not None) == (scope == "Terminating")
+        return _ends(spec) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
         return (qos_class(spec) == "BestEffort") == (scope == "BestEffort")
     if scope == "CrossNamespacePodAffinity":
@@ -236,6 +262,11 @@ def _has_scope(spec: JSONObject, wanted: JSONObject) -> bool:
     if scope == "PriorityClass":
         return _selects(wanted, spec.get("priorityClassName") or "")
     return False
+
+
+def _ends(spec: JSONObject) -> bool:
+    """Whether a pod is one that comes to an end by itself."""
+    return spec.get("activeDeadlineSeconds") is not None
 
 
 def _crosses_namespaces(spec: JSONObject) -> bool:

@@ -97,6 +97,16 @@ class LimitRangerTests(PluginTestCase):
         self.assertEqual(self.why("pods", obj), "maximum memory usage per Pod is 1Gi, but limit is 1200Mi")
         self.assertIn("No limit is specified", self.why("pods", sized("p")))
 
+    def test_whole_pods(self) -> None:
+        """Of what is said for a pod as a whole processors and memory count; what it takes to run it does not."""
+        self.limit(type="Pod", max={"cpu": "1"}, min={"memory": "1Gi"})
+        obj = sized("p", requests={"cpu": "1", "memory": "1Gi"}, limits={"cpu": "1", "memory": "1Gi"})
+        obj["spec"]["overhead"] = {"cpu": "1"}
+        self.made(self.store("pods"), obj)
+        whole = pod("q")
+        whole["spec"]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"cpu": "2"}}
+        self.assertEqual(self.why("pods", whole), "maximum cpu usage per Pod is 1, but limit is 2")
+
     def test_claims(self) -> None:
         """Claims of storage keep within their limits, too."""
         self.limit(type="PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"})
@@ -193,3 +203,28 @@ class ResourceQuotaTests(PluginTestCase):
         self.quota(spec={"scopes": ["BestEffort"]}, pods="0")
         self.made(self.store("pods"), sized("p", requests={"cpu": "1"}))
         self.assertIn("exceeded quota", self.why("pods", pod("q")))
+
+    def test_pod_that_ends(self) -> None:
+        """A pod that is given a deadline is charged to quotas for such pods; other updates charge nothing."""
+        self.quota(spec={"scopes": ["Terminating"]}, pods="1")
+        store = self.store("pods")
+        for name in ("a", "b"):
+            self.made(store, pod(name))
+        self.changed(store, "a", lambda obj: obj["metadata"].update(labels={"a": "b"}))
+        self.assertEqual(self.used(), {"pods": "0"})
+        self.changed(store, "a", lambda obj: obj["spec"].update(activeDeadlineSeconds=9))
+        self.assertEqual(self.used(), {"pods": "1"})
+        late = self.stored(store, "b")
+        late["spec"]["activeDeadlineSeconds"] = 9
+        error = self.refused(store.update(self.scope, "b", lambda stored: late, UpdateOptions()))
+        self.assertIn("exceeded quota: q, requested: pods=1, used: pods=1", error.message)
+
+    def test_storage_given(self) -> None:
+        """A claim is charged for what it has been given, if that is more than it wants, whatever the quota."""
+        self.quota(requests_storage="2Gi")
+        store = self.store("persistentvolumeclaims")
+        self.made(store, claim("c", "1073741823500m"))
+        self.assertEqual(self.used(), {"requests.storage": "1073741824"})
+        given = {"allocatedResources": {"storage": "3Gi"}}
+        self.changed(store, "c", lambda obj: obj.update(status=given), rules=status_rules(store))
+        self.assertEqual(self.used(), {"requests.storage": "3221225472"})
