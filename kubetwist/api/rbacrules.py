@@ -176,7 +176,7 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
             kept.append(rule)
             continue
         same = simple.setdefault((groups[0], resources[0], names), {**rule, "verbs": []})
-        same["verbs"] += [verb for verb in rule.get("verbs") or () if verb not in same["verbs"]]
+        same["verbs"] += rule.get("verbs") or ()
     return [*kept, *simple.values()]
 
 

@@ -18,6 +18,7 @@ from ..interfaces import ICreator, INamedCreator
 from . import deletion
 from .admitting import virtual_attributes
 from .evictions import PodEviction, success
+from .keys import check_key
 from .kinds import ResourceInfo, SubresourceInfo
 from .scope import RequestScope
 from .tokens import (
@@ -161,7 +162,7 @@ class TokenRequests:
         check_expiry(seconds)
         await self._accounts.admission.validate(attributes)
         reference = spec.get("boundObjectRef")
-        bound = self._bound(scope.namespace, name, reference) if reference else {}
+        bound = {} if reference is None else self._bound(scope.namespace, name, reference)
         now = times.utc_now()
         if issuer.longest and seconds > issuer.longest:
             scope.warn(f"requested expiration of {seconds} seconds shortened to {issuer.longest} seconds")
@@ -178,14 +179,8 @@ class TokenRequests:
             seconds if extended else 0,
         )
         scope.annotate("authentication.kubernetes.io/issued-credential-id", f"JTI={claims['jti']}", "Metadata")
-        shown = {
-            "name": owner["name"],
-            "namespace": owner["namespace"],
-            "uid": owner["uid"],
-            "creationTimestamp": deletion.timestamp(now),
-        }
-        if meta.get("managedFields"):
-            shown["managedFields"] = meta["managedFields"]
+        shown = {**meta, **{field: owner[field] for field in ("name", "namespace", "uid")}}
+        shown["creationTimestamp"] = deletion.timestamp(now)
         return {
             "metadata": shown,
             "spec": {"audiences": list(audiences), "expirationSeconds": seconds, "boundObjectRef": reference},
@@ -207,6 +202,7 @@ class TokenRequests:
         if resource is None:
             shown = f"{group}/{version}" if group else f"/{version}"
             raise APIStatusError.bad_request(f"cannot bind token to object of type {shown}, Kind={kind}")
+        check_key(name)
         found = self._stores.lookup("", resource, namespace if kind != "Node" else "", name)
         if found is None:
             raise APIStatusError.not_found(GroupResource("", resource), name)

@@ -84,10 +84,12 @@ class UnknownRole(Exception):
     A binding's role is not there.
 
     @ivar name: The role's.
+    @ivar namespace: Where it would be; L{None} for a cluster role.
     """
 
-    def __init__(self, kind: str, name: str) -> None:
+    def __init__(self, kind: str, name: str, namespace: str) -> None:
         self.name = name
+        self.namespace = namespace if kind == "Role" else None
         if kind in ("Role", "ClusterRole"):
             text = f"{kind.lower()}.{GROUP} {quoted(name)} not found"
         else:
@@ -224,10 +226,10 @@ class Grants:
         if rules is None:
             kind, name = role
             if kind not in ("Role", "ClusterRole"):
-                raise UnknownRole(kind, name)
+                raise UnknownRole(kind, name, namespace)
             record = self._stores.get(GROUP, f"{kind.lower()}s").cache.get(key[1])
             if record is None:
-                raise UnknownRole(kind, name)
+                raise UnknownRole(kind, name, namespace)
             rules = self._roles[key] = RoleRules(orjson.loads(record.item).get("rules") or ())
         return rules
 

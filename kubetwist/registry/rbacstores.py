@@ -21,6 +21,7 @@ from ..api.users import MASTERS
 from ..storage.record import Draft
 from .grants import GROUP, UnknownRole
 from .holds import NOTHING, Hold
+from .keys import check_key
 from .scope import RequestScope
 from .store import Store
 
@@ -75,7 +76,15 @@ class GrantingStore(Store):
             raise self.forbidden(obj, why)
 
     def role_not_found(self, error: UnknownRole) -> APIStatusError:
-        """The 404 for a role; the reference names the resource that is being written instead."""
+        """
+        The error for a role: there can not be one by that name (400), or is none (404).
+
+        The reference then names the resource that is being written instead.
+        """
+        try:
+            check_key(error.name, error.namespace)
+        except APIStatusError as impossible:
+            return impossible
         return self.not_found(error.name)
 
     def forbidden(self, obj: JSONObject, why: str) -> APIStatusError:

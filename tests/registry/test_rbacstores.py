@@ -114,6 +114,11 @@ class RoleTests(EscalationTestCase):
         self.grant("everything", rule("*", "*", ["*"]), {"verbs": ["*"], "nonResourceURLs": ["*"]})
         self.assertEqual(self.alice("PATCH", f"{CLUSTER_ROLES}/sum", {"aggregationRule": None})[0], 200)
 
+    def test_repeated(self) -> None:
+        """What a role names twice is told twice."""
+        answer = self.alice("POST", ROLES, role("big", rule("get", "secrets secrets")))
+        self.assertRefused(answer, '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "get"]}')
+
     def test_missing_roles(self) -> None:
         """A refusal tells which of the writer's roles were not found, by the name of what she writes."""
         self.server.make(BINDINGS, binding("a", "Role/none", "User/alice"))
@@ -156,6 +161,18 @@ class BindingTests(EscalationTestCase):
         self.server.make(BINDINGS, binding("binder", "Role/binder", "User/alice"))
         self.assertEqual(self.alice("POST", BINDINGS, binding("a", "ClusterRole/big", "User/bob"))[0], 201)
         self.assertEqual(self.alice("POST", CLUSTER_BINDINGS, binding("a", "ClusterRole/big", "User/bob"))[0], 403)
+
+    def test_no_such_role(self) -> None:
+        """A role that is not there is not found; what can be the name of none is a bad request."""
+        for path, reference, code, text in (
+            (BINDINGS, "Role/none", 404, f'rolebindings.{GROUP} "none" not found'),
+            (BINDINGS, "Role/", 400, "Name parameter required."),
+            (BINDINGS, "Role/a%b", 400, "Name parameter invalid: \"a%b\": may not contain '%'"),
+            (CLUSTER_BINDINGS, "Role/none", 400, "Namespace parameter required."),
+            (CLUSTER_BINDINGS, "ClusterRole/..", 400, "Name parameter invalid: \"..\": may not be '..'"),
+        ):
+            got, status = self.alice("POST", path, binding("a", reference, "User/bob"))
+            self.assertEqual((got, status["message"]), (code, text))
 
     def test_bind_ahead(self) -> None:
         """Who may C{bind} can do so before there is a role; who may not is told that it is not there."""

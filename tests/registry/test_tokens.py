@@ -119,6 +119,14 @@ class TokenRequestTests(StoreTestCase):
         account = {"name": "robot", "uid": self.account["metadata"]["uid"]}
         self.assertEqual(said["kubernetes.io"], {"namespace": "default", "serviceaccount": account})
 
+    def test_metadata(self) -> None:
+        """The answer has what the request says of itself, and whose token it is."""
+        meta = {"labels": {"a": "b"}, "generateName": "x"}
+        answer = self.successResultOf(Deferred.fromCoroutine(self.asked(meta=meta)))
+        said = answer["metadata"]
+        self.assertEqual((said["labels"], said["generateName"], said["name"]), ({"a": "b"}, "x", "robot"))
+        self.assertEqual(said["uid"], self.account["metadata"]["uid"])
+
     def test_limit(self) -> None:
         """A limit shortens what is asked for, with a warning; what pods renew lives longer, unless that is off."""
         self.context.token_issuer = evolve(self.context.token_issuer, longest=3600)
@@ -192,6 +200,8 @@ class TokenRequestTests(StoreTestCase):
         self.assertEqual(refused(kind="Pod", name="gone"), 404)
         self.assertEqual(refused(kind="Pod", name="other"), 400)
         self.assertEqual(refused(kind="Service", name="s"), 400)
+        self.assertEqual(refused(), 400)
+        self.assertEqual(refused(kind="Pod"), 400)
         self.made(self.store("secrets"), {"metadata": {"name": "s"}})
         self.assertEqual(refused(kind="Secret", name="s", uid="another"), 409)
 
