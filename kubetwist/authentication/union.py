@@ -145,7 +145,8 @@ class TokenAlone:
 
     def __init__(self, token: str, audiences: Sequence[str]) -> None:
         self.wanted = tuple(audiences)
-        self.fields = {b"authorization": [b"Bearer " + token.encode("utf-8", "replace")]}
+        # As in a header, what is blank at the end does not belong to it: many a token is read from a file.
+        self.fields = {b"authorization": [b"Bearer " + token.rstrip().encode("utf-8", "replace")]}
         self.connection = self
         self.remembered: dict[object, Any] = {}
         self.transport = None

@@ -203,6 +203,7 @@ class TokenReview:
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
+        check_namespace(scope, obj)
         await admit_virtual(self.info, self._stores, scope, obj, options)
         spec = obj.get("spec") or {}
         token = spec.get("token", "")
@@ -214,10 +215,13 @@ class TokenReview:
         shared = [audience for audience in mine if audience in wanted]
         found = await maybeDeferred(self._context.user_of_token, token, wanted)
         audiences = shared if found.audiences is None else found.audiences
+        # What the client says there stays where nothing is found.
+        status = {**(obj.get("status") or {})}
         if found.user is None or (wanted and not audiences):
-            obj["status"] = {"user": {}, "error": found.error or "invalid bearer token"}
+            status.pop("authenticated", None)
+            obj["status"] = {"user": {}, **status, "error": found.error or "invalid bearer token"}
         else:
-            obj["status"] = {"authenticated": True, "user": user_object(found.user)}
+            obj["status"] = {**status, "authenticated": True, "user": user_object(found.user)}
             if audiences:
                 obj["status"]["audiences"] = list(audiences)
         return obj

@@ -278,6 +278,8 @@ class UnionTests(SynchronousTestCase):
         union = AuthenticatorUnion([TokenFile.read(path), UnclaimedTokens()], Anonymous())
         alice = UserInfo("alice", "u1", ("system:authenticated",))
         self.assertEqual(union.user_of_token("t1"), TokenFinding(alice))
+        # As from a file: what is blank at the end of a header does not belong to it.
+        self.assertEqual(union.user_of_token("t1\n"), TokenFinding(alice))
         nobody = TokenFinding(None, error="invalid bearer token")
         self.assertEqual(union.user_of_token("t2"), nobody)
         self.assertEqual(union.user_of_token(""), nobody)

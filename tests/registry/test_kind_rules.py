@@ -82,6 +82,13 @@ class SignedRequestTests(SynchronousTestCase):
             causes = self.strategy.validate_approval(obj, old)
         return [str(cause) for cause in causes], obj["status"]
 
+    def test_name(self) -> None:
+        """Such a request may be called what can be a part of a path; one that says nothing has nothing to show."""
+        self.assertEqual(self.strategy.name_problems("A_b", False), [])
+        self.assertEqual(self.strategy.name_problems("a/b", False), ["may not contain '/'"])
+        causes = self.strategy.validate({"metadata": {}, "spec": {}})
+        self.assertEqual(causes[0].message, "Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
+
     def test_verdicts(self) -> None:
         """Approvals come by C{approval} alone, and do not go; certificates do not come that way."""
         approved = [{"type": "Approved", "status": "True"}]

@@ -263,3 +263,13 @@ class UserTests(ReviewTestCase):
         """It takes a token."""
         code, answer = self.review(TOKENS, {"token": ""})
         self.assertEqual((code, answer["message"]), (400, "token is required for TokenReview in authentication"))
+
+    def test_said_before(self) -> None:
+        """What the client says of the status stays where nothing is found; and a review is in no namespace."""
+        body = {"metadata": {"namespace": "x"}, "spec": {"token": "bob"}, "status": {"error": "e"}}
+        _, answer = self.server.ask("alice", "POST", TOKENS, body)
+        self.assertNotIn("namespace", answer["metadata"])
+        self.assertEqual((answer["status"]["error"], answer["status"]["authenticated"]), ("e", True))
+        body = {"spec": {"token": "nobody"}, "status": {"authenticated": True}}
+        _, answer = self.server.ask("alice", "POST", TOKENS, body)
+        self.assertEqual(answer["status"], {"user": {}, "error": "invalid bearer token"})

@@ -58,7 +58,7 @@ def validate_request(obj: JSONObject) -> list[Cause]:
     spec = obj["spec"]
     problem = request_problem(spec.get("request") or "")
     if problem:
-        causes.append(invalid("spec.request", spec.get("request") or "", problem))
+        causes.append(invalid("spec.request", spec.get("request"), problem))
     usages = spec.get("usages") or []
     if not usages:
         causes.append(required("spec.usages"))
