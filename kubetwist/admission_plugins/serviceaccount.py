@@ -10,6 +10,7 @@ from attrs import frozen
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
+from ..api.errors import APIStatusError
 from ..api.names import generate_name
 from ..api.podspecs import DEBUGGING, containers, declared
 from ..api.resource import JSONObject
@@ -213,6 +214,7 @@ def _check_containers(
     The same for the variables of containers.
 
     @param only: The kind of containers that are looked at; L{None} for all there are.
+    @raise APIStatusError: One has another (403); an error by the same text alone where only some are looked at.
     """
     name = account["metadata"]["name"]
     allowed = {one.get("name") for one in account.get("secrets") or ()}
@@ -226,4 +228,5 @@ def _check_containers(
                     f'{kind} {container.get("name", "")} {what} referencing secret.secretName="{secret}" is not '
                     f"allowed because service account {name} does not reference that secret"
                 )
-                raise attributes.forbidden(why)
+                # The reference does not say that this is forbidden, but what is wrong and no more.
+                raise attributes.forbidden(why) if only is None else APIStatusError.unknown(why)

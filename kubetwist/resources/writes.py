@@ -150,6 +150,9 @@ class Writes:
 
         def change(stored: JSONObject | None) -> JSONObject:
             obj = patch.changed(stored)
+            # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
+            for text in patch.problems:
+                request.warn(text)
             problem = named_otherwise(name, obj["metadata"].get("name"))
             if problem is not None:
                 raise APIStatusError.bad_request(problem)
@@ -165,8 +168,6 @@ class Writes:
             creating=patch.creates,
             may_create=lambda: self.check_create(request),
         )
-        for problem in patch.problems:
-            request.warn(problem)
         request.respond(201 if created else 200, shown.one(result), shown.content_type)
 
     async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:

@@ -113,11 +113,13 @@ class SecretTests(PluginTestCase):
         ):
             new = pod(serviceAccountName="default", ephemeralContainers=[{"name": "e", **field}])
             made = write(new, "pods/ephemeralcontainers", "UPDATE", old=old, context=self.context())
-            self.assertEqual(
-                self.why(ServiceAccount(), made),
+            error = self.refusal(ServiceAccount(), made)
+            text = (
                 f'ephemeral container e {what} referencing secret.secretName="no" is not allowed because service '
-                "account default does not reference that secret",
+                "account default does not reference that secret"
             )
+            # The reference has an error without a reason here, other than for a new pod.
+            self.assertEqual((error.code, error.reason, error.message), (500, "", text))
         fine = {"name": "e", "envFrom": [{"secretRef": {"name": "ok"}}]}
         new = pod(serviceAccountName="default", ephemeralContainers=[fine])
         self.validate(

@@ -123,6 +123,12 @@ class PatchTests(SynchronousTestCase):
             self.assertEqual(code, 422)
             self.assertIn('unknown field "colour"', status["message"])
 
+    def test_unknown_fields_of_a_refused_patch(self) -> None:
+        """The warning comes also when the patch is refused for something else."""
+        body = {"colour": "red", "metadata": {"labels": {"a b": ""}}}
+        self.assertEqual(self.patched(body, MERGE, query="fieldValidation=Warn")[0], 422)
+        self.assertIn('unknown field \\"colour\\"', self.warning or "")
+
     def test_too_many_operations(self) -> None:
         """CVE-2019-1002100: a JSON patch of more than 10,000 operations is refused."""
         steps = [{"op": "test", "path": "/data/x", "value": "1"}] * 10_001
