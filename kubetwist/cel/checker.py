@@ -266,7 +266,9 @@ class Checker:
     def _declared_field(self, node: int, type_: Type, name: str) -> Type:
         found = type_.fields().get(name)
         if found is None:
-            self._report(node, f"undefined field '{name}'")
+            closed = isinstance(type_, types.ObjectType) and type_.closed
+            problem = f"unexpected failed resolution of '{type_.name}'" if closed else f"undefined field '{name}'"
+            self._report(node, problem)
             return types.ERROR
         return found
 

@@ -93,25 +93,29 @@ class ObjectType(Type):
     A type with fields, whose values are maps of JSON.
 
     Known by its name alone, as in the reference: two object types of one name are one type.
+
+    @ivar closed: Whether no fields of it may be selected, as none were declared.
     """
 
-    __slots__ = ("_fields", "_load", "make")
+    __slots__ = ("_fields", "_load", "closed", "make")
 
     def __init__(
         self,
         name: str,
-        fields: Mapping[str, Type] | Callable[[], Mapping[str, Type]] = {},  # noqa: B006
+        fields: Mapping[str, Type] | Callable[[], Mapping[str, Type]] | None = None,
         make: Callable[[Mapping[str, object]], object] | None = None,
     ) -> None:
         """
         Describe an object.
 
-        @param fields: The types of its fields, or what finds them out at first use.
+        @param fields: The types of its fields, or what finds them out at first use; L{None} for what only functions
+            can look into.
         @param make: What builds a value from the fields of C{Name{field: value}}; without it, a plain dict.
         """
         super().__init__(Kind.STRUCT, name)
         self._load: Callable[[], Mapping[str, Type]] | None = fields if callable(fields) else None
-        self._fields: Mapping[str, Type] = {} if callable(fields) else fields
+        self._fields: Mapping[str, Type] = {} if fields is None or callable(fields) else fields
+        self.closed = fields is None
         self.make = make
 
     def fields(self) -> Mapping[str, Type]:

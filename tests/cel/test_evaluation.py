@@ -340,6 +340,7 @@ class StandardLibraryTests(CelTestCase):
                 "uint('42')": UInt(42),
                 "uint(i)": UInt(7),
                 "double('1e3')": 1000.0,
+                "double('-0x1.8P+1')": -3.0,
                 "double(i)": 7.0,
                 "bool('True')": True,
                 "bytes('é')": b"\xc3\xa9",
@@ -400,6 +401,8 @@ class StandardLibraryTests(CelTestCase):
                 f"{when}.getMilliseconds()": 250,
                 f"{when}.getHours('+01:00')": 0,
                 f"{when}.getDate('01:00')": 2,
+                f"{when}.getDate('+25:00')": 3,
+                f"{when}.getMilliseconds('Local')": 250,
                 f"{when}.getMinutes('-00:45')": 45,
                 f"{when}.getHours('America/New_York')": 18,
                 f"{when} + duration('30m') > {when}": True,
@@ -412,6 +415,10 @@ class StandardLibraryTests(CelTestCase):
                 f"{when}.getHours('Mars/Base')": "unknown time zone Mars/Base",
                 f"{when}.getHours('../etc')": "time: invalid location name",
                 f"{when}.getHours('a:b')": 'strconv.Atoi: parsing "a": invalid syntax',
+                f"{when}.getHours('1:9223372036854775808')": (
+                    'strconv.Atoi: parsing "9223372036854775808": value out of range'
+                ),
+                f"{when}.getHours('9223372036854775807:0')": "timestamp overflow",
                 "timestamp('9999-12-31T23:59:59Z') + duration('1s')": "timestamp overflow",
             }
         )

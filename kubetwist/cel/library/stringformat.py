@@ -26,6 +26,8 @@ _clause = re.compile(r"%(?:(%)|(?:(\.)([0-9]*))?(.)?)", re.DOTALL).search
 _DEFAULT_PRECISION: Final = 6
 #: Digits after the point that anybody could want.
 _LARGEST_PRECISION: Final = 1000
+#: The reference keeps the least number of these digits in a byte.
+_FRACTION_MODULUS: Final = 256
 #: Neither a result nor the nesting of what is shown may get beyond these.
 _LONGEST: Final = 64 << 20
 
@@ -63,7 +65,8 @@ def _text(value: Value) -> str:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise _misfit(f"could not convert argument {quoted(value.decode('utf-8', 'replace'))} to string") from None
+            problem = "invalid UTF-8 in bytes, cannot convert to string"
+            raise _misfit(f"could not convert argument {quoted(problem)} to string") from None
     if isinstance(value, Timestamp):
         return show_timestamp(value)
     if isinstance(value, Duration):
@@ -145,18 +148,26 @@ def _without_digits(number: float) -> str | None:
 def _fixed(value: Value, precision: int) -> str:
     """C{%f}."""
     number = _number(value, _FIXED_RULE)
-    # Zero has no sign here.
-    return _without_digits(number) or format(number or 0.0, f",.{precision}f")
-
-
-def _scientific(value: Value, precision: int) -> str:
-    """C{%e}."""
-    number = _number(value, _SCIENTIFIC_RULE)
     special = _without_digits(number)
     if special:
         return special
-    digits, _, exponent = format(number or 0.0, f".{precision}e").partition("e")
-    return f"{digits}×10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}"
+    # Zero has no sign here.
+    text = format(number or 0.0, f",.{precision}f")
+    if precision < _FRACTION_MODULUS:
+        return text
+    whole, _, digits = text.partition(".")
+    digits = digits.rstrip("0").ljust(precision % _FRACTION_MODULUS, "0")
+    return f"{whole}.{digits}" if digits else whole
+
+
+def _scientific(value: Value, precision: int) -> str:
+    """C{%e}: what should be a precision is the least width, and there are always six digits."""
+    number = _number(value, _SCIENTIFIC_RULE)
+    special = _without_digits(number)
+    if special:
+        return special.rjust(precision)
+    digits, _, exponent = format(number or 0.0, f".{_DEFAULT_PRECISION}e").partition("e")
+    return f"{digits}×10{exponent.removeprefix('+').translate(_SUPERSCRIPTS)}".rjust(precision)
 
 
 def _binary(value: Value) -> str:

@@ -11,6 +11,7 @@ _uint = re.compile(r"[0-9]+").fullmatch
 _float = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 ).fullmatch
+_hexadecimal = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+").fullmatch
 _SPECIAL: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
@@ -64,7 +65,12 @@ def parse_uint(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """A decimal fraction, infinity or NaN; C{None} also for what is too large."""
+    """A decimal or hexadecimal fraction, infinity or NaN; C{None} also for what is too large."""
+    if _hexadecimal(text):
+        try:
+            return float.fromhex(text)
+        except OverflowError:
+            return None
     if not _float(text):
         return None
     number = float(text)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
 
 from kubetwist.api.durations import parse_nanoseconds
+from kubetwist.api.goquote import quoted
 from kubetwist.cel import types
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Function, function, member
@@ -118,22 +119,34 @@ def show_duration(value: Duration) -> str:
     return format_f(value.ns // SECOND + value.ns % SECOND / 1e9) + "s"
 
 
-@lru_cache(maxsize=256)
-def _zone(name: str) -> tzinfo:
-    """A time zone by its name, or by its distance from UTC: C{+02:00}."""
+def _distance(name: str) -> timedelta | None:
+    """How far a place is from UTC, if that is what it is named by: C{+02:00}."""
     hours, colon, minutes = name.partition(":")
-    if colon:
-        hour, minute = parse_int(hours), parse_int(minutes)
-        for part, number in ((hours, hour), (minutes, minute)):
-            if number is None:
-                raise CelError(f'strconv.Atoi: parsing "{part}": invalid syntax')
-        assert hour is not None and minute is not None
-        total = hour * 60 - minute if name.startswith("-") else hour * 60 + minute
-        if abs(total) >= 24 * 60:
-            raise CelError(f"unknown time zone {name}")
-        return timezone(timedelta(minutes=total))
+    if not colon:
+        return None
+    hour, minute = _atoi(hours), _atoi(minutes)
+    try:
+        return timedelta(hours=hour, minutes=-minute if name.startswith("-") else minute)
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
+def _atoi(text: str) -> int:
+    number = parse_int(text)
+    if number is None:
+        raise CelError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+    if not MIN_INT <= number <= MAX_INT:
+        raise CelError(f"strconv.Atoi: parsing {quoted(text)}: value out of range")
+    return number
+
+
+@lru_cache(maxsize=256)
+def _zone(name: str) -> tzinfo | None:
+    """A time zone by its name; L{None} for that of this machine."""
     if name in ("", "UTC"):
         return UTC
+    if name == "Local":
+        return None
     if ".." in name or name[0] in "/\\" or "\\" in name:
         raise CelError("time: invalid location name")
     try:
@@ -146,8 +159,9 @@ def _at(value: Timestamp, zone: str) -> datetime:
     moment = _EPOCH + timedelta(seconds=value.ns // SECOND)
     if zone == "UTC":
         return moment
+    distance = _distance(zone)
     try:
-        return moment.astimezone(_zone(zone))
+        return moment.astimezone(_zone(zone)) if distance is None else moment + distance
     except OverflowError:
         raise CelError("timestamp overflow") from None
 

@@ -64,6 +64,10 @@ class QuantityTests(ExpressionTestCase):
             )
         )
 
+    def test_without_fields(self) -> None:
+        """A quantity has no fields that could be looked for."""
+        self.assertRefused({"quantity('1').value": "unexpected failed resolution of 'kubernetes.Quantity'"})
+
     def test_failures(self) -> None:
         """What is no quantity, or no integer, is an error in the words of apimachinery."""
         form = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

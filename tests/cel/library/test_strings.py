@@ -131,7 +131,9 @@ class FormatTests(ExpressionTestCase):
                 "'%.3f'.format([1.2345]) == '1.234' && '%f'.format([2.71828]) == '2.718280'",
                 "'%.2f'.format([1234567.891]) == '1,234,567.89' && '%.0f'.format([-0.0]) == '0'",
                 "'%e'.format([2.71828]) == '2.718280×10⁰⁰'",
-                "'%.1e'.format([0.00012]) == '1.2×10⁻⁰⁴'",
+                "'%.1e'.format([0.00012]) == '1.200000×10⁻⁰⁴'",
+                "'%.15e'.format([0.00012]) == ' 1.200000×10⁻⁰⁴' && '%.3e'.format([1.0 / 0.0]) == '  ∞'",
+                "'%.256f'.format([1.5]) == '1.5' && '%.258f'.format([2.0]) == '2.00'",
                 "'%f %f %f'.format(['NaN', 'Infinity', '-Infinity']) == 'NaN ∞ -∞'",
                 "'%b %b'.format([5, -5]) == '101 -101' && '%b'.format([true]) == '1'",
                 "'%o'.format([11]) == '13' && '%x'.format([30]) == '1e' && '%X'.format([-30]) == '-1E'",
@@ -179,6 +181,8 @@ class FormatTests(ExpressionTestCase):
                 "was given double",
                 "'%s'.format([a])": f"{wrong}string clause can only be used on strings, bools, bytes, ints, doubles, "
                 "maps, lists, types, durations, and timestamps, was given net.IP",
+                "'%s'.format([b'\\xff'])": f'{wrong}could not convert argument "invalid UTF-8 in bytes, '
+                'cannot convert to string" to string',
                 "'%s'.format([[a]])": f"{wrong}no formatting function for net.IP",
             },
             f="%d %d %d",
