@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
+from ..api.errors import Cause, internal, invalid
 from ..api.resource import JSONObject
 from ..cel.admission import OUT_OF_BUDGET
 from .attributes import AdmissionAttributes
@@ -71,11 +72,23 @@ class Expression:
     A compiled expression, or why it is none.
 
     @ivar error: Begins with C{compilation failed: } where the compiler says so.
+    @ivar internal: Whether the text is right, and a constant part of it has no value nevertheless.
     """
 
     text: str
     program: Program | None = None
     error: str = ""
+    internal: bool = False
+
+    def cause(self, path: str, shown: str = "") -> Cause | None:
+        """
+        What to tell of it where it is a field of an object; L{None} if there is nothing wrong.
+
+        @param shown: What is shown of a wrong one, if that is not its text.
+        """
+        if not self.error:
+            return None
+        return internal(path, self.error) if self.internal else invalid(path, shown or self.text, self.error)
 
 
 class Compiler:
@@ -115,16 +128,12 @@ class Compiler:
         try:
             program = self._environment(names).compile(text)
         except ProgramError as error:
-            return Expression(text, error=f"program instantiation failed: {error}")
+            problem = _misfit(error.output_type, wanted)
+            return Expression(text, error=problem or f"program instantiation failed: {error}", internal=not problem)
         except CompileErrors as error:
             return Expression(text, error=f"compilation failed: {error}")
-        if wanted and program.output_type not in wanted:
-            if len(wanted) == 1:
-                why = f"must evaluate to {wanted[0]} but got {program.output_type}"
-            else:
-                why = f"must evaluate to one of [{' '.join(map(str, wanted))}] but got {program.output_type}"
-            return Expression(text, error=why)
-        return Expression(text, program)
+        problem = _misfit(program.output_type, wanted)
+        return Expression(text, error=problem) if problem else Expression(text, program)
 
     def _environment(self, names: Names) -> Environment:
         from ..cel.admission import admission_environment
@@ -135,6 +144,15 @@ class Compiler:
         from ..cel.types import ObjectType
 
         return environment.extend({**self._types, "variables": ObjectType("kubernetes.variables", dict(self._fields))})
+
+
+def _misfit(found: Type, wanted: Sequence[Type]) -> str:
+    """What is wrong with the type of an expression; C{""} for nothing."""
+    if not wanted or found in wanted:
+        return ""
+    if len(wanted) == 1:
+        return f"must evaluate to {wanted[0]} but got {found}"
+    return f"must evaluate to one of [{' '.join(map(str, wanted))}] but got {found}"
 
 
 def _declared(found: Type) -> Type:

@@ -133,12 +133,14 @@ def _compile(variable: str, expression: str, path: str, boolean: bool) -> Progra
     try:
         program = _environment(variable).compile(expression)
     except ProgramError as error:
-        raise CauseError(internal(path, f"program instantiation failed: {error}")) from None
+        if not boolean or error.output_type == BOOL:
+            raise CauseError(internal(path, f"program instantiation failed: {error}")) from None
     except CompileErrors as errors:
         raise CauseError(invalid(path, expression, f"compilation failed: {errors}")) from None
-    if boolean and program.output_type != BOOL:
-        raise CauseError(invalid(path, expression, "must evaluate to bool"))
-    return program
+    else:
+        if not boolean or program.output_type == BOOL:
+            return program
+    raise CauseError(invalid(path, expression, "must evaluate to bool"))
 
 
 def claims_value(claims: Mapping[str, Any]) -> Claims:

@@ -141,12 +141,16 @@ def _compile(expression: str, where: str) -> Program | Cause:
     try:
         program = _environment().compile(expression)
     except ProgramError as error:
-        return internal(where, f"program instantiation failed: {error}")
+        if error.output_type == BOOL:
+            return internal(where, f"program instantiation failed: {error}")
+        found = error.output_type
     except CompileErrors as errors:
         return invalid(where, expression, f"compilation failed: {errors}")
-    if program.output_type != BOOL:
-        return invalid(where, expression, f"must evaluate to bool but got {program.output_type}")
-    return program
+    else:
+        if program.output_type == BOOL:
+            return program
+        found = program.output_type
+    return invalid(where, expression, f"must evaluate to bool but got {found}")
 
 
 def _request(spec: Mapping[str, Any], field_selector: bool, label_selector: bool) -> dict[str, Any]:

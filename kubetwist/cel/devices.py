@@ -34,24 +34,33 @@ class CostlySelector(SelectorError):
     """One that might take too long."""
 
 
+class BrokenSelector(SelectorError):
+    """One whose types are right, and a constant part of it has no value."""
+
+
 def check_selector(text: str) -> None:
     """
     Compile an expression.
 
     @raise SelectorError: It is wrong.
     """
-    from kubetwist.cel.types import BOOL, DYN
-
     try:
         program = _environment().compile(text)
+    except ProgramError as error:
+        _check_type(error.output_type)
+        raise BrokenSelector(f"program instantiation failed: {error}") from None
     except CompileErrors as error:
         raise SelectorError(f"compilation failed: {error}") from None
-    except ProgramError as error:
-        raise SelectorError(f"program instantiation failed: {error}") from None
-    if program.output_type not in (BOOL, DYN):
-        raise SelectorError(f"must evaluate to bool or the unknown type, not {program.output_type}")
+    _check_type(program.output_type)
     if program.estimated_cost(_size_of).max > MAX_COST:
         raise CostlySelector("too complex, exceeds cost limit")
+
+
+def _check_type(found: Type) -> None:
+    from kubetwist.cel.types import BOOL, DYN
+
+    if found not in (BOOL, DYN):
+        raise SelectorError(f"must evaluate to bool or the unknown type, not {found}")
 
 
 def _size_of(path: tuple[str, ...], type_: Type) -> Estimate | None:

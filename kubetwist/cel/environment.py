@@ -281,9 +281,10 @@ class Environment:
             try:
                 checked = self._check(text)
                 compiler = Compiler(checked, self._costs, self._declared.functions)
-                run = compiler.compile()
-            except ConstantError as error:
-                raise ProgramError((), str(error)) from None
+                try:
+                    run = compiler.compile()
+                except ConstantError as error:
+                    raise ProgramError(str(error), checked.types[checked.root.id]) from None
             except RecursionError:
                 raise _too_deep(text) from None
         COMPILATION.observe(perf_counter() - began)

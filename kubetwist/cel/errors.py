@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from kubetwist.cel.types import Type
 
 
 class CelError(Exception):
@@ -93,8 +97,15 @@ class ProgramError(CompileErrors):
     """
     An expression is right by its types, but a constant part of it has no value: C{int('x')}.
 
-    There are no issues; the reference finds this later than those, and says it differently.
+    There are no issues; the reference finds this later than those, and says it differently. It looks at the type
+    of the whole before.
+
+    @ivar output_type: That type.
     """
+
+    def __init__(self, text: str, output_type: Type) -> None:
+        super().__init__((), text)
+        self.output_type = output_type
 
 
 def no_such_overload() -> CelError:

@@ -31,6 +31,8 @@ CALL_LIMIT: Final = 1_000_000
 #: Bytes that a message may have which an expression makes.
 MAX_MESSAGE: Final = 5 * 1024
 NO_BUDGET: Final = "due to running out of cost budget, no further validation rules will be run"
+_NOT_BOOL: Final = "cel expression must evaluate to a bool"
+_NOT_STRING: Final = "messageExpression must evaluate to a string"
 NO_MORE: Final = "no further validation rules will be run due to call cost exceeds limit for"
 
 
@@ -93,23 +95,26 @@ def _compiled(schema: JSONObject, rule: JSONObject, declaration: Declaration) ->
     try:
         program = environment.compile(text)
     except ProgramError as error:
-        return CompiledRule(rule, error=f"program instantiation failed: {error}")
+        why = f"program instantiation failed: {error}" if error.output_type == BOOL else _NOT_BOOL
+        return CompiledRule(rule, error=why)
     except CompileErrors as error:
         return CompiledRule(rule, error=f"compilation failed: {error}")
     if program.output_type != BOOL:
-        return CompiledRule(rule, error="cel expression must evaluate to a bool")
+        return CompiledRule(rule, error=_NOT_BOOL)
     message, message_error = None, ""
     message_text = rule.get("messageExpression")
     if message_text:
         try:
             message = environment.compile(message_text)
         except ProgramError as error:
-            message_error = f"messageExpression instantiation failed: {error}"
+            message_error = _NOT_STRING
+            if error.output_type == STRING:
+                message_error = f"messageExpression instantiation failed: {error}"
         except CompileErrors as error:
             message_error = f"messageExpression compilation failed: {error}"
         else:
             if message.output_type != STRING:
-                message, message_error = None, "messageExpression must evaluate to a string"
+                message, message_error = None, _NOT_STRING
     path = ""
     if rule.get("fieldPath"):
         try:

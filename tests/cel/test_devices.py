@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.cel.devices import CostlySelector, SelectorError, check_selector
+from kubetwist.cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
 
 
 class SelectorTests(SynchronousTestCase):
@@ -33,8 +33,10 @@ class SelectorTests(SynchronousTestCase):
             ("1", "must evaluate to bool or the unknown type, not int"),
         ):
             error = self.assertRaises(SelectorError, check_selector, text)
-            self.assertNotIsInstance(error, CostlySelector)
+            self.assertNotIsInstance(error, (BrokenSelector, CostlySelector))
             self.assertTrue(str(error).startswith(why), str(error))
+        error = self.assertRaises(BrokenSelector, check_selector, "int('x') == 1")
+        self.assertIn("program instantiation failed: type conversion error", str(error))
 
     def test_cost(self) -> None:
         """What might take too long is refused; how long it takes is known from the limits of devices."""

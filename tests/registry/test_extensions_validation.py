@@ -114,6 +114,30 @@ class PolicyTests(SynchronousTestCase):
             ],
         )
 
+    def test_constants_without_value(self) -> None:
+        """A constant that has no value is an internal error, unless its type is wrong already."""
+        bad = "int('x')"
+        no_value = "Internal error: program instantiation failed: type conversion error from 'string' to 'int'"
+        conditions = [{"name": "a", "expression": f"{bad} == 1"}]
+        self.assertEqual(
+            self.policy(validations=[{"expression": f"{bad} == 1"}, {"expression": bad}], matchConditions=conditions),
+            [
+                f"spec.matchConditions[0].expression: {no_value}",
+                f"spec.validations[0].expression: {no_value}",
+                f'spec.validations[1].expression: Invalid value: "{bad}": must evaluate to bool but got int',
+            ],
+        )
+        variables = [{"name": "v", "expression": bad}]
+        self.assertEqual(self.policy(variables=variables), [f"spec.variables[0].expression: {no_value}"])
+
+    def test_without_variables(self) -> None:
+        """A validating policy that has no variables does not know the word; a mutating one does."""
+        (found,) = self.policy(validations=[{"expression": "variables.x"}])
+        self.assertIn("undeclared reference to 'variables'", found)
+        patch = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "variables.x"}}
+        (found,) = self.policy(True, mutations=[patch], reinvocationPolicy="Never")
+        self.assertIn("undefined field 'x'", found)
+
     def test_many_annotations(self) -> None:
         """Annotations that are too many are shown as Go has them."""
         notes = [{"key": f"k{number}", "valueExpression": "'a'"} for number in range(21)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from attrs import frozen
@@ -129,41 +128,40 @@ def _webhook(webhook: JSONObject, mutating: bool, path: str, lenient: _Leniency,
             causes.append(unsupported(f"{path}.reinvocationPolicy", again, ("IfNeeded", "Never")))
     _client(webhook.get("clientConfig") or {}, f"{path}.clientConfig", causes)
     if not lenient.conditions:
-        check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, _condition_problem)
+        check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", causes, Names())
 
 
-def _condition_problem(expression: str) -> str:
-    from ...cel.types import BOOL
-
-    return Compiler().compile(expression, Names(), (BOOL,)).error
-
-
-def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, problem_of: Callable[[str], str]) -> None:
+def check_conditions(conditions: list[JSONObject], path: str, causes: Causes, names: Names) -> None:
     """
     C{matchConditions}.
 
-    @param problem_of: Compiles an expression, and says what is wrong with it; C{""} for nothing.
+    @param names: What they may name.
     """
     if len(conditions) > 64:
         text = f"Too many: {len(conditions)}: must have at most 64 items"
         causes.append(Cause("FieldValueTooMany", text, path))
-    names: set[str] = set()
+    seen: set[str] = set()
     for index, condition in enumerate(conditions):
         here, name = f"{path}[{index}]", condition.get("name") or ""
         expression = (condition.get("expression") or "").strip()
         if not expression:
             causes.append(required(f"{here}.expression"))
         else:
-            problem = problem_of(expression)
-            if problem:
-                causes.append(invalid(f"{here}.expression", expression, problem))
+            causes += _condition_causes(expression, f"{here}.expression", names)
         if not name:
             causes.append(required(f"{here}.name"))
         else:
             check(name, f"{here}.name", qualified_name_problems, causes)
-            if name in names:
+            if name in seen:
                 causes.append(duplicate(f"{here}.name", name))
-            names.add(name)
+            seen.add(name)
+
+
+def _condition_causes(expression: str, path: str, names: Names) -> list[Cause]:
+    from ...cel.types import BOOL
+
+    cause = Compiler().compile(expression, names, (BOOL,)).cause(path)
+    return [] if cause is None else [cause]
 
 
 def check_rule(rule: JSONObject, path: str, causes: Causes) -> None:

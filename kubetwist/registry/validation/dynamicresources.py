@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ...api.addresses import interface_address_problems
-from ...api.errors import Cause, forbidden, go_json, invalid, required, too_long, too_many
+from ...api.errors import Cause, forbidden, go_json, internal, invalid, required, too_long, too_many
 from ...api.names import byte_length, label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from ...cel.devices import CostlySelector, SelectorError, check_selector
+from ...cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
 from ...schema.gostructs import go_struct
 from .affinity import validate_node_selector
 from .deviceparts import (
@@ -78,6 +78,8 @@ def _expression(text: str, path: str, causes: Causes) -> None:
         check_selector(text)
     except CostlySelector as error:
         causes.append(forbidden(path, str(error)))
+    except BrokenSelector as error:
+        causes.append(internal(path, str(error)))
     except SelectorError as error:
         causes.append(invalid(path, text, str(error)))
 

@@ -42,9 +42,7 @@ class _Expressions:
 
     def variable(self, name: str, text: str, path: str) -> None:
         """One that later expressions may name."""
-        problem = self._compiler.add(name, text, self.names).error
-        if problem:
-            self._causes.append(invalid(path, text, problem))
+        self._tell(self._compiler.add(name, text, self.names).cause(path))
 
     def check(self, text: str, path: str, wanted: Sequence[Type], names: Names | None = None, shown: str = "") -> None:
         """
@@ -52,9 +50,11 @@ class _Expressions:
 
         @param shown: What is told of it when it is wrong, if that is not C{text}.
         """
-        problem = self._compiler.compile(text, names or self.names, wanted).error
-        if problem:
-            self._causes.append(invalid(path, shown or text, problem))
+        self._tell(self._compiler.compile(text, names or self.names, wanted).cause(path, shown))
+
+    def _tell(self, cause: Cause | None) -> None:
+        if cause is not None:
+            self._causes.append(cause)
 
 
 def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = None) -> list[Cause]:
@@ -83,13 +83,7 @@ def validate_policy(obj: JSONObject, mutating: bool, old: JSONObject | None = No
             _operations(constraints, "spec.matchConstraints", causes)
     names = Names(params=spec.get("paramKind") is not None)
     if old is None or not _same_conditions(spec, old["spec"]):
-        compile_alone = Compiler().compile
-        check_conditions(
-            spec.get("matchConditions") or [],
-            "spec.matchConditions",
-            causes,
-            lambda text: compile_alone(text, names, (BOOL,)).error,
-        )
+        check_conditions(spec.get("matchConditions") or [], "spec.matchConditions", causes, names)
     expressions = _Expressions(names, causes, composed=mutating or bool(spec.get("variables")))
     for index, variable in enumerate(spec.get("variables") or ()):
         _variable(variable, f"spec.variables[{index}]", expressions, causes)
