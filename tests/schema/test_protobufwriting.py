@@ -106,6 +106,13 @@ class VectorTests(SynchronousTestCase):
         self.assertEqual(encoded(f"{CORE}.Volume", {}), counted(1) + counted(2))
         self.assertEqual(encoded(f"{CORE}.ResourceFieldSelector", {})[-5:], counted(3, counted(1, "0")))
 
+    def test_gone(self) -> None:
+        """A slice of resources has nothing of what it was made of in its first version."""
+        body = encoded("io.k8s.api.resource.v1.ResourceSlice", {"spec": {"driver": "d", "pool": {}}})
+        pool = counted(1) + number(2, 0) + number(3, 0)
+        metadata = encoded(f"{META}.ObjectMeta", {})
+        self.assertEqual(body, counted(1, metadata) + counted(2, counted(1, "d") + counted(2, pool)))
+
     def test_pointers(self) -> None:
         """A pointer to nothing much is there."""
         value = {"replicas": 0, "paused": False, "template": {}, "selector": {}}
