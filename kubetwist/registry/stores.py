@@ -118,7 +118,6 @@ class Stores:
         default_cache_size: int = 100,
         traced: bool = False,
         protobuf: bool = False,
-        discards: bool = False,
         open_gates: Collection[str] = (),
     ) -> None:
         """
@@ -130,7 +129,6 @@ class Stores:
         @param cache_sizes: How many past events are kept at least, by resource (C{"deployments.apps"}); 0 has reads
             answered by the backend instead of the cache.
         @param default_cache_size: The same for all other resources.
-        @param discards: Whether what can not be read can be deleted.
         @param protobuf: Whether objects are stored as protobuf, where kube-apiserver does so, and not as JSON.
         @param open_gates: The feature gates that were opened.
         """
@@ -143,7 +141,7 @@ class Stores:
         self.reactor = reactor
         self._prefix = prefix
         self._protobuf = protobuf
-        self._discards = discards
+        self._discards = "AllowUnsafeMalformedObjectDeletion" in open_gates
         self._event_ttl = event_ttl
         self._open_gates = open_gates
         #: What services take their addresses and ports from.

@@ -267,7 +267,6 @@ def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> AP
         cache_sizes=options["watch-cache-sizes"] if options["watch-cache"] else {},
         default_cache_size=options["default-watch-cache-size"] if options["watch-cache"] else 0,
         traced=config.traced,
-        discards=options["feature-gates"].get("AllowUnsafeMalformedObjectDeletion", False),
         protobuf=options["storage-media-type"] == "application/vnd.kubernetes.protobuf",
         open_gates=frozenset(name for name, opened in options["feature-gates"].items() if opened),
     )

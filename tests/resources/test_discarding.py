@@ -20,11 +20,11 @@ OPTIONS = {"kind": "DeleteOptions", "apiVersion": "v1", IGNORE: True}
 class DiscardingTestCase(SynchronousTestCase):
     """A server with config maps, which somebody damages."""
 
-    discards = True
+    gates: tuple[str, ...] = ("AllowUnsafeMalformedObjectDeletion",)
 
     def setUp(self) -> None:
         """Build it."""
-        self.server = Server("configmaps", discards=self.discards)
+        self.server = Server("configmaps", open_gates=self.gates)
         self.client = self.server.client()
         self.assertEqual(self.client.ask("POST", MAPS, config_map("good"))[0], 201)
         self.damage("bad")
@@ -118,7 +118,7 @@ class DiscardingTests(DiscardingTestCase):
 class KeepingTests(DiscardingTestCase):
     """Where it is not."""
 
-    discards = False
+    gates = ()
 
     def test_ignored(self) -> None:
         """Nobody looks at the option."""

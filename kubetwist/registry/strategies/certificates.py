@@ -30,10 +30,6 @@ class CertificateSigningRequestStrategy(Strategy):
         """C{spec} is a struct in Go: always there."""
         obj.setdefault("spec", {})
 
-    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
-        """Whatever can be a part of a path."""
-        return path_segment_problems(name, prefix)
-
     def reset_status(self, obj: JSONObject) -> None:
         """Neither approved nor signed."""
         obj["status"] = {}

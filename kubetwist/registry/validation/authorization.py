@@ -7,8 +7,9 @@ from typing import Final
 
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.names import label_value_problems, qualified_name_problems
+from ...api.objectmeta import METADATA
 from ...api.resource import JSONObject
-from .fields import METADATA, Causes, go_json, in_order, invalid_shown
+from .fields import Causes, go_json, in_order, invalid_shown
 
 #: The fields of an entry of managedFields, in the order in which the reference prints them.
 _ENTRY: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
