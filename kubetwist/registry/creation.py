@@ -64,9 +64,10 @@ class Creation(StoredObjects):
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(name, None)
         version = meta.pop("resourceVersion", "")
-        meta.pop("generation", None)
-        if self.strategy.has_generation and self.strategy.first_generation:
-            meta["generation"] = self.strategy.first_generation
+        if self.strategy.has_generation:
+            meta.pop("generation", None)
+            if self.strategy.first_generation:
+                meta["generation"] = self.strategy.first_generation
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = times.now()
         self.strategy.prepare_for_create(obj)
@@ -78,7 +79,8 @@ class Creation(StoredObjects):
             scope.warn(text)
         attributes.charges.clear()  # of a name before this one that was taken
         await self.admission.validate(attributes)
-        if version not in ("", "0") and not options.dry_run:
+        # One that makes no sense is forgiven.
+        if version.isdigit() and version.strip("0") and not options.dry_run:
             raise APIStatusError.unknown("resourceVersion should not be set on objects to be created")
         key = self.key(meta.get("namespace", ""), meta["name"])
         for attempt in range(HOLD_ATTEMPTS):
@@ -117,13 +119,16 @@ class Creation(StoredObjects):
     def creation_causes(self, obj: JSONObject) -> list[Cause]:
         """All that is wrong with a new object."""
         meta = obj["metadata"]
+        found = self.checked(self.strategy.validate, obj)
+        if found and not self.strategy.checks_metadata:
+            return list(found)
         causes = objectmeta.creation_causes(
             meta,
             self.info.namespaced,
             self.strategy.name_problems,
             standard_finalizers=self.strategy.standard_finalizers,
         )
-        causes += self.checked(self.strategy.validate, obj)
+        causes += found
         return causes
 
     def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:

@@ -48,6 +48,8 @@ class Strategy:
     metadata_update_rules: Sequence[Rule] = ("compare",)
     #: Likewise, of updates through subresources.
     status_metadata_update_rules: Sequence[Rule] = ("compare",)
+    #: The kind looks at the metadata of new objects; of others, the registry does where the kind finds nothing wrong.
+    checks_metadata = True
     #: Finalizers without a domain must be known ones; custom resources only get a warning.
     standard_finalizers = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -107,12 +107,12 @@ class Endpoint:
         """
         if self.fields is None:
             return obj
-        emptied = [name for name, value in obj.items() if value is None and sent and sent.get(name) == []]
-        for name in emptied:
-            obj[name] = []
+        emptied = list(_emptied(obj, sent)) if isinstance(sent, dict) else []
+        for holder, name in emptied:
+            holder[name] = []
         self.fields.update(live, obj, manager, now())
-        for name in emptied:
-            obj[name] = None
+        for holder, name in emptied:
+            holder[name] = None
         return obj
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:
@@ -121,3 +121,17 @@ class Endpoint:
         if self.strategy is not None:
             self.strategy.default(obj)
         return obj
+
+
+def _emptied(obj: dict[str, Any], sent: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Lists in an object and in its parts that are shown as none, but were sent as empty ones."""
+    for name, value in obj.items():
+        if value is None:
+            if sent.get(name) == []:
+                yield obj, name
+        elif value.__class__ is dict:
+            within = sent.get(name)
+            if within.__class__ is dict:
+                for inner, part in value.items():
+                    if part is None and within.get(inner) == []:  # type: ignore[union-attr]
+                        yield value, inner

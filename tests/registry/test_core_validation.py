@@ -348,6 +348,9 @@ class ClaimTests(SynchronousTestCase):
         for source, kept in ((snapshot, True), ({**snapshot, "kind": "X"}, False), ({"kind": "Secret"}, False)):
             spec = made("", "PersistentVolumeClaim", spec={**CLAIM, "dataSource": source})["spec"]
             self.assertEqual(("dataSource" in spec, "dataSourceRef" in spec), (kept, kept), source)
+        named = {"apiGroup": "", "kind": "PersistentVolumeClaim", "name": "c", "namespace": ""}
+        claim = made("", "PersistentVolumeClaim", spec={**CLAIM, "dataSourceRef": named})
+        self.assertNotIn("namespace", claim["spec"]["dataSource"])
         both = {"dataSource": {"kind": "Secret"}, "dataSourceRef": {"kind": "Secret"}}
         self.assertIn("dataSource", made("", "PersistentVolumeClaim", spec={**CLAIM, **both})["spec"])
 
@@ -747,8 +750,19 @@ class MetadataTests(SynchronousTestCase):
             ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", ()),
             ("storage.k8s.io", "VolumeAttachment", ("whole",)),
             ("apps", "Deployment", ("compare",)),
+            ("policy", "PodDisruptionBudget", ()),
+            ("batch", "CronJob", ()),
         ):
             self.assertEqual(strategy_for(group, kind).status_metadata_update_rules, rules)
+
+    def test_creation(self) -> None:
+        """Some kinds leave metadata to the registry, which is not asked when they have found something."""
+        for group, kind, told in (
+            ("", "Event", False),
+            ("events.k8s.io", "Event", True),
+            ("policy", "PodDisruptionBudget", False),
+        ):
+            self.assertEqual(strategy_for(group, kind).checks_metadata, told, kind)
 
 
 class AccountTests(SynchronousTestCase):

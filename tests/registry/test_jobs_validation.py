@@ -215,6 +215,12 @@ class JobTests(SynchronousTestCase):
                 f'metadata.name: Invalid value: "{name}": {text}', [str(one) for one in batch.validate_job(obj)]
             )
 
+    def test_local_time(self) -> None:
+        """The zone of wherever the server is exists, but may not be used."""
+        spec = {"schedule": "@daily", "timeZone": "Local", "jobTemplate": {"spec": {"template": {"spec": _POD}}}}
+        (found,) = problems("batch", "CronJob", spec=spec)
+        self.assertIn("must be an explicit time zone", found)
+
     def test_schedules(self) -> None:
         """A time zone in a schedule is left where one was, but not beside the field."""
 

@@ -78,9 +78,9 @@ class JobStatusTests(SynchronousTestCase):
             problems(left),
             [
                 "status.active: Invalid value: 1: active>0 is invalid for finished job",
-                "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
                 'status.uncountedTerminatedPods: Invalid value: {"Succeeded":["a"],"Failed":null}: '
                 "must be empty for finished job",
+                "status.terminating: Invalid value: 1: terminating>0 is invalid for finished job",
             ],
         )
         self.assertEqual(problems(left, left), [])
@@ -120,6 +120,36 @@ class JobStatusTests(SynchronousTestCase):
         st.lists(st.sampled_from(["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"]), unique=True),
     )
     def test_unchanged(self, counts: Any, true: Any) -> None:
-        """Whatever a status is, to write it again is no mistake."""
+        """Whatever a status is, to write it again is no mistake, unless it tells of success and of failure."""
         status = {**counts, "conditions": [{"type": kind, "status": "True"} for kind in true]}
-        self.assertEqual(problems(status, status), [])
+        clashes = len({"Failed", "FailureTarget"}.intersection(true)) if "SuccessCriteriaMet" in true else 0
+        self.assertEqual(len(problems(status, status)), clashes)
+
+    def test_success(self) -> None:
+        """Success comes before the end of a job that has a policy for it, and not after it."""
+        complete = {"startTime": BEGUN, "completionTime": LATER, "conditions": [{"type": "Complete", "status": "True"}]}
+        (found,) = problems(complete, complete, successPolicy={"rules": []})
+        self.assertIn("unless SuccessCriteriaMet=True", found)
+        done = {**complete, "conditions": DONE}
+        self.assertIn("already has Complete=true conditions", problems(done, complete)[0])
+
+    def test_failed_indexes(self) -> None:
+        """That a failed job was to fail is asked when it fails, or its failed indexes change."""
+        failed = {"startTime": BEGUN, "conditions": [{"type": "Failed", "status": "True"}]}
+        self.assertEqual(problems(failed, failed), [])
+        found = problems({**failed, "failedIndexes": ""}, failed, backoffLimitPerIndex=1)
+        self.assertIn("without the FailureTarget=true condition", found[0])
+
+    def test_fewer(self) -> None:
+        """The count of successes shrinks with an indexed job only; a job that resumes begins anew."""
+        for mode, wanted in (("Indexed", 0), ("NonIndexed", 1)):
+            found = problems({"succeeded": 1}, {"succeeded": 2}, completionMode=mode, completions=1, parallelism=1)
+            self.assertEqual(len(found), wanted, mode)
+        suspended = {"startTime": BEGUN, "conditions": [{"type": "Suspended", "status": "True"}]}
+        resumed = {"startTime": LATER, "conditions": [{"type": "Suspended", "status": "False"}]}
+        self.assertEqual(problems(resumed, suspended), [])
+
+    def test_ready(self) -> None:
+        """How many pods are ready need not be told."""
+        found = problems({"active": -1})
+        self.assertEqual(found, ["status.active: Invalid value: -1: must be greater than or equal to 0"])

@@ -44,7 +44,7 @@ class CreateTests(StoreTestCase):
 
     def test_identity(self) -> None:
         """The server alone says when an object was made and which one it is; clients' claims are dropped."""
-        claims = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 7}
+        claims = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x"}
         claims |= {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
         obj = config_map("a")
         obj["metadata"] |= claims
@@ -52,6 +52,19 @@ class CreateTests(StoreTestCase):
         self.assertEqual(set(meta), {"name", "namespace", "uid", "creationTimestamp", "resourceVersion"})
         self.assertNotEqual(meta["uid"], "mine")
         self.assertNotEqual(meta["creationTimestamp"], "2001-01-01T00:00:00Z")
+
+    def test_claimed_generation(self) -> None:
+        """Of kinds that do not count generations, a client may claim one."""
+        obj = config_map("a")
+        obj["metadata"]["generation"] = 7
+        self.assertEqual(self.made(self.maps, obj)["metadata"]["generation"], 7)
+
+    def test_odd_revision(self) -> None:
+        """A resourceVersion that is none is forgiven."""
+        for number, version in enumerate(("0", "x", "1e3")):
+            obj = config_map(f"a{number}")
+            obj["metadata"]["resourceVersion"] = version
+            self.made(self.maps, obj)
 
     def test_revision(self) -> None:
         """The resourceVersion is the revision of the write; a body that names one is refused."""

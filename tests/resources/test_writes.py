@@ -25,7 +25,14 @@ class WriteTestCase(SynchronousTestCase):
     def setUp(self) -> None:
         """Build it."""
         self.server = Server(
-            "configmaps", "pods", "namespaces", "leases", "selfsubjectreviews", "deployments", "endpointslices"
+            "configmaps",
+            "pods",
+            "namespaces",
+            "leases",
+            "selfsubjectreviews",
+            "deployments",
+            "endpointslices",
+            "limitranges",
         )
         self.client = self.server.client()
 
@@ -70,6 +77,9 @@ class CreateTests(WriteTestCase):
         self.assertIn("f:endpoints", entry["fieldsV1"])
         made = self.client.ask("POST", path, {"metadata": {"name": "s"}, "addressType": "IPv4"})[1]
         self.assertNotIn("f:endpoints", made["metadata"]["managedFields"][0]["fieldsV1"])
+        path_of_ranges = "/api/v1/namespaces/default/limitranges"
+        made = self.client.ask("POST", path_of_ranges, {"metadata": {"name": "r"}, "spec": {"limits": []}})[1]
+        self.assertEqual(made["metadata"]["managedFields"][0]["fieldsV1"], {"f:spec": {"f:limits": {}}})
         patch = [{"op": "add", "path": "/endpoints", "value": []}]
         answer = self.client.answer("PATCH", f"{path}/s", patch, Content_Type="application/json-patch+json")
         made = orjson.loads(answer.body)

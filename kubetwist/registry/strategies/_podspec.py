@@ -318,7 +318,7 @@ def complete_data_sources(spec: JSONObject) -> None:
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
     elif reference is not None and source is None and not reference.get("namespace"):
-        spec["dataSource"] = dict(reference)
+        spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
 
 
 def _image_volume(source: JSONObject) -> None:

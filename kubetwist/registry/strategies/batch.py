@@ -142,6 +142,7 @@ def _job_spec(obj: JSONObject) -> JSONObject:
 class CronJobStrategy(Strategy):
     """batch/v1 CronJob."""
 
+    status_metadata_update_rules: Sequence[Rule] = ()
     has_generation = True
     has_status = True
     status_protects = ()

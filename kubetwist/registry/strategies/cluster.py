@@ -164,6 +164,7 @@ class EventStrategy(Strategy):
 
     #: Little is asked of older ones: the kind looks at metadata no more than the registry.
     metadata_update_rules: Sequence[Rule] = ()
+    checks_metadata = False
     allow_create_on_update = True
 
     def default(self, obj: JSONObject) -> None:

@@ -20,6 +20,7 @@ class NewEventStrategy(EventStrategy):
     """events.k8s.io/v1 Event."""
 
     metadata_update_rules: Sequence[Rule] = ("compare",)
+    checks_metadata = True
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """A subdomain."""

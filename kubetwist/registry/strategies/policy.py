@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import policy
@@ -14,6 +15,8 @@ from ..validation import policy
 class PodDisruptionBudgetStrategy(Strategy):
     """policy/v1 PodDisruptionBudget."""
 
+    status_metadata_update_rules: Sequence[Rule] = ()
+    checks_metadata = False
     has_generation = True
     has_status = True
     status_protects = ()

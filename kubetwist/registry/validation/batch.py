@@ -452,6 +452,8 @@ def _time_zone(zone: str, causes: Causes) -> None:
     if zone.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         causes.append(invalid("spec.timeZone", zone, text))
+    if zone == "Local":
+        return
     try:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

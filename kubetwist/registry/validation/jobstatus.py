@@ -22,11 +22,13 @@ _TERMINAL: Final = ("Failed", "Complete", "FailureTarget")
 class _View:
     """A job's status, as the rules ask for it."""
 
-    __slots__ = ("_status", "complete", "failed", "failing", "finished", "succeeding", "true")
+    __slots__ = ("_status", "complete", "failed", "failing", "false", "finished", "succeeding", "true")
 
     def __init__(self, obj: JSONObject) -> None:
         self._status: Mapping[str, Any] = obj.get("status") or {}
-        self.true = {one.get("type") for one in self._status.get("conditions") or () if one.get("status") == "True"}
+        conditions = self._status.get("conditions") or ()
+        self.true = {one.get("type") for one in conditions if one.get("status") == "True"}
+        self.false = {one.get("type") for one in conditions if one.get("status") == "False"}
         self.complete = "Complete" in self.true
         self.failed = "Failed" in self.true
         self.failing = "FailureTarget" in self.true
@@ -50,9 +52,11 @@ def validate_job_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     _conditions(now, was, causes)
     _finished(spec, now, was, causes)
     _indexes(spec, now, was, causes)
+    _none_left("terminating", now, was, causes)
     changed = now["ready"] != was["ready"] or now["active"] != was["active"]
     if changed and now["ready"] is not None and now.count("ready") > now.count("active"):
         causes.append(invalid("status.ready", now["ready"], "cannot set more ready pods than active"))
+    _success(spec, now, causes)
     _taken_back(spec, now, was, causes)
     return causes
 
@@ -90,7 +94,7 @@ def _conditions(now: _View, was: _View, causes: Causes) -> None:
     started = now["startTime"]
     if (timed or started != was["startTime"]) and started and time and time < started:
         causes.append(invalid(path, time, "must be equal to or after `startTime`"))
-    if (fails or targets) and now.failed and not now.failing:
+    if (fails or now["failedIndexes"] != was["failedIndexes"]) and now.failed and not now.failing:
         causes.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
     if (completes or now.succeeding != was.succeeding) and now.complete and not now.succeeding:
         causes.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
@@ -101,9 +105,7 @@ def _finished(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
     if not now.finished:
         return
     ends = not was.finished
-    for name in ("active", "terminating"):
-        if (ends or now[name] != was[name]) and now.count(name) > 0:
-            causes.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
+    _none_left("active", now, was, causes)
     never_began = spec.get("suspend") and spec.get("completions") == 0
     if (ends or now["startTime"] != was["startTime"]) and now["startTime"] is None and not never_began:
         causes.append(required("status.startTime", "startTime is required for finished job"))
@@ -113,6 +115,23 @@ def _finished(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
         if any(pods.values()):
             path = "status.uncountedTerminatedPods"
             causes.append(invalid_shown(path, go_json(pods), "must be empty for finished job"))
+
+
+def _none_left(name: str, now: _View, was: _View, causes: Causes) -> None:
+    """A job that is finished has no pods of some sort."""
+    if now.finished and (not was.finished or now[name] != was[name]) and now.count(name) > 0:
+        causes.append(invalid(f"status.{name}", now[name], f"{name}>0 is invalid for finished job"))
+
+
+def _success(spec: JSONObject, now: _View, causes: Causes) -> None:
+    """What excludes success, and where nothing completes without it."""
+    if now.succeeding and now.failed:
+        causes.append(_condition("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
+    if now.succeeding and now.failing:
+        causes.append(_condition("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
+    if spec.get("successPolicy") is not None and now.complete and not now.succeeding:
+        text = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+        causes.append(_condition(text))
 
 
 def _indexes(spec: JSONObject, now: _View, was: _View, causes: Causes) -> None:
@@ -214,15 +233,20 @@ def _taken_back(spec: JSONObject, now: _View, was: _View, causes: Causes) -> Non
             causes.append(_condition(f"cannot disable the terminal {kind}=True condition"))
     if now.count("failed") < was.count("failed"):
         causes.append(invalid("status.failed", now.count("failed"), "cannot decrease the failed counter"))
-    # A job with as many completions as pods at a time can be made smaller.
-    if spec.get("completions") != spec.get("parallelism") and now.count("succeeded") < was.count("succeeded"):
+    # An indexed job with as many completions as pods at a time can be made smaller.
+    shrinks = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    if not shrinks and now.count("succeeded") < was.count("succeeded"):
         causes.append(invalid("status.succeeded", now.count("succeeded"), "cannot decrease the succeeded counter"))
     time, completed = now["completionTime"], was["completionTime"]
     if completed is not None and time is not None and time != completed:
         causes.append(invalid("status.completionTime", time, "field is immutable"))
     started = was["startTime"]
-    if started is not None and now["startTime"] != started and not spec.get("suspend"):
+    resumes = "Suspended" in was.true and "Suspended" in now.false
+    if started is not None and now["startTime"] != started and not spec.get("suspend") and not resumes:
         text = "field is immutable for unsuspended job once set"
         causes.append(invalid("status.startTime", now["startTime"], text))
     if was.succeeding and not now.succeeding:
         causes.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))
+    if was.complete and now.succeeding and not was.succeeding:
+        text = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+        causes.append(_condition(text))
