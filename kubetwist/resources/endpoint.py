@@ -133,5 +133,5 @@ def _emptied(obj: dict[str, Any], sent: dict[str, Any]) -> Iterator[tuple[dict[s
             within = sent.get(name)
             if within.__class__ is dict:
                 for inner, part in value.items():
-                    if part is None and within.get(inner) == []:  # type: ignore[union-attr]
+                    if part is None and within.get(inner) == []:
                         yield value, inner
