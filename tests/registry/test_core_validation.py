@@ -616,7 +616,7 @@ class ServiceTests(SynchronousTestCase):
             "externalName": "a.b",
             "trafficDistribution": "PreferClose",
         }
-        path, later = "spec.loadBalancerSourceRanges", "will be considered invalid in a future Kubernetes release: use"
+        path, later = "spec.loadBalancerSourceRanges", "is invalid: use"
         self.assertEqual(
             told("", "Service", spec=spec),
             [

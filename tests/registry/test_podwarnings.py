@@ -222,7 +222,7 @@ class PodTests(SynchronousTestCase):
 
     def test_addresses(self) -> None:
         """IP addresses in odd forms are told of, with their usual one."""
-        odd = 'non-standard IP address "{}" will be considered invalid in a future Kubernetes release: use "{}"'
+        odd = 'non-standard IP address "{}" is invalid: use "{}"'
         for text, told_of in (
             ("1.2.3.4", []),
             ("fd00::1", []),

@@ -173,10 +173,7 @@ def address_warnings(text: str, path: str) -> list[str]:
                 ]
             return []
         shown = str(mapped)
-    return [
-        f"{path}: non-standard IP address {quote(text)} will be considered invalid in a future Kubernetes release: "
-        f"use {quote(shown)}"
-    ]
+    return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(shown)}"]
 
 
 def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:

@@ -543,8 +543,7 @@ def range_warnings(text: str, path: str) -> list[str]:
         choice = f"(should be {quote(str(network))} or {quote(single)}?)"
         texts.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context {choice}")
     if cidr_problems(str(network), canonical=False) or any("0s" in one for one in cidr_problems(text)):
-        why = "will be considered invalid in a future Kubernetes release"
-        texts.append(f"{path}: non-standard CIDR value {quote(text)} {why}: use {quote(_shown_range(network))}")
+        texts.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_shown_range(network))}")
     if not texts and address.version == 6 and str(network) != text:
         form = f"should be in RFC 5952 canonical format ({quote(str(network))})"
         texts.append(f"{path}: IPv6 CIDR value {quote(text)} {form}")
