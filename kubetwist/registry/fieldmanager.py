@@ -256,10 +256,8 @@ def built_in_field_manager(
 ) -> FieldManager:
     """The field manager of a built-in resource in one version, or of a subresource that is a part of it."""
     gvk = info.gvk(version)
+    # An event is the same thing in two groups; as in the reference, a write by one forgets owners by the other.
     kinds = [info.gvk(known) for known in info.known_versions]
-    if info.resource == "events":
-        # An event is the same thing in two groups.
-        kinds += [GroupVersionKind("", "v1", info.kind), GroupVersionKind("events.k8s.io", "v1", info.kind)]
     return FieldManager(
         gvk,
         BuiltInVersions(definitions, {kind.api_version: kind for kind in kinds}),

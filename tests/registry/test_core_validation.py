@@ -717,6 +717,7 @@ class MetadataTests(SynchronousTestCase):
         for kind, times in (
             ("Event", 2),
             ("Service", 3),
+            ("Namespace", 4),
             ("Node", 4),
             ("Endpoints", 4),
             ("PersistentVolume", 4),

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
 from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
-from kubetwist.registry.fieldmanager import BuiltInVersions, FieldManager, keep_times
+from kubetwist.registry.fieldmanager import BuiltInVersions, FieldManager, built_in_field_manager, keep_times
 from kubetwist.registry.kinds import kinds_for
 from kubetwist.registry.resetfields import BUT_STATUS, allowed_fields, usual_fields
 from kubetwist.registry.scaleownership import from_scale, replicas_path, replicas_paths, to_scale
@@ -247,6 +247,20 @@ class UpdateTests(SynchronousTestCase):
             owners(found),
             {"maker": {"f:spec": {"f:maxReplicas": {}}}, "other": {"f:spec": {"f:targetCPUUtilizationPercentage": {}}}},
         )
+
+    def test_groups(self) -> None:
+        """An event that is changed by one of its two groups forgets who set what by the other."""
+        older, newer = (
+            built_in_field_manager(definitions(), info, "v1")
+            for group in ("", "events.k8s.io")
+            for info in kinds_for(set(definitions().gvks()), 36)
+            if (info.group, info.resource) == (group, "events")
+        )
+        event = {"metadata": {"name": "e"}, "message": "m", "involvedObject": {}, "source": {}}
+        live = created(event, fields=newer)
+        self.assertEqual(owners(live), {"maker": {"f:note": {}}})
+        found = updated(live, fields=older, count=2)
+        self.assertEqual(owners(found), {"other": {"f:count": {}}})
 
     def test_many_updaters(self) -> None:
         """There are never more than ten entries of updates."""

@@ -20,6 +20,7 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 class NamespaceStrategy(Strategy):
     """v1 Namespace; how it ends is the store's business."""
 
+    metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_status = True
     status_protects = ()
     delete_returns_object = True
