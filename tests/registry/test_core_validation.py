@@ -368,6 +368,18 @@ class ClaimTests(SynchronousTestCase):
         self.assertEqual(found[0], "spec.accessModes: Required value: at least 1 access mode is required")
         self.assertTrue(found[1].startswith("spec: Forbidden: spec is immutable"), found)
 
+    def test_fractions(self) -> None:
+        """Parts of a byte are warned of in requests and in limits."""
+        amounts = {"requests": {"storage": "1500m"}, "limits": {"storage": "2500m", "cpu": "100m"}}
+        found = told("", "PersistentVolumeClaim", spec={**CLAIM, "resources": amounts})
+        self.assertEqual(
+            found,
+            [
+                f'spec.resources.{part}[storage]: fractional byte value "{amount}" is invalid, must be an integer'
+                for part, amount in (("requests", "1500m"), ("limits", "2500m"))
+            ],
+        )
+
     def test_modes(self) -> None:
         """A mode that is none is no other mode beside the one for a single pod."""
         found = problems("", "PersistentVolumeClaim", spec={**CLAIM, "accessModes": ["ReadWriteOncePod", "x"]})
@@ -745,7 +757,8 @@ class MetadataTests(SynchronousTestCase):
             self.assertEqual([cause.field for cause in causes], ["metadata.generateName"] * times, kind)
 
     def test_status(self) -> None:
-        """Some kinds do not look at the metadata of changes of their status."""
+        """Most kinds compare the metadata of a status that is written, some do not look at all."""
+        self.assertEqual(strategy_for("policy", "PodDisruptionBudget").metadata_update_rules, ())
         for group, kind, rules in (
             ("flowcontrol.apiserver.k8s.io", "FlowSchema", ()),
             ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", ()),

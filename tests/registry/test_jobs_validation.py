@@ -206,6 +206,17 @@ class JobTests(SynchronousTestCase):
         found = problems("batch", "CronJob", spec={"schedule": "@daily", "jobTemplate": template})
         self.assertEqual(found, [])
 
+    def test_generated_labels(self) -> None:
+        """Labels of a job that come from its template have those that are generated, too; labels of its own do not."""
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": _POD}
+        followed = made("batch", "Job", spec={"template": template})["metadata"]["labels"]
+        self.assertEqual(sorted(followed)[0], "a")
+        self.assertIn("job-name", followed)
+        own = made(
+            "batch", "Job", metadata={"name": "x", "uid": "u", "labels": {"a": "b"}}, spec={"template": template}
+        )
+        self.assertEqual(own["metadata"]["labels"], {"a": "b"})
+
     def test_hostnames(self) -> None:
         """The pods of an indexed job have names of hosts."""
         for name in ("a.b", "a" * 62):

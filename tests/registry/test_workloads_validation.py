@@ -199,6 +199,19 @@ class WorkloadTests(SynchronousTestCase):
             ],
         )
 
+    def test_defaults_of_templates(self) -> None:
+        """Pods, not templates, get ports of the network of nodes; a claim in a template has no second source."""
+        pod = {"hostNetwork": True, "containers": [{**CONTAINER, "ports": [{"containerPort": 80}]}]}
+        source = {"kind": "PersistentVolumeClaim", "name": "c"}
+        claim = {"metadata": {"name": "data"}, "spec": {"dataSource": source}}
+        spec = made("apps", "StatefulSet", **self.stateful(pod, volumeClaimTemplates=[copy(claim)]))["spec"]
+        self.assertEqual(spec["template"]["spec"]["containers"][0]["ports"], [{"containerPort": 80, "protocol": "TCP"}])
+        self.assertNotIn("dataSourceRef", spec["volumeClaimTemplates"][0]["spec"])
+        volume = {"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"dataSource": source}}}}
+        spec = made("", "Pod", spec={**copy(pod), "volumes": [volume]})["spec"]
+        self.assertEqual(spec["containers"][0]["ports"][0]["hostPort"], 80)
+        self.assertNotIn("dataSourceRef", spec["volumes"][0]["ephemeral"]["volumeClaimTemplate"]["spec"])
+
     def test_metadata_of_pods_of_stateful_sets(self) -> None:
         """Labels of the pods are looked at twice; names of hosts, which they get when they are made, are not."""
         new = self.stateful({"hostname": "Bad", "subdomain": "Bad"})

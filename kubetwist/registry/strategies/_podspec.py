@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from ...api.podspecs import DEBUGGING, containers, declared
+from ...api.podspecs import containers, declared
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 
@@ -39,13 +39,8 @@ def default_pod_spec(spec: JSONObject) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    host_network = spec.get("hostNetwork")
-    for container, _, kind in containers(spec):
+    for container, _, _ in containers(spec):
         _default_container(container)
-        if host_network and kind != DEBUGGING:
-            for port in container.get("ports") or ():
-                if not port.get("hostPort") and port.get("containerPort"):
-                    port["hostPort"] = port["containerPort"]
     for volume in spec.get("volumes") or ():
         default_volume(volume)
     round_up(spec.get("overhead"))
@@ -53,7 +48,7 @@ def default_pod_spec(spec: JSONObject) -> None:
 
 
 def default_pod(obj: JSONObject) -> None:
-    """What only pods get: service links, and requests out of limits."""
+    """What only pods get: service links, ports of the node's network, and requests out of limits."""
     spec = obj.get("spec")
     if spec is None:
         spec = obj["spec"] = {}
@@ -62,7 +57,12 @@ def default_pod(obj: JSONObject) -> None:
         spec["enableServiceLinks"] = True
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
+    host_network = spec.get("hostNetwork")
     for container, _, _ in declared(spec):
+        if host_network:
+            for port in container.get("ports") or ():
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
         resources = container["resources"]
         limits = resources.get("limits")
         if limits:
@@ -302,7 +302,6 @@ def _ephemeral(source: JSONObject) -> None:
     if template is not None:
         template.setdefault("metadata", {})
         default_claim_spec(template.setdefault("spec", {}))
-        complete_data_sources(template["spec"])
 
 
 def default_claim_spec(spec: JSONObject) -> None:

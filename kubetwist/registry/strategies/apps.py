@@ -12,7 +12,7 @@ from ..strategy import Strategy
 from ..validation import workloads
 from ..validation.podwarnings import claim_warnings, name_warnings, template_warnings, unchanged
 from ._gates import drop_of_template
-from ._podspec import complete_data_sources, default_claim_spec, default_pod_template
+from ._podspec import default_claim_spec, default_pod_template
 
 
 def _empty() -> JSONObject:
@@ -240,7 +240,6 @@ class StatefulSetStrategy(WorkloadStrategy):
             claim["kind"] = "PersistentVolumeClaim"
             claim.setdefault("metadata", {})
             default_claim_spec(claim.setdefault("spec", {}))
-            complete_data_sources(claim["spec"])
             status = claim.setdefault("status", {})
             if not status.get("phase"):
                 status["phase"] = "Pending"

@@ -50,7 +50,8 @@ class JobStrategy(Strategy):
         metadata = obj.get("metadata") or {}
         labels = (spec["template"].get("metadata") or {}).get("labels")
         if labels and not metadata.get("labels"):
-            metadata["labels"] = dict(labels)
+            # The same, so that it can be seen when labels are generated: they go on following the template.
+            metadata["labels"] = labels
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """Choose pods by the job's uid, unless the client chooses."""
@@ -58,8 +59,8 @@ class JobStrategy(Strategy):
         spec, metadata = obj["spec"], obj["metadata"]
         drop_of_template(spec.get("template"), None, self.open_gates)
         template = spec["template"]["metadata"]
-        # Labels that came from the template go on following it: in the reference they are the same map.
-        follow = not metadata.get("labels") or metadata["labels"] == template.get("labels")
+        # Labels that came from the template go on following it: in the reference, too, they are the same map.
+        follow = not metadata.get("labels") or metadata["labels"] is template.get("labels")
         if not spec.get("manualSelector"):
             _generate_selector(obj, spec)
         if follow and template.get("labels"):

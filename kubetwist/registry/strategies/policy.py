@@ -15,6 +15,7 @@ from ..validation import policy
 class PodDisruptionBudgetStrategy(Strategy):
     """policy/v1 PodDisruptionBudget."""
 
+    metadata_update_rules: Sequence[Rule] = ()
     status_metadata_update_rules: Sequence[Rule] = ()
     checks_metadata = False
     has_generation = True

@@ -149,8 +149,12 @@ def name_warnings(name: str) -> list[str]:
 
 def claim_warnings(spec: JSONObject, path: str) -> list[str]:
     """What to tell of a claim of storage."""
-    requests = (spec.get("resources") or {}).get("requests") or {}
-    return _fractions({name: requests[name] for name in requests if name == "storage"}, f"{path}.resources.requests")
+    texts = []
+    for part in ("requests", "limits"):
+        amounts = (spec.get("resources") or {}).get(part) or {}
+        storage = {name: amounts[name] for name in amounts if name == "storage"}
+        texts += _fractions(storage, f"{path}.resources.{part}")
+    return texts
 
 
 def address_warnings(text: str, path: str) -> list[str]:
