@@ -70,6 +70,8 @@ class Creation(StoredObjects):
                 meta["generation"] = self.strategy.first_generation
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = times.now()
+        for text in self.strategy.early_warnings(obj):
+            scope.warn(text)
         self.strategy.prepare_for_create(obj)
         self.strategy.prepare_for_creator(obj, scope.user)
         causes = self.creation_causes(obj)

@@ -140,6 +140,10 @@ class Strategy:
         """What the client should be told with a Warning header."""
         return ()
 
+    def early_warnings(self, obj: JSONObject) -> Sequence[str]:
+        """What the client should be told of a new C{obj} even if it is refused, before it is prepared."""
+        return ()
+
     def delete_warnings(self, propagation_policy: str | None, orphan_dependents: bool | None) -> Sequence[str]:
         """What the client of a DELETE should be told with a Warning header."""
         return ()

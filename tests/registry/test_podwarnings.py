@@ -98,13 +98,25 @@ class PodTests(SynchronousTestCase):
         text = f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
         local = {"appArmorProfile": {"type": "Localhost", "localhostProfile": "x"}}
         taken = [{"name": "c", "securityContext": local}]
-        self.assertEqual(told({key: "localhost/x"}, containers=taken), [text])
-        self.assertEqual(told({key: "localhost/y"}, containers=taken), [])
-        self.assertEqual(told({key: "nonsense"}, containers=[{"name": "c"}]), [])
-        self.assertEqual(told({key: "localhost/x"}, containers=taken, os={"name": "windows"}), [])
+
+        def early(annotation: str, containers: Any, **spec: Any) -> list[str]:
+            obj = {"metadata": {"annotations": {key: annotation}}, "spec": {"containers": containers, **spec}}
+            return list(strategy_for("", "Pod").early_warnings(obj))
+
+        self.assertEqual(early("localhost/x", [{"name": "c"}]), [text])
+        self.assertEqual(early("nonsense", [{"name": "c"}]), [text])
+        self.assertEqual(early("localhost/", [{"name": "c"}]), [text])
+        self.assertEqual(early("localhost/x", [{"name": "c"}], securityContext=local), [])
+        self.assertEqual(early("localhost/x", taken), [])
+        self.assertEqual(early("localhost/x", [{"name": "c"}], os={"name": "windows"}), [])
+        self.assertEqual(told({key: "localhost/x"}, containers=[{"name": "c"}]), [])
         path = "spec.template"
         self.assertEqual(told({key: "localhost/x"}, path, containers=[{"name": "c"}]), [f"spec.template.{text}"])
         self.assertEqual(told({key: "localhost/x"}, path, containers=taken), [])
+        self.assertEqual(told({key: "localhost/x"}, path, containers=[{"name": "c"}], securityContext=local), [])
+        other = {"appArmorProfile": {"type": "RuntimeDefault"}}
+        (found,) = told({key: "localhost/x"}, path, containers=[{"name": "c"}], securityContext=other)
+        self.assertEqual(found, f"spec.template.{text}")
 
     def test_volumes(self) -> None:
         """Kinds of volumes that have gone, and parts of a byte of one that is asked for."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ...api.podspecs import containers
 from ...api.resource import JSONObject
-from ..validation.podwarnings import APP_ARMOR, app_armor_profile
+from ..validation.podwarnings import APP_ARMOR, OLD_APP_ARMOR, app_armor_profile
 
 
 def merge_match_label_keys(spec: JSONObject, labels: JSONObject) -> None:
@@ -43,19 +44,44 @@ def _merge(holder: JSONObject, keys: list[str] | None, operator: str, labels: JS
             expressions.append({"key": key, "operator": operator, "values": [labels[key]]})
 
 
+def app_armor_warnings(metadata: JSONObject, spec: JSONObject) -> list[str]:
+    """What to tell of annotations of old: those that stand for a field, and those that could not."""
+    return [
+        f"metadata.annotations[{APP_ARMOR}{container.get('name') or ''}]: {OLD_APP_ARMOR}"
+        for container, profile in _annotated(metadata, spec)
+        if profile is None or profile != _whole_profile(spec)
+    ]
+
+
 def apply_app_armor_annotations(metadata: JSONObject, spec: JSONObject) -> None:
     """Let a container's annotation of old stand for the field, where the field is not set."""
+    for container, profile in _annotated(metadata, spec):
+        if profile is not None and profile != _whole_profile(spec):
+            context = container.get("securityContext") or {}
+            container["securityContext"] = {**context, "appArmorProfile": profile}
+
+
+def _whole_profile(spec: JSONObject) -> JSONObject | None:
+    found: JSONObject | None = (spec.get("securityContext") or {}).get("appArmorProfile")
+    return found
+
+
+def _annotated(metadata: JSONObject, spec: JSONObject) -> Iterator[tuple[JSONObject, JSONObject | None]]:
+    """Containers with an annotation but no field, and what the annotation means; L{None} if that is no profile."""
     annotations = metadata.get("annotations")
     if not annotations or not any(key.startswith(APP_ARMOR) for key in annotations):
         return
     if (spec.get("os") or {}).get("name") == "windows":
         return
-    whole = (spec.get("securityContext") or {}).get("appArmorProfile")
     for container, _, _ in containers(spec):
         text = annotations.get(APP_ARMOR + (container.get("name") or ""))
-        context = container.get("securityContext") or {}
-        if text is None or context.get("appArmorProfile") is not None:
+        if text is None or (container.get("securityContext") or {}).get("appArmorProfile") is not None:
             continue
         profile = app_armor_profile(text)
-        if profile is not None and profile != whole:
-            container["securityContext"] = {**context, "appArmorProfile": profile}
+        local = None if profile is None else profile.get("localhostProfile")
+        bad = local is not None and (not local or local != local.strip() or len(local.encode()) > _LONGEST_PROFILE)
+        yield container, None if bad else profile
+
+
+#: In bytes.
+_LONGEST_PROFILE: Final = 4095

@@ -14,7 +14,7 @@ from ..strategy import Strategy
 from ..validation import pods, podupdates
 from ..validation.podwarnings import pod_warnings
 from ._gates import drop_disabled_fields, drop_disabled_status
-from ._podcreation import apply_app_armor_annotations, merge_match_label_keys
+from ._podcreation import app_armor_warnings, apply_app_armor_annotations, merge_match_label_keys
 from ._podspec import default_pod, round_up, round_up_resources
 
 if TYPE_CHECKING:
@@ -139,6 +139,10 @@ class PodStrategy(Strategy):
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Duplicates and deprecated fields; updates, which are the work of controllers mostly, are spared."""
         return pod_warnings(obj["spec"], obj["metadata"]) if old is None else ()
+
+    def early_warnings(self, obj: JSONObject) -> Sequence[str]:
+        """Annotations of old."""
+        return app_armor_warnings(obj["metadata"], obj["spec"])
 
     def grace_period(self, obj: JSONObject, options: DeleteOptions) -> int | None:
         """

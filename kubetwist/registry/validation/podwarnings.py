@@ -51,7 +51,7 @@ _MANY_INDEXES: Final = (
 )
 _NO_SELECTOR: Final = "a null labelSelector results in matching no pod"
 _OLD_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-_OLD_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+OLD_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -335,18 +335,12 @@ def _profiles(container: JSONObject, spec: JSONObject, annotations: JSONObject, 
     name, context = container.get("name") or "", container.get("securityContext") or {}
     if f"{SECCOMP}{name}" in annotations and context.get("seccompProfile") is None:
         yield f"{prefix}metadata.annotations[{SECCOMP}{name}]: {_OLD_SECCOMP}"
-    if f"{APP_ARMOR}{name}" not in annotations:
+    # Of pods that is told before, where the field is filled in from the annotation.
+    if not prefix or f"{APP_ARMOR}{name}" not in annotations or context.get("appArmorProfile") is not None:
         return
     whole = (spec.get("securityContext") or {}).get("appArmorProfile")
-    if prefix:
-        told = whole is None and context.get("appArmorProfile") is None
-    else:
-        # In a pod, the field has been filled in from the annotation by now.
-        own = app_armor_profile(annotations[f"{APP_ARMOR}{name}"])
-        windows = (spec.get("os") or {}).get("name") == "windows"
-        told = own is not None and not windows and own == (context.get("appArmorProfile") or whole)
-    if told:
-        yield f"{prefix}metadata.annotations[{APP_ARMOR}{name}]: {_OLD_APP_ARMOR}"
+    if whole is None or whole != app_armor_profile(annotations[f"{APP_ARMOR}{name}"]):
+        yield f"{prefix}metadata.annotations[{APP_ARMOR}{name}]: {OLD_APP_ARMOR}"
 
 
 def app_armor_profile(text: str) -> JSONObject | None:
