@@ -126,6 +126,12 @@ class WorkloadTests(SynchronousTestCase):
             ],
         )
 
+    def test_rolling_without_need(self) -> None:
+        """What a daemon set says of updates that it does not make is whole nevertheless."""
+        strategy = {"type": "OnDelete", "rollingUpdate": {"maxUnavailable": "10%"}}
+        spec = made("apps", "DaemonSet", spec=workload(updateStrategy=strategy))["spec"]
+        self.assertEqual(spec["updateStrategy"]["rollingUpdate"], {"maxUnavailable": "10%", "maxSurge": 0})
+
     def test_daemon_set_without_selector(self) -> None:
         """A daemon set's selector that is not there finds nothing; one that can not be used is not tried."""
         text = f"spec.template.metadata.labels: {UNMATCHED}"

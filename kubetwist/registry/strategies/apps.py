@@ -153,6 +153,10 @@ class DaemonSetStrategy(WorkloadStrategy):
                 rolling["maxUnavailable"] = 1
             if rolling.get("maxSurge") is None:
                 rolling["maxSurge"] = 0
+        for name in ("maxUnavailable", "maxSurge") if strategy.get("rollingUpdate") is not None else ():
+            # As Go has it, where nothing is filled in.
+            if strategy["rollingUpdate"].get(name) is None:
+                strategy["rollingUpdate"][name] = 0
         if spec.get("revisionHistoryLimit") is None:
             spec["revisionHistoryLimit"] = 10
 
