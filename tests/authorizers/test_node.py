@@ -307,8 +307,10 @@ class GraphTests(NodeTestCase):
                     {"name": "a", "resourceClaimName": "named"},
                     {"name": "b", "resourceClaimTemplateName": "template"},
                 ],
+                containers=[{"name": "c", "image": "i", "resources": {"limits": {"example.com/gpu": "1"}}}],
             ),
         )
+        mapping = {"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}
         claim = "resource.k8s.io/resourceclaims"
         self.assertTrue(server.allows("get", claim, "named"))
         self.assertFalse(server.allows("get", claim, "made"))
