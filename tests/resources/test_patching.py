@@ -129,6 +129,12 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.patched(body, MERGE, query="fieldValidation=Warn")[0], 422)
         self.assertIn('unknown field \\"colour\\"', self.warning or "")
 
+    def test_unknown_fields_of_conflicts(self) -> None:
+        """Unknown fields are told of, also where the patch is refused for something else."""
+        body = {"colour": "red", "metadata": {"resourceVersion": "1"}}
+        self.assertEqual(self.patched(body, MERGE)[0], 409)
+        self.assertEqual(self.warning, '299 - "unknown field \\"colour\\""')
+
     def test_too_many_operations(self) -> None:
         """CVE-2019-1002100: a JSON patch of more than 10,000 operations is refused."""
         steps = [{"op": "test", "path": "/data/x", "value": "1"}] * 10_001
