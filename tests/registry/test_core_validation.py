@@ -756,6 +756,16 @@ class MetadataTests(SynchronousTestCase):
             causes = update_causes(new, old, False, strategy.name_problems, rules=strategy.metadata_update_rules)
             self.assertEqual([cause.field for cause in causes], ["metadata.generateName"] * times, kind)
 
+    def test_finalizers(self) -> None:
+        """Some kinds take any finalizer."""
+        for group, kind, standard in (
+            ("coordination.k8s.io", "Lease", False),
+            ("node.k8s.io", "RuntimeClass", False),
+            ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding", False),
+            ("storage.k8s.io", "CSINode", True),
+        ):
+            self.assertEqual(strategy_for(group, kind).standard_finalizers, standard, kind)
+
     def test_status(self) -> None:
         """Most kinds compare the metadata of a status that is written, some do not look at all."""
         self.assertEqual(strategy_for("policy", "PodDisruptionBudget").metadata_update_rules, ())

@@ -384,6 +384,11 @@ class StorageTests(SynchronousTestCase):
 class CertificateTests(SynchronousTestCase):
     """Tests for certificate signing requests."""
 
+    def test_no_request(self) -> None:
+        """A request that is missing is shown as nothing."""
+        found = problems("certificates.k8s.io", "CertificateSigningRequest", spec={})
+        self.assertEqual(found[0], "spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST")
+
     def signer(self, name: str) -> list[str]:
         """What is wrong with the name of a signer."""
         causes: Causes = []

@@ -131,6 +131,15 @@ class WarningTests(SynchronousTestCase):
         self.assertEqual(deprecation_warning(endpoints, 32), "")
         self.assertEqual(deprecation_warning(GroupVersionKind("", "v1", "Pod"), 36), "")
 
+    def test_drivers(self) -> None:
+        """Drivers of devices have names in small letters."""
+        strategy = strategy_for("resource.k8s.io", "ResourceSlice")
+        self.assertEqual(strategy.warnings({"spec": {"driver": "d.x"}}, None), ())
+        self.assertEqual(
+            strategy.warnings({"spec": {"driver": "D.x"}}, None),
+            ('spec.driver: driver names should be lowercase; "D.x" contains uppercase characters',),
+        )
+
     def test_pairs(self) -> None:
         """A secret for TLS that no server could use is told of, in Go's words."""
         certificate, key = pair()

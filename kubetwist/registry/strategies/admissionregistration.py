@@ -34,6 +34,7 @@ class WebhookConfigurationStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration and MutatingWebhookConfiguration."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
+    standard_finalizers = False
     has_generation = True
     allow_unconditional_update = False
 
@@ -74,6 +75,7 @@ class PolicyStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
+    standard_finalizers = False
     status_metadata_update_rules: Sequence[Rule] = ()
     has_generation = True
     allow_unconditional_update = False
@@ -112,6 +114,7 @@ class PolicyBindingStrategy(Strategy):
     """admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding and MutatingAdmissionPolicyBinding."""
 
     metadata_update_rules: Sequence[Rule] = ("whole",)
+    standard_finalizers = False
     has_generation = True
     allow_unconditional_update = False
 

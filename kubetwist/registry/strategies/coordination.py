@@ -19,6 +19,7 @@ class LeaseStrategy(Strategy):
 
     allow_create_on_update = True
     allow_unconditional_update = False
+    standard_finalizers = False
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""

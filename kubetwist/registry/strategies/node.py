@@ -17,6 +17,7 @@ class RuntimeClassStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_unconditional_update = False
+    standard_finalizers = False
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The handler is a label in DNS."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.goquote import quoted
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
@@ -72,6 +73,13 @@ class ResourceSliceStrategy(Strategy):
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Likewise."""
         self.prepare_for_create(obj)
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Drivers have names in small letters."""
+        driver = obj["spec"].get("driver") or ""
+        if driver == driver.lower():
+            return ()
+        return (f"spec.driver: driver names should be lowercase; {quoted(driver)} contains uppercase characters",)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Devices and nodes."""
