@@ -127,7 +127,7 @@ class Creation(StoredObjects):
         causes = objectmeta.creation_causes(
             meta,
             self.info.namespaced,
-            self.strategy.name_problems,
+            self.strategy.names_for(obj),
             standard_finalizers=self.strategy.standard_finalizers,
         )
         causes += found

@@ -39,7 +39,9 @@ _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
     ("certificates.k8s.io", "certificatesigningrequests", "approval"): _without("spec", "status.certificate"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas", "status"): BUT_SPEC_AND_METADATA,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", "status"): BUT_SPEC_AND_METADATA,
+    ("networking.k8s.io", "servicecidrs", "status"): BUT_SPEC_AND_METADATA,
     ("resource.k8s.io", "devicetaintrules", "status"): BUT_SPEC_AND_METADATA,
+    ("resource.k8s.io", "resourceclaims", "status"): BUT_SPEC_AND_METADATA,
     ("storage.k8s.io", "volumeattachments", "status"): BUT_SPEC_AND_METADATA,
 }
 

@@ -13,7 +13,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Self
 
 from ..api.errors import Cause
-from ..api.names import is_dns1123_subdomain_problems
+from ..api.names import NameProblems, is_dns1123_subdomain_problems
 from ..api.objectmeta import Rule
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class Strategy:
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """What is wrong with C{name}; C{prefix} when it is a generateName."""
         return is_dns1123_subdomain_problems(name, prefix)
+
+    def names_for(self, obj: JSONObject) -> NameProblems:
+        """What is wrong with names of this object, for kinds whose names depend on what they are."""
+        return self.name_problems
 
     def default(self, obj: JSONObject) -> None:
         """Fill in, in C{obj}, what the kind's version fills in; idempotent, applied to every body and patch result."""

@@ -162,7 +162,7 @@ class Updates(Creation):
             meta,
             before,
             self.info.namespaced,
-            self.strategy.name_problems,
+            self.strategy.names_for(obj),
             rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,
             standard_finalizers=self.strategy.standard_finalizers,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.objectmeta import update_causes
+from kubetwist.api.objectmeta import creation_causes, update_causes
 from kubetwist.registry.strategies import strategy_for
 from kubetwist.registry.validation.cluster import validate_namespace, validate_namespace_finalize
 from kubetwist.registry.validation.persistentvolumes import validate_claim_status_update
@@ -765,6 +765,13 @@ class MetadataTests(SynchronousTestCase):
             ("storage.k8s.io", "CSINode", True),
         ):
             self.assertEqual(strategy_for(group, kind).standard_finalizers, standard, kind)
+
+    def test_names_in_order(self) -> None:
+        """What a name should be is told with the name, before labels."""
+        strategy = strategy_for("apiregistration.k8s.io", "APIService")
+        obj = {"metadata": {"name": "x", "labels": {"a b": ""}}, "spec": {"version": "v1", "group": "g"}}
+        causes = creation_causes(obj["metadata"], False, strategy.names_for(obj))
+        self.assertEqual([cause.field for cause in causes], ["metadata.name", "metadata.labels"])
 
     def test_status(self) -> None:
         """Most kinds compare the metadata of a status that is written, some do not look at all."""

@@ -555,6 +555,9 @@ class AllowedFieldsTests(SynchronousTestCase):
         fields = of_paths([("f:spec", "f:containers", 'k:{"name":"a"}', name) for name in ("f:image", "f:resources")])
         self.assertEqual(allowed_fields(_INFOS["pods"], "resize")(fields), fields)
         self.assertEqual(allowed_fields(_INFOS["certificatesigningrequests"], "")(fields), {})
+        labels = of_paths([("f:status",), ("f:metadata", "f:labels")])
+        for resource in ("servicecidrs", "resourceclaims"):
+            self.assertEqual(allowed_fields(_INFOS[resource], "status")(labels), {"f:status": {}})
 
 
 class VersionsTests(SynchronousTestCase):

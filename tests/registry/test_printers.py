@@ -90,6 +90,8 @@ class EveryKindTests(SynchronousTestCase):
     def test_default(self) -> None:
         """Kinds without a row of their own show their name and when they were made."""
         self.assertEqual(cells("", "LimitRange", made(), NOW), ["x", "2026-01-01T00:00:00Z"])
+        capacity = cells("storage.k8s.io", "CSIStorageCapacity", made({"storageClassName": "s"}), NOW)
+        self.assertEqual(capacity, ["x", "2026-01-01T00:00:00Z"])
         names = [(column["name"], column["type"], column["format"]) for column in columns("", "LimitRange")]
         self.assertEqual(names, [("Name", "string", "name"), ("Created At", "date", "")])
 

@@ -52,7 +52,9 @@ class LookupTests(SynchronousTestCase):
             },
         )
         self.assertFalse(strategy_for("coordination.k8s.io", "Lease").allow_unconditional_update)
+        self.assertFalse(strategy_for("storage.k8s.io", "CSIDriver").allow_unconditional_update)
         self.assertTrue(strategy_for("", "ServiceAccount").delete_returns_object)
+        self.assertFalse(strategy_for("storage.k8s.io", "CSIStorageCapacity").delete_returns_object)
         self.assertFalse(strategy_for("", "ConfigMap").delete_returns_object)
         orphan = {kind for group, kind in KINDS if strategy_for(group, kind).default_garbage_collection}
         self.assertEqual(orphan, {"ReplicationController", "Job"})
@@ -345,6 +347,13 @@ class UpdateTests(SynchronousTestCase):
         obj = {"metadata": {}, "spec": {"replicas": 3}, "status": {"replicas": 9}}
         strategy_for("apps", "Deployment").prepare_for_update(obj, old)
         self.assertEqual(obj["status"], {"replicas": 2})
+
+    def test_status_of_ranges(self) -> None:
+        """The status of a range of services does not write labels."""
+        old = {"metadata": {"labels": {"a": "1"}}, "spec": {}}
+        obj = {"metadata": {"labels": {"a": "2"}}, "spec": {}, "status": {}}
+        strategy_for("networking.k8s.io", "ServiceCIDR").prepare_for_status_update(obj, old)
+        self.assertEqual(obj["metadata"]["labels"], {"a": "1"})
 
     def test_status_keeps_the_rest(self) -> None:
         """The status subresource writes the status; of a deployment's metadata, annotations but not labels."""

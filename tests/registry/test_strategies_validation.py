@@ -434,16 +434,20 @@ class OtherTests(SynchronousTestCase):
         )
 
     def test_api_service(self) -> None:
-        """An APIService is named after what it serves."""
+        """An APIService is named after what it serves; its priorities have limits."""
+        group = "apiregistration.k8s.io"
         spec = {"group": "example.com", "version": "v1", "groupPriorityMinimum": 0, "versionPriority": 1001}
         self.assertEqual(
-            problems("apiregistration.k8s.io", "APIService", spec=spec),
+            problems(group, "APIService", spec=spec),
             [
-                'metadata.name: Invalid value: "x": must be `spec.version+"."+spec.group`: "v1.example.com"',
                 "spec.groupPriorityMinimum: Invalid value: 0: must be positive and less than 20000",
                 "spec.versionPriority: Invalid value: 1001: must be positive and less than 1000",
             ],
         )
+        names = strategy_for(group, "APIService").names_for({"spec": spec})
+        self.assertEqual(names("v1.example.com", False), [])
+        self.assertEqual(names("x", False), ['must be `spec.version+"."+spec.group`: "v1.example.com"'])
+        self.assertEqual(names("a/b", False), ["may not contain '/'"])
 
     def test_limit_ranges(self) -> None:
         """Limits agree with each other; those of pods have no defaults, which are not looked at then."""

@@ -119,7 +119,6 @@ _ROWS: Final[dict[tuple[str, str], Callable[[JSONObject], Iterator[Cell]]]] = {
     ("storage.k8s.io", "VolumeAttachment"): storage.volume_attachment,
     ("storage.k8s.io", "CSINode"): storage.csi_node,
     ("storage.k8s.io", "CSIDriver"): storage.csi_driver,
-    ("storage.k8s.io", "CSIStorageCapacity"): storage.csi_storage_capacity,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): policies.webhook_configuration,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): policies.webhook_configuration,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): policies.admission_policy("validations"),

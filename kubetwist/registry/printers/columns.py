@@ -141,7 +141,7 @@ _WEBHOOKS: Final = (
 _POLICY_BINDING: Final = (
     _NAME,
     Column("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
-    Column("ParamRef", "ParamRef indicates the param resource which sets the configration param"),
+    Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
     _AGE,
 )
 _SIGNER_NAME: Final = (
@@ -455,11 +455,6 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         _boolean("RequiresRepublish", _storage("CSIDriverSpec", "requiresRepublish")),
         Column("Modes", _storage("CSIDriverSpec", "volumeLifecycleModes")),
         _AGE,
-    ),
-    ("storage.k8s.io", "CSIStorageCapacity"): (
-        _NAME,
-        Column("StorageClassName", _storage("CSIStorageCapacity", "storageClassName")),
-        Column("Capacity", _storage("CSIStorageCapacity", "capacity")),
     ),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _WEBHOOKS,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _WEBHOOKS,

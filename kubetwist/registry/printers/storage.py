@@ -133,10 +133,3 @@ def csi_driver(obj: JSONObject) -> Iterator[Any]:
     yield bool(spec.get("requiresRepublish"))
     yield ",".join(spec.get("volumeLifecycleModes") or ()) or NONE
     yield age(obj)
-
-
-def csi_storage_capacity(obj: JSONObject) -> Iterator[Any]:
-    """How much a class has left; there is no age."""
-    yield name_of(obj)
-    yield obj.get("storageClassName", "")
-    yield _given(obj, "capacity")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.names import NameProblems
 from ...api.resource import JSONObject
 from ...schema.nodes import StructNode
 from ..strategy import Strategy
-from ..validation.definitions import definition_causes, schema_warnings, status_causes
+from ..validation.definitions import definition_causes, definition_name_problems, schema_warnings, status_causes
 
 
 class CustomResourceDefinitionStrategy(Strategy):
@@ -25,6 +27,10 @@ class CustomResourceDefinitionStrategy(Strategy):
     def __init__(self, object_meta: StructNode | None = None) -> None:
         """@param object_meta: The type of C{metadata}, for defaults in schemas."""
         self._object_meta = object_meta
+
+    def names_for(self, obj: JSONObject) -> NameProblems:
+        """A definition is named after what it defines."""
+        return partial(definition_name_problems, obj)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """See L{definition_causes}."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from ...api.errors import Cause
-from ...api.names import path_segment_problems
+from ...api.names import NameProblems, path_segment_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
@@ -25,6 +26,10 @@ class APIServiceStrategy(Strategy):
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """A part of a path."""
         return path_segment_problems(name, prefix)
+
+    def names_for(self, obj: JSONObject) -> NameProblems:
+        """A service is named after the version of the group that it serves."""
+        return partial(apiregistration.api_service_name_problems, obj)
 
     def default(self, obj: JSONObject) -> None:
         """HTTPS is at its usual port."""
@@ -50,7 +55,7 @@ class APIServiceStrategy(Strategy):
             ]
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """Name, group, version, service, certificates."""
+        """Group, version, service, certificates."""
         return apiregistration.validate_api_service(obj)
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:

@@ -15,6 +15,7 @@ from ..validation import networking
 class IngressStrategy(Strategy):
     """networking.k8s.io/v1 Ingress."""
 
+    metadata_update_rules: Sequence[Rule] = ("compare", "whole")
     has_generation = True
     has_status = True
     status_protects = ()
@@ -117,7 +118,6 @@ class ServiceCIDRStrategy(Strategy):
     """networking.k8s.io/v1 ServiceCIDR."""
 
     has_status = True
-    status_protects = ()
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} and C{status} are structs in Go: always there."""

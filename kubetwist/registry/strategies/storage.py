@@ -39,6 +39,7 @@ class StorageClassStrategy(Strategy):
 class CSIDriverStrategy(Strategy):
     """storage.k8s.io/v1 CSIDriver; its generation counts changes from nothing."""
 
+    allow_unconditional_update = False
     has_generation = True
     first_generation = 0
     delete_returns_object = True
@@ -118,7 +119,6 @@ class CSIStorageCapacityStrategy(Strategy):
     """storage.k8s.io/v1 CSIStorageCapacity."""
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
-    delete_returns_object = True
     allow_unconditional_update = False
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:

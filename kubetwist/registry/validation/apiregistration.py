@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...api.errors import Cause, invalid, required
 from ...api.names import is_dns1035_label_problems, path_segment_problems
 from ...api.resource import JSONObject
@@ -9,18 +11,21 @@ from .config import decoded_size
 from .fields import PORT_RANGE, Causes, dns_subdomain, invalid_shown, quote, unsupported
 
 
+def api_service_name_problems(obj: JSONObject, name: str, prefix: bool) -> Sequence[str]:
+    """What is wrong with a name of this service of an API; of what can be no part of a path nothing else is told."""
+    spec = obj.get("spec") or {}
+    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    problems = path_segment_problems(name)
+    if problems or name == wanted:
+        return problems
+    return [f'must be `spec.version+"."+spec.group`: {quote(wanted)}']
+
+
 def validate_api_service(obj: JSONObject) -> list[Cause]:
     """An API group's version, and who serves it."""
     causes: Causes = []
     spec = obj["spec"]
     group, version = spec.get("group") or "", spec.get("version") or ""
-    wanted = f"{version}.{group}"
-    for field in ("generateName", "name"):
-        name = obj["metadata"].get(field) or ""
-        # What can be no part of a path is told of already.
-        if name and name != wanted and not path_segment_problems(name, field == "generateName"):
-            text = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
-            causes.append(invalid(f"metadata.{field}", name, text))
     if not group:
         if version != "v1":
             text = "only v1 may have an empty group and it better be legacy kube"

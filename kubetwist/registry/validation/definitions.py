@@ -52,13 +52,6 @@ def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: Stru
     spec: JSONObject = crd.get("spec") or {}
     status: JSONObject = crd.get("status") or {}
     causes: list[Cause] = []
-    names: JSONObject = spec.get("names") or {}
-    if old is None:
-        wanted = f"{names.get('plural') or ''}.{spec.get('group') or ''}"
-        for field in ("generateName", "name"):
-            name = crd["metadata"].get(field) or ""
-            if name and name != wanted:
-                causes.append(invalid(f"metadata.{field}", name, 'must be spec.names.plural+"."+spec.group'))
     any_bundle = old is None or not _is_established(old) or bool(_old_bundle_problem(old))
     causes += _spec_causes(spec, (old or {}).get("spec"), object_meta, any_bundle=any_bundle)
     if old is not None:
@@ -71,6 +64,15 @@ def definition_causes(crd: JSONObject, old: JSONObject | None, object_meta: Stru
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(invalid("spec.preserveUnknownFields", True, text))
     return causes
+
+
+def definition_name_problems(crd: JSONObject, name: str, prefix: bool) -> list[str]:
+    """What is wrong with a name of this definition; one that is generated is none."""
+    spec: JSONObject = crd.get("spec") or {}
+    problems = list(is_dns1123_subdomain_problems(name, prefix))
+    if name != f"{(spec.get('names') or {}).get('plural') or ''}.{spec.get('group') or ''}":
+        problems.append('must be spec.names.plural+"."+spec.group')
+    return problems
 
 
 def status_causes(crd: JSONObject) -> list[Cause]:
