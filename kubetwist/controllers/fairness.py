@@ -14,11 +14,10 @@ from twisted.logger import Logger
 
 from ..api import times
 from ..api.errors import APIStatusError
-from ..api.options import UpdateOptions
 from ..api.resource import JSONObject
 from ..flowcontrol.levels import FlowControl, dangling
+from ..registry.bootstrap import FAIRNESS_TELLER, apply_status
 from ..registry.scope import RequestScope
-from ..registry.updates import UpdateRules
 from ..storage.errors import StorageError
 from .informers import Informer, StoreSource
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ..registry.store import Store
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
-_MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
 #: Seconds until a status that could not be written is tried again.
 _RETRY: Final = 5.0
 
@@ -95,16 +93,5 @@ class FairnessConfiguration:
                 self._plan(_RETRY)
 
     async def _set(self, name: str, condition: JSONObject) -> None:
-        def changed(obj: JSONObject | None) -> JSONObject:
-            assert obj is not None, "a status is no object"
-            told = {**condition, "lastTransitionTime": times.now()}
-            applied = {
-                "apiVersion": f"{GROUP}/v1",
-                "kind": "FlowSchema",
-                "metadata": {"name": name},
-                "status": {"conditions": [told]},
-            }
-            return self._store.apply(obj, applied, "status", _MANAGER)
-
-        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
-        await self._store.update(RequestScope(""), name, changed, UpdateOptions(), rules, patching=True)
+        status = {"conditions": [{**condition, "lastTransitionTime": times.now()}]}
+        await apply_status(self._store, RequestScope(""), name, status, FAIRNESS_TELLER)

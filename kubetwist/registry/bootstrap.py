@@ -28,13 +28,21 @@ SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "de
 #: The manager of fields that the server itself writes, as in the reference; and of those about fairness.
 SERVER: Final = "kube-apiserver"
 _FAIRNESS_SERVER: Final = "api-priority-and-fairness-config-producer-v1"
+#: Those who tell, by applying it, how flow schemas and ranges of services are.
+FAIRNESS_TELLER: Final = "api-priority-and-fairness-config-consumer-v1"
+_RANGES_TELLER: Final = "kubernetes-service-cidr-controller"
 
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
 
-async def ensure(store: Store, obj: JSONObject, manager: str = SERVER) -> None:
-    """Make an object unless one of its name is there; its C{status} is kept, which a create would drop."""
+async def ensure(store: Store, obj: JSONObject, manager: str = SERVER, teller: str = SERVER) -> None:
+    """
+    Make an object unless one of its name is there; its C{status} is kept, which a create would drop.
+
+    @param manager: Who makes it.
+    @param teller: Who applies the status.
+    """
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
     if store.cache.get(store.key(namespace, meta["name"])) is not None:
@@ -50,17 +58,22 @@ async def ensure(store: Store, obj: JSONObject, manager: str = SERVER) -> None:
             raise
         return
     if status is not None:
-        await set_status(store, scope, meta["name"], status)
+        await apply_status(store, scope, meta["name"], status, teller)
 
 
-async def set_status(store: Store, scope: RequestScope, name: str, status: JSONObject) -> None:
-    """Write an object's status as the server itself may."""
+async def apply_status(store: Store, scope: RequestScope, name: str, status: JSONObject, manager: str) -> None:
+    """Write an object's status as the parts of the server may that see to it."""
+    gvk = store.gvk
 
     def changed(obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a status is no object"
-        new = {**obj, "metadata": {**obj["metadata"]}, "status": status}
-        store.own(obj, new, "status", SERVER)
-        return new
+        applied = {
+            "apiVersion": gvk.api_version,
+            "kind": gvk.kind,
+            "metadata": {"name": name},
+            "status": status,
+        }
+        return store.apply(obj, applied, "status", manager)
 
     rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
     await store.update(scope, name, changed, UpdateOptions(), rules, patching=True)
@@ -216,7 +229,7 @@ async def fairness(stores: Stores) -> None:
             "spec": _copy(flow.spec()),
             "status": {"conditions": [condition]},
         }
-        await ensure(flows, obj, _FAIRNESS_SERVER)
+        await ensure(flows, obj, _FAIRNESS_SERVER, FAIRNESS_TELLER)
 
 
 def _copy(value: Any) -> Any:
@@ -229,7 +242,8 @@ def _copy(value: Any) -> Any:
 
 def _condition(kind: str, status: str, reason: str, message: str) -> JSONObject:
     now = times.now()
-    return {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+    condition = {"type": kind, "status": status, "lastTransitionTime": now, "message": message}
+    return {**condition, "reason": reason} if reason else condition
 
 
 async def kubernetes_service(
@@ -258,7 +272,7 @@ async def kubernetes_service(
             "spec": {"cidrs": list(cidrs)},
             "status": {"conditions": [_condition("Ready", "True", "", text)]},
         }
-        await ensure(cidr_store, obj)
+        await ensure(cidr_store, obj, teller=_RANGES_TELLER)
     public: JSONObject = {"name": "https", "protocol": "TCP", "port": public_port, "targetPort": port}
     if node_port:
         public["nodePort"] = node_port

@@ -39,6 +39,7 @@ from .ipaddresses import IPAddressStore
 from .kinds import ResourceInfo
 from .kubelets import ConnectionRules
 from .namespaces import NamespaceStore
+from .priorityclasses import PriorityClassStore
 from .rbacstores import BindingStore, RoleStore
 from .scope import RequestScope
 from .services import ServiceStore
@@ -66,6 +67,7 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     (RBAC, "clusterrolebindings"): BindingStore,
     (RBAC, "rolebindings"): BindingStore,
     ("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionStore,
+    ("scheduling.k8s.io", "priorityclasses"): PriorityClassStore,
     ("resource.k8s.io", "resourceclaims"): ClaimStore,
     ("resource.k8s.io", "resourceclaimtemplates"): ClaimStore,
 }

@@ -7,7 +7,7 @@ is kept is the JSON around them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import orjson
 from ..api.errors import APIStatusError
 from ..api.resource import JSONObject
 from ..api.times import posix_now
-from ..registry.printers import AgeCell, columns, human_age, row, row_conditions
+from ..registry.printers import AgeCell, columns, human_age, row, row_conditions, row_order
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
 from .encoding import Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
@@ -63,8 +63,10 @@ class TableEncoder:
             group, kind = endpoint.info.group, endpoint.gvk.kind
             self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
             self._row: Callable[[JSONObject], Any] = partial(row, group, kind)
+            self._order = row_order(group, kind)
         else:
             self.columns, self._row = printer.definitions, printer.row
+            self._order = None
         self._view = ("row", endpoint.gvk)
         self._columns = orjson.dumps(self.columns)
         self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
@@ -130,11 +132,15 @@ class TableEncoder:
         record.views = {codec.gvk: record.item}
         return record
 
+    def _in_order(self, records: Sequence[Record]) -> Sequence[Record]:
+        order = self._order
+        return records if order is None else sorted(records, key=lambda record: order(orjson.loads(record.item)))
+
     def listing(self, listing: Listing, token: str) -> Body:
         """A list."""
         ages: dict[float, bytes] = {}
         now = posix_now()
-        rows = [self.row(record, ages, now) for record in listing.records]
+        rows = [self.row(record, ages, now) for record in self._in_order(listing.records)]
         return self.table(orjson.dumps(list_meta(listing, token)), rows)
 
     def event(self, kind: str, record: Record) -> bytes:

@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.registry import bootstrap
 from kubetwist.registry.stores import Stores
 from tests.resources.server import Server, all_kinds
+from tests.schema.release import definitions
 
 
 class BootstrapTests(SynchronousTestCase):
@@ -49,6 +50,18 @@ class BootstrapTests(SynchronousTestCase):
         self.assertEqual(endpoints["subsets"][0]["addresses"], [{"ip": "192.0.2.7"}])
         slices = self.found("discovery.k8s.io", "endpointslices", "kubernetes", "default")
         self.assertEqual(slices["endpoints"][0]["addresses"], ["192.0.2.7"])
+
+    def test_tellers(self) -> None:
+        """How flow schemas and ranges of services are is applied by those who see to it."""
+        self.stores.definitions = definitions()
+        self.successResultOf(self.everything(self.stores))
+        for group, resource, name, teller in (
+            ("flowcontrol.apiserver.k8s.io", "flowschemas", "exempt", bootstrap.FAIRNESS_TELLER),
+            ("networking.k8s.io", "servicecidrs", "kubernetes", "kubernetes-service-cidr-controller"),
+        ):
+            entries = self.found(group, resource, name)["metadata"]["managedFields"]
+            (told,) = (entry for entry in entries if entry.get("subresource") == "status")
+            self.assertEqual((told["manager"], told["operation"]), (teller, "Apply"))
 
     def test_twice(self) -> None:
         """What is there is left alone, as users may have changed it: a second start writes nothing."""

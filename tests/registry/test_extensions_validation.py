@@ -427,6 +427,12 @@ class DefinitionTests(DefinitionTestCase):
         crd["spec"]["versions"][0]["name"] = "V1"
         self.assertEqual([field for field, _ in self.told(crd)], ["spec.versions[0].name", "spec.version"])
 
+    def test_empty_webhook(self) -> None:
+        """A webhook of which nothing is said is none."""
+        crd = definition()
+        crd["spec"]["conversion"] = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
+        self.assertEqual(self.made(crd)["spec"]["conversion"], {"strategy": "None"})
+
     def test_no_versions(self) -> None:
         """A list that is empty is shown as that, and one that is missing as nothing."""
         crd = definition()

@@ -99,6 +99,21 @@ class PolicyTests(SynchronousTestCase):
 
     GROUP = "networking.k8s.io"
 
+    def test_odd_blocks(self) -> None:
+        """Blocks of addresses in odd forms are told of."""
+        strategy = strategy_for(self.GROUP, "NetworkPolicy")
+        block = {"cidr": "2001:DB8::/32", "except": ["2001:db8:1::/48"]}
+        (found,) = strategy.warnings({"spec": {"egress": [{"to": [{}, {"ipBlock": block}]}]}}, None)
+        self.assertTrue(found.startswith("spec.egress[0].to[1].ipBlock.cidr: IPv6 CIDR value"), found)
+
+    def test_class_annotation(self) -> None:
+        """The annotation of old is told of where the field is not there."""
+        strategy = strategy_for(self.GROUP, "Ingress")
+        ingress = {"metadata": {"annotations": {"kubernetes.io/ingress.class": "a"}}, "spec": {}}
+        self.assertEqual(len(strategy.warnings(ingress, None)), 1)
+        ingress["spec"]["ingressClassName"] = "a"
+        self.assertEqual(strategy.warnings(ingress, None), ())
+
     def test_ports(self) -> None:
         """That a name has no end is told before what is wrong with the name; kinds of policies keep their order."""
         ports = [{"port": "a_b", "endPort": 2}]
@@ -363,6 +378,14 @@ class StorageTests(SynchronousTestCase):
                 "tokenRequests are specified"
             ],
         )
+
+    def test_lenient(self) -> None:
+        """A policy may be no text, and a driver have a long name."""
+        self.assertEqual(problems(self.GROUP, "StorageClass", provisioner="p", reclaimPolicy=""), [])
+        driver = {"metadata": {"name": "x" * 64}, "spec": {}}
+        strategy = strategy_for(self.GROUP, "CSIDriver")
+        strategy.default(driver)
+        self.assertEqual(strategy.validate(driver), [])
 
     def test_driver_changes(self) -> None:
         """Any change of the spec is a new generation; clients are warned of tokens when these change."""

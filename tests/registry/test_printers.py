@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.kinds import KINDS
-from kubetwist.registry.printers import AgeCell, cells, columns, human_duration, row, row_conditions
+from kubetwist.registry.printers import AgeCell, cells, columns, human_duration, row, row_conditions, row_order
 from kubetwist.registry.printers.texts import first_few, selector_cell
 
 #: 2026-01-01T00:00:00Z.
@@ -86,6 +86,13 @@ class EveryKindTests(SynchronousTestCase):
                 self.assertEqual(
                     len(row(kind.group, kind.kind, obj)), len(columns(kind.group, kind.kind)) + more, kind.kind
                 )
+
+    def test_order(self) -> None:
+        """Flow schemas are shown as they are tried, and all else as it comes."""
+        order = row_order("flowcontrol.apiserver.k8s.io", "FlowSchema")
+        assert order is not None, "flow schemas have one"
+        self.assertEqual(order(made({"spec": {"matchingPrecedence": 3}})), (3, "x"))
+        self.assertIsNone(row_order("", "Pod"))
 
     def test_default(self) -> None:
         """Kinds without a row of their own show their name and when they were made."""

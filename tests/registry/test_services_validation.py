@@ -175,6 +175,15 @@ class EndpointTests(SynchronousTestCase):
             ],
         )
 
+    def test_odd_slice_addresses(self) -> None:
+        """Odd forms of addresses are told of, but not to the controllers of slices."""
+        strategy = strategy_for("discovery.k8s.io", "EndpointSlice")
+        piece: dict[str, Any] = {"metadata": {}, "endpoints": [{"addresses": ["2001:DB8::1"]}]}
+        (found,) = strategy.warnings(piece, None)
+        self.assertTrue(found.startswith("endpoints[0].addresses[0]: IPv6 address"), found)
+        piece["metadata"]["labels"] = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
+        self.assertEqual(strategy.warnings(piece, None), [])
+
     def test_slice_protocol(self) -> None:
         """A protocol that is empty is one that nobody knows."""
         self.assertEqual(

@@ -56,6 +56,11 @@ def cells(group: str, kind: str, obj: JSONObject, now: float) -> list[Cell]:
     return [cell.text(now) if isinstance(cell, AgeCell) else cell for cell in row(group, kind, obj)]
 
 
+def row_order(group: str, kind: str) -> Callable[[JSONObject], Any] | None:
+    """What rows of a list are sorted by, from an object as it is stored; L{None} for most, which keep their order."""
+    return policies.flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
+
+
 def row_conditions(group: str, kind: str, obj: JSONObject) -> list[JSONObject]:
     """The C{conditions} of an object's row; most have none."""
     return pods.row_conditions(obj) if (group, kind) == ("", "Pod") else []

@@ -81,6 +81,11 @@ def _go_selector(selector: JSONObject) -> str:
     )
 
 
+def flow_schema_order(obj: JSONObject) -> tuple[int, str]:
+    """Schemas are shown in the order in which they are tried."""
+    return (obj.get("spec") or {}).get("matchingPrecedence") or 0, obj["metadata"].get("name") or ""
+
+
 def flow_schema(obj: JSONObject) -> Iterator[Any]:
     """Its level, and whether that exists."""
     spec = spec_of(obj)

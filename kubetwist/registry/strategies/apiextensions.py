@@ -67,6 +67,9 @@ class CustomResourceDefinitionStrategy(Strategy):
             if stored:
                 obj["status"] = {**(status or {}), "storedVersions": stored[:1]}
         webhook = spec["conversion"].get("webhook") or {}
+        if webhook.get("clientConfig") is None and not webhook.get("conversionReviewVersions"):
+            # In memory there is no more of it than these two.
+            spec["conversion"].pop("webhook", None)
         service = (webhook.get("clientConfig") or {}).get("service")
         if service is not None and service.get("port") is None:
             service["port"] = 443

@@ -11,6 +11,9 @@ from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import endpointslices
 
+_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+
 
 class EndpointSliceStrategy(Strategy):
     """discovery.k8s.io/v1 EndpointSlice."""
@@ -50,10 +53,14 @@ class EndpointSliceStrategy(Strategy):
         return endpointslices.validate_slice(obj)
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Names instead of addresses are on their way out."""
+        """Names instead of addresses are on their way out, and so are odd forms of addresses."""
+        texts: list[str] = []
         if old is None and obj.get("addressType") == "FQDN":
-            return ("spec.addressType: FQDN endpoints are deprecated",)
-        return ()
+            texts.append("spec.addressType: FQDN endpoints are deprecated")
+        # Controllers write addresses as they should be.
+        if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) not in _CONTROLLERS:
+            texts += endpointslices.address_form_warnings(obj)
+        return texts
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The type of address stays; endpoints that were let in may stay, too."""

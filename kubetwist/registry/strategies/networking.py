@@ -95,6 +95,10 @@ class NetworkPolicyStrategy(Strategy):
         """The spec."""
         return networking.validate_network_policy(obj)
 
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Odd blocks of addresses."""
+        return tuple(networking.network_policy_warnings(obj))
+
 
 class IPAddressStrategy(Strategy):
     """networking.k8s.io/v1 IPAddress, named after the address."""

@@ -19,6 +19,7 @@ from .fields import (
     non_special_ip,
     unsupported,
 )
+from .podwarnings import address_warnings
 
 _TYPES: Final = ("FQDN", "IPv4", "IPv6")
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -71,6 +72,16 @@ def _endpoint(endpoint: JSONObject, kind: str, path: str, causes: Causes) -> Non
     hints = endpoint.get("hints") or {}
     if _hints(hints.get("forZones") or [], f"{path}.hints.forZones", label_value_problems, causes):
         _hints(hints.get("forNodes") or [], f"{path}.hints.forNodes", dns_subdomain, causes)
+
+
+def address_form_warnings(obj: JSONObject) -> list[str]:
+    """Addresses that are not written as they should be."""
+    return [
+        text
+        for index, endpoint in enumerate(obj.get("endpoints") or ())
+        for place, address in enumerate(endpoint.get("addresses") or ())
+        for text in address_warnings(address, f"endpoints[{index}].addresses[{place}]")
+    ]
 
 
 def _domain(name: str, path: str, causes: Causes) -> None:

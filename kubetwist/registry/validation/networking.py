@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...api.addresses import cidr_problems, ip_problems, parse_cidr, parse_ip, shown_ip
@@ -34,7 +34,7 @@ from .fields import (
     port_number_or_name,
     unsupported,
 )
-from .services import balancer_ingress
+from .services import balancer_ingress, range_warnings
 
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
@@ -175,8 +175,9 @@ def validate_ingress_status(obj: JSONObject) -> list[Cause]:
 
 
 def ingress_warnings(obj: JSONObject) -> Sequence[str]:
-    """The annotation that came before the field."""
-    if _CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {}):
+    """The annotation that came before the field, where that is not there."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if _CLASS_ANNOTATION in annotations and obj["spec"].get("ingressClassName") is None:
         return (f"annotation {go_json(_CLASS_ANNOTATION)} is deprecated, please use 'spec.ingressClassName' instead",)
     return ()
 
@@ -256,6 +257,17 @@ def validate_network_policy(obj: JSONObject) -> list[Cause]:
         if kind not in ("Ingress", "Egress"):
             causes.append(unsupported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress")))
     return causes
+
+
+def network_policy_warnings(obj: JSONObject) -> Iterator[str]:
+    """Blocks of addresses that are not written as they should be."""
+    for direction, side in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(obj["spec"].get(direction) or ()):
+            for place, peer in enumerate(rule.get(side) or ()):
+                block, path = peer.get("ipBlock") or {}, f"spec.{direction}[{index}].{side}[{place}].ipBlock"
+                yield from range_warnings(block.get("cidr") or "", f"{path}.cidr")
+                for number, value in enumerate(block.get("except") or ()):
+                    yield from range_warnings(value, f"{path}.except[{number}]")
 
 
 def _policy_port(port: JSONObject, path: str, causes: Causes) -> None:

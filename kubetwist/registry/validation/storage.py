@@ -64,7 +64,7 @@ def validate_storage_class(obj: JSONObject) -> list[Cause]:
     _provisioner(obj.get("provisioner") or "", "provisioner", causes)
     _parameters(obj.get("parameters"), "parameters", causes)
     reclaim = obj.get("reclaimPolicy")
-    if reclaim is not None and reclaim not in ("Delete", "Retain"):
+    if reclaim and reclaim not in ("Delete", "Retain"):
         causes.append(unsupported("reclaimPolicy", reclaim, ("Delete", "Retain")))
     binding = obj.get("volumeBindingMode")
     if binding is None:
@@ -112,13 +112,8 @@ def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Caus
 
 
 def validate_csi_driver(obj: JSONObject) -> list[Cause]:
-    """A driver and how it wants to be called."""
+    """How a driver wants to be called."""
     causes: Causes = []
-    name = obj["metadata"].get("name") or ""
-    if name:
-        own: Causes = []
-        csi_driver_name(name, "metadata.name", own)
-        causes.extend(one for one in own if "Too long" in one.message)
     _driver_spec(obj["spec"], causes)
     return causes
 
