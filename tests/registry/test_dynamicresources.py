@@ -167,6 +167,22 @@ class SliceTests(SynchronousTestCase):
         newer = {**spec, "pool": {**POOL, "generation": 2}}
         self.assertEqual(resourceslices.validate_slice_update({"spec": newer}, {"spec": spec}), [])
 
+    def test_tolerations(self) -> None:
+        """What is tolerated of allocated devices is by default of one value, as what is asked for."""
+        strategy = strategy_for("resource.k8s.io", "ResourceClaim")
+        results = [{"tolerations": [{"key": "k"}, {"key": "k", "operator": "Exists"}]}]
+        obj: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": results}}}}
+        strategy.default(obj)
+        self.assertEqual([one["operator"] for one in results[0]["tolerations"]], ["Equal", "Exists"])
+
+    def test_period_of_templates(self) -> None:
+        """Templates have no period of grace, not even an empty one."""
+        metadata = {"deletionGracePeriodSeconds": 0, "generation": 0, "uid": "u"}
+        causes = rules.validate_claim_template({"spec": {"metadata": metadata, "spec": {}}})
+        self.assertEqual(
+            [cause.field for cause in causes], ["spec.metadata.uID", "spec.metadata.deletionGracePeriodSeconds"]
+        )
+
     def test_closed_gates(self) -> None:
         """Attributes of several values, and what is taken of nodes, are not stored; taints have a time."""
         strategy = strategy_for("resource.k8s.io", "ResourceSlice")

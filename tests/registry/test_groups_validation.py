@@ -176,6 +176,12 @@ class RuntimeTests(SynchronousTestCase):
             ],
         )
 
+    def test_preemption(self) -> None:
+        """A policy that is there is a text."""
+        self.assertEqual(
+            problems("scheduling.k8s.io", "PriorityClass", preemptionPolicy=""), ["preemptionPolicy: Required value"]
+        )
+
     def test_elections(self) -> None:
         """Leases have no strategies, but those that are there may be changed."""
         strategy = strategy_for("coordination.k8s.io", "Lease")

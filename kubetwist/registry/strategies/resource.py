@@ -24,9 +24,13 @@ def _default_claim_spec(spec: JSONObject) -> None:
                 one["allocationMode"] = "ExactCount"
             if one["allocationMode"] == "ExactCount" and not one.get("count"):
                 one["count"] = 1
-            for toleration in one.get("tolerations") or ():
-                if not toleration.get("operator"):
-                    toleration["operator"] = "Equal"
+            _default_tolerations(one)
+
+
+def _default_tolerations(holder: JSONObject) -> None:
+    for toleration in holder.get("tolerations") or ():
+        if not toleration.get("operator"):
+            toleration["operator"] = "Equal"
 
 
 class DeviceClassStrategy(Strategy):
@@ -102,6 +106,9 @@ class ResourceClaimStrategy(Strategy):
         spec = obj.setdefault("spec", {})
         spec.setdefault("devices", {})
         _default_claim_spec(spec)
+        allocation = (obj.get("status") or {}).get("allocation") or {}
+        for result in (allocation.get("devices") or {}).get("results") or ():
+            _default_tolerations(result)
 
     def reset_status(self, obj: JSONObject) -> None:
         """Nothing is allocated."""

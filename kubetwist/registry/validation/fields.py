@@ -395,7 +395,8 @@ def template_metadata(metadata: JSONObject, path: str, causes: Causes) -> None:
     annotation_keys(metadata.get("annotations"), f"{path}.annotations", causes)
     labels(metadata.get("labels"), f"{path}.labels", causes)
     for name in _NOT_IN_TEMPLATES:
-        if metadata.get(name):
+        # Of these, only a period may be zero and there.
+        if metadata.get(name) or (name == "deletionGracePeriodSeconds" and metadata.get(name) is not None):
             # The reference makes the path of the name in Go.
             causes.append(forbidden(f"{path}.{'uID' if name == 'uid' else name}", "cannot be set"))
 

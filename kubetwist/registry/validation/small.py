@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
-from .fields import Causes, check, dns_label, go_json, immutable, labels, not_negative, unsupported
+from .fields import Causes, check, dns_label, go_json, immutable, labels, not_negative, one_of, unsupported
 from .podspec import validate_tolerations
 from .resources import validate_requirements
 
@@ -85,8 +85,8 @@ def validate_priority_class(obj: JSONObject) -> list[Cause]:
         text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
         causes.append(forbidden("value", text))
     policy = obj.get("preemptionPolicy")
-    if policy is not None and policy not in ("PreemptLowerPriority", "Never"):
-        causes.append(unsupported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never")))
+    if policy is not None:
+        one_of(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", causes)
     return causes
 
 
