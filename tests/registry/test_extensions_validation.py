@@ -448,6 +448,16 @@ class DefinitionTests(DefinitionTestCase):
         text = 'Invalid value: "": may only be set when validations.schema is included'
         self.assertIn(("spec.selectableFields", text), self.told(crd))
 
+    def test_mixed_defaults(self) -> None:
+        """A default of what is an integer or a string may be anything, but is looked at otherwise."""
+        crd = copy(definition())
+        mixed = {"x-kubernetes-int-or-string": True, "default": True}
+        properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] = {"l": mixed}
+        self.assertEqual(self.told(crd), [])
+        properties["l"] = {**mixed, "enum": [1]}
+        text = 'Unsupported value: true: supported values: "1"'
+        self.assertEqual(self.told(crd), [("spec.validation.openAPIV3Schema.properties[l].default", text)])
+
     def test_keyed_items(self) -> None:
         """Items of a list with keys have one schema; where they have several, these are shown."""
         crd = copy(definition())

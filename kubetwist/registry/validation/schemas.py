@@ -393,7 +393,8 @@ def _default_causes(
         # What is unknown in a default does not keep the rest of it from being looked at.
         wrong = [cause for cause in wrong if cause.message != _unknown(default, where).message]
         if not wrong:
-            values = ValueSchema(schema)
+            # The reference does not look at the type of a default that is to be an integer or a string.
+            values = ValueSchema(_without(schema, "x-kubernetes-int-or-string"))
             try:
                 wrong = [problem.cause(where) for problem in values.problems(copied(default))]
             except TooManyAlternatives:
@@ -414,7 +415,8 @@ def _default_causes(
 
 def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaOptions, embedded: bool) -> list[Cause]:
     """Unknown fields, and metadata that is none."""
-    bare = _without_defaults(schema)
+    # What a default lacks is not filled in before it is looked at.
+    bare = _without(schema, "default")
     unknown: list[str] = []
     structural = Structural(bare)
     try:
@@ -439,12 +441,12 @@ def _unknown(default: Any, where: str) -> Cause:
     return invalid(where, default, "must not have unknown fields")
 
 
-def _without_defaults(schema: JSONObject) -> JSONObject:
-    """A schema that changes nothing: what a default lacks is not filled in before it is looked at."""
-    bare = {name: value for name, value in schema.items() if name != "default"}
+def _without(schema: JSONObject, keyword: str) -> JSONObject:
+    """A schema that does not say something, nor does what is within it."""
+    bare = {name: value for name, value in schema.items() if name != keyword}
     if bare.get("properties"):
-        bare["properties"] = {name: _without_defaults(part) for name, part in bare["properties"].items()}
+        bare["properties"] = {name: _without(part, keyword) for name, part in bare["properties"].items()}
     for name in ("items", "additionalProperties"):
         if isinstance(bare.get(name), dict):
-            bare[name] = _without_defaults(bare[name])
+            bare[name] = _without(bare[name], keyword)
     return bare
