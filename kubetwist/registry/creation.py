@@ -68,6 +68,9 @@ class Creation(StoredObjects):
             meta.pop("generation", None)
             if self.strategy.first_generation:
                 meta["generation"] = self.strategy.first_generation
+        elif not meta.get("generation"):
+            # Kinds that count none keep what a client says.
+            meta.pop("generation", None)
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = times.now()
         for text in self.strategy.early_warnings(obj):

@@ -44,7 +44,7 @@ class CreateTests(StoreTestCase):
 
     def test_identity(self) -> None:
         """The server alone says when an object was made and which one it is; clients' claims are dropped."""
-        claims = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x"}
+        claims = {"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x", "generation": 0}
         claims |= {"deletionTimestamp": "2001-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
         obj = config_map("a")
         obj["metadata"] |= claims
@@ -78,6 +78,14 @@ class CreateTests(StoreTestCase):
         )
         obj["metadata"]["resourceVersion"] = "0"
         self.assertEqual(self.made(self.maps, obj)["metadata"]["name"], "b")
+
+    def test_kept_generation(self) -> None:
+        """Kinds that count none keep what their clients say, if it can be one."""
+        obj, below = config_map("a"), config_map("b")
+        obj["metadata"]["generation"], below["metadata"]["generation"] = 7, -1
+        self.assertEqual(self.made(self.maps, obj)["metadata"]["generation"], 7)
+        error = self.refused(self.maps.create(self.scope, below, CreateOptions()))
+        self.assertIn("metadata.generation: Invalid value: -1", error.message)
 
     def test_generation(self) -> None:
         """Kinds that count generations begin with 1."""
