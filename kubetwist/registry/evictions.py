@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -10,10 +10,10 @@ from zope.interface import implementer
 
 from ..api import times
 from ..api.decoding import BodyError
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, invalid
 from ..api.listoptions import delete_options_from_body
 from ..api.options import CreateOptions, DeleteOptions, UpdateOptions
-from ..api.resource import GroupResource, GroupVersionKind, JSONObject
+from ..api.resource import GroupKind, GroupResource, GroupVersionKind, JSONObject
 from ..api.selectors import label_selector_from_object
 from ..interfaces import INamedCreator
 from . import deletion
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .store import Store
 
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")
+_UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 #: Seconds after which a refused eviction may be tried again, when its budget is not up to date yet.
 BUDGET_RETRY = 10
 #: So many pods may be on their way out of one budget.
@@ -50,18 +51,18 @@ class PodEviction:
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "eviction", EVICTION)
         await self._pods.admit(attributes)
-        said = obj["metadata"].get("name")
-        if said and said != name:
+        if obj["metadata"].get("name") != name:
             raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
-        delete_options = self._delete_options(obj, options)
+        delete_options = self._delete_options(name, obj, options)
         record = self._pods.existing(scope, name)
         await self._pods.admission.validate(attributes)
         # What follows is one act: nobody is asked about its parts.
         scope = scope.carrying_out()
         pod = orjson.loads(record.item)
-        deletion.check_preconditions(delete_options, pod["metadata"], self._pods.group_kind, name)
         if self._budgets is not None and not ignores_budgets(pod):
             await self._spend_budget(self._budgets, scope, pod, delete_options.dry_run)
+        # What was spent is not given back when the pod turns out to be another one; neither is it in the reference.
+        deletion.check_preconditions(delete_options, pod["metadata"], self._pods.group_kind, name)
         if not delete_options.dry_run:
             await self._tell(scope, name)
             # The version that the client knew is not the newest any more, by our own doing.
@@ -91,9 +92,18 @@ class PodEviction:
         rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
         await self._pods.update(scope, name, told, UpdateOptions(), rules, patching=True)
 
-    def _delete_options(self, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
+    def _delete_options(self, name: str, obj: JSONObject, options: CreateOptions) -> DeleteOptions:
+        said = obj.get("deleteOptions") or {}
+        if said.get(_UNREADABLE):
+            text = "can not be set for pod eviction, try after removing the option"
+            cause = invalid(f"deleteOptions.{_UNREADABLE}", True, text)
+            raise APIStatusError.invalid(GroupKind(EVICTION.group, EVICTION.kind), name, [cause])
+        runs = said.get("dryRun") or []
+        if options.dry_run and runs and runs != ["All"]:
+            text = f"Non-matching dry-run options in request and content: [All] and [{' '.join(map(str, runs))}]"
+            raise APIStatusError.unknown(text)
         try:
-            found = delete_options_from_body(obj.get("deleteOptions") or {})
+            found = delete_options_from_body(said)
         except BodyError as error:
             raise APIStatusError.bad_request(str(error)) from None
         found.dry_run = found.dry_run or options.dry_run
@@ -164,19 +174,33 @@ def spend(budget: JSONObject, pod: str) -> None:
         raise APIStatusError.forbidden(
             GroupResource("policy", "poddisruptionbudget"), name, "pdb disruptions allowed is negative"
         )
-    if allowed == 0:
-        wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-        why = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
-        raise budget_error(refused, why, 0)
     disrupted = status.setdefault("disruptedPods", {})
     if len(disrupted) > MOST_DISRUPTED:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise APIStatusError.forbidden(GroupResource("policy", "poddisruptionbudget"), name, why)
+    if allowed == 0:
+        raise budget_error(refused, _why_not(name, status), 0)
     now = times.now()
     status["disruptionsAllowed"] = allowed - 1
     if allowed == 1:
         _none_left(status, now)
     disrupted[pod] = now
+
+
+def _why_not(name: str, status: JSONObject) -> str:
+    """Why a budget allows no disruption."""
+    conditions = status.get("conditions") or ()
+    condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), {})
+    text = condition.get("message", "") if condition.get("status") == "False" else ""
+    reason = condition.get("reason", "")
+    refused = f"The disruption budget {name} does not allow evicting pods currently"
+    if text and reason == "SyncFailed":
+        # What it counted can not be relied on then.
+        return f"{refused} because it failed sync: {text}"
+    wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    if healthy <= wanted:
+        return f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+    return f"{refused} ({reason}): {text}" if text else refused
 
 
 def _none_left(status: JSONObject, now: str) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 from zope.interface.verify import verifyObject
 
+from kubetwist.api.errors import APIStatusError
 from kubetwist.api.options import CreateOptions
 from kubetwist.interfaces import INamedCreator
-from kubetwist.registry.evictions import PodEviction
+from kubetwist.registry.evictions import PodEviction, spend
 from kubetwist.registry.parts import status_rules
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import pod
@@ -98,6 +99,43 @@ class EvictionTests(StoreTestCase):
         self.budget("b", 1, observedGeneration=0)
         error = self.refused(self.evict())
         self.assertEqual((error.code, error.retry_after), (429, 10))
+
+    def test_why_not(self) -> None:
+        """Who is refused is told what the budget counts, or else what its controller says of it."""
+        few = "The disruption budget b needs 1 healthy pods and has 1 currently"
+        refused = "The disruption budget b does not allow evicting pods currently"
+        false = {"type": "DisruptionAllowed", "status": "False"}
+        for healthy, condition, why in (
+            (1, {}, few),
+            (1, {**false, "reason": "R", "message": "m"}, few),
+            (2, {}, refused),
+            (2, {**false, "reason": "R", "message": "m"}, f"{refused} (R): m"),
+            (1, {**false, "reason": "SyncFailed", "message": "m"}, f"{refused} because it failed sync: m"),
+        ):
+            status = {"desiredHealthy": 1, "currentHealthy": healthy, "conditions": [condition]}
+            budget: dict[str, Any] = {"metadata": {"name": "b"}, "status": status}
+            error = self.assertRaises(APIStatusError, spend, budget, "p")
+            assert error.details is not None
+            self.assertEqual(error.details["causes"][0]["message"], why)
+
+    def test_options(self) -> None:
+        """The eviction names its pod; its options say the same about dry runs as the request does, if anything."""
+        self.assertEqual(self.refused(self.evict(obj={"metadata": {}})).code, 400)
+        mixed = {"metadata": {"name": "p"}, "deleteOptions": {"dryRun": ["Some"]}}
+        error = self.refused(self.evict(obj=mixed, dry_run=True))
+        text = "Non-matching dry-run options in request and content: [All] and [Some]"
+        self.assertEqual((error.code, error.message), (500, text))
+        self.assertEqual(self.refused(self.evict(obj=mixed)).code, 422)
+        unreadable = {"ignoreStoreReadErrorWithClusterBreakingPotential": True}
+        error = self.refused(self.evict(obj={"metadata": {"name": "p"}, "deleteOptions": unreadable}))
+        self.assertIn("can not be set for pod eviction, try after removing the option", error.message)
+
+    def test_another_pod(self) -> None:
+        """A budget is spent before it is looked whether the pod is the one that was meant."""
+        self.budget("b", 1)
+        other = {"metadata": {"name": "p"}, "deleteOptions": {"preconditions": {"uid": "other"}}}
+        self.assertEqual(self.refused(self.evict(obj=other)).code, 409)
+        self.assertEqual(list(self.stored(self.budgets, "b")["status"]["disruptedPods"]), ["p"])
 
     def test_not_ready(self) -> None:
         """A pod that is not ready costs nothing as long as enough others are healthy."""
