@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-import orjson
 from attrs import frozen
 
 from zope.interface import implementer
 
 from ..admission.attributes import AdmissionAttributes
-from ..api.decoding import json_type
+from ..api.decoding import decode_json, json_type
 from ..api.errors import APIStatusError
 from ..api.resource import GroupResource, JSONObject
 from ..interfaces import IMutatingAdmission, IValidatingAdmission
@@ -105,7 +104,7 @@ def _of_namespace(attributes: AdmissionAttributes, annotation: str) -> list[JSON
     if not written:
         return []
     try:
-        return _tolerations(orjson.loads(written))
+        return _tolerations(decode_json(written.encode()).value)
     except ValueError as error:
         raise APIStatusError.unknown(str(error)) from error
 

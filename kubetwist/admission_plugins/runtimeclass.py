@@ -65,8 +65,10 @@ class RuntimeClass:
 
 def _class_of(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject | None:
     name = spec.get("runtimeClassName")
-    if not name:
+    if name is None:
         return None
+    if not name:
+        raise APIStatusError.unknown("resource name may not be empty")
     found = attributes.context.view("node.k8s.io", "runtimeclasses", "", name)
     if found is None:
         raise attributes.forbidden(f'pod rejected: RuntimeClass "{name}" not found')

@@ -127,6 +127,12 @@ class RuntimeClassTests(PluginTestCase):
         self.assertIn("Overhead doesn't match", why(overhead={"cpu": "1"}))
         self.assertEqual(why(runtimeClassName="gone"), 'pod rejected: RuntimeClass "gone" not found')
 
+    def test_no_name(self) -> None:
+        """A class without a name can not be looked up."""
+        asked = self.call(RuntimeClass().admit, "pods", {"metadata": {}, "spec": {"runtimeClassName": ""}})
+        error = self.failureResultOf(asked, APIStatusError).value
+        self.assertEqual((error.code, error.message), (500, "resource name may not be empty"))
+
     def test_overhead_without_class(self) -> None:
         """Only classes give overhead."""
         obj = {"metadata": {}, "spec": {"overhead": {"cpu": "1"}}}

@@ -303,6 +303,9 @@ class TolerationRestrictionTests(PluginTestCase):
             error.message,
             "json: cannot unmarshal bool into Go struct field Toleration.tolerationSeconds of type int64",
         )
+        junk = write(pod(), context=in_namespace(defaultTolerations="junk"))
+        error = self.refusal(self.plugin(), junk, admitting=True)
+        self.assertEqual(error.message, "invalid character 'j' looking for beginning of value")
 
     def test_no_namespace(self) -> None:
         """A pod whose namespace is not there is told so."""

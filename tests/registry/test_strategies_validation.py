@@ -553,6 +553,19 @@ class OtherTests(SynchronousTestCase):
             ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
         )
 
+    def test_runtime_class(self) -> None:
+        """The tolerations of a runtime class differ in more than their time."""
+        twice = [
+            {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": time} for time in (1, 2)
+        ]
+        self.assertEqual(
+            problems("node.k8s.io", "RuntimeClass", handler="h", scheduling={"tolerations": twice}),
+            [
+                'scheduling.tolerations[1]: Duplicate value: {"Key":"k","Operator":"Exists","Value":"",'
+                '"Effect":"NoExecute","TolerationSeconds":2}'
+            ],
+        )
+
     def test_storage_class(self) -> None:
         """A storage class keeps its provisioner."""
         self.assertEqual(
