@@ -58,6 +58,7 @@ class Trail:
         "_response",
         "_ruling",
         "_status",
+        "_timed",
         "_unwritten",
         "about",
         "authenticated",
@@ -83,6 +84,8 @@ class Trail:
         self.impersonated: UserInfo | None = None
         self.constraint = ""
         self.times: dict[str, float] = {}
+        # How long a watch takes says nothing.
+        self._timed = info.verb not in ("watch", "watchlist")
         self._ruling = ruling
         self._emit = emit
         self._reference: JSONObject | None = None
@@ -145,7 +148,7 @@ class Trail:
         if decision:
             self._annotations.setdefault(_DECISION, decision)
         self._annotations.setdefault(_REASON, reason)
-        if time() - self.about.received > SLOW:
+        if self._timed and time() - self.about.received > SLOW:
             self.spent("authorization", time() - self.authenticated)
 
     def spent(self, where: str, seconds: float) -> None:
@@ -175,7 +178,8 @@ class Trail:
 
     def answered_status(self, status: JSONObject) -> None:
         """The answer is a Status."""
-        self._status = {name: status[name] for name in _STATUS_FIELDS if status.get(name)}
+        # Details without anything in them are details, too.
+        self._status = {name: status[name] for name in _STATUS_FIELDS if status.get(name) or status.get(name) == {}}
 
     def answered_object(self, data: bytes, *, yaml: bool = False) -> None:
         """The answer is an object, a list or a Status; told if any is."""
@@ -209,7 +213,7 @@ class Trail:
             if self.long_running:
                 self._tell(RESPONSE_STARTED, now)
         taken = now - self.about.received
-        if taken > SLOW:
+        if self._timed and taken > SLOW:
             self.spent("authentication", self.authenticated - self.about.received)
             for where, seconds in self.times.items():
                 if where != ADMISSION:

@@ -128,6 +128,10 @@ def answer_error(request: Request, error: APIStatusError) -> bytes:
     """A Status, in the media type that the client accepts."""
     negotiated = error_media(header(request, b"accept"), protobuf=True)
     status = error.status()
+    trail = getattr(request, "audit", None)
+    if trail is not None:
+        trail.answered_status(status)
+        trail.answered_object(orjson.dumps(status))
     if negotiated.media != "json":
         body = encoded(status, negotiated.media)
     elif wants_pretty(negotiated, request.uri, header(request, b"user-agent")):

@@ -21,6 +21,7 @@ from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.filters.stack import with_filters
+from kubetwist.resources.discovery_http import answer_error
 from kubetwist.server.auditedrequest import PATIENCE, audited_request
 from kubetwist.server.site import KubeRequest, KubeSite, traverse
 
@@ -129,6 +130,17 @@ class StageTests(AuditCase):
         self.assertEqual(self.told()[1]["responseStatus"], {"metadata": {}, "code": 200})
         client.channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.stages()[2:], ["ResponseComplete"])
+
+    def test_long_watch(self) -> None:
+        """Of a watch it is not told where its time went."""
+
+        def handle(request: Any) -> None:
+            request.audit.about.received -= 1.5
+            echo(request)
+
+        Client(self.site(handle)).request("GET", f"{PODS}?watch=1")
+        annotations = self.told()[-1]["annotations"]
+        self.assertEqual([key for key in annotations if "latency" in key], [])
 
     def test_switched(self) -> None:
         """A connection that becomes another protocol's is told of with the code 101, and again when it ends."""
@@ -317,6 +329,22 @@ class ContentTests(AuditCase):
             self.told()[1]["responseStatus"],
             {"metadata": {}, "status": "Failure", "message": "no", "reason": "BadRequest", "code": 400},
         )
+
+    def test_errors_of_discovery(self) -> None:
+        """A version that is not served is told of like any other error."""
+
+        def handle(request: Any) -> None:
+            request.write(answer_error(request, APIStatusError.path_not_found()))
+            request.finish()
+
+        Client(self.site(handle, "RequestResponse")).request("GET", POD)
+        event = self.told()[1]
+        self.assertEqual((event["responseStatus"]["reason"], event["responseObject"]["kind"]), ("NotFound", "Status"))
+
+    def test_empty_details(self) -> None:
+        """Details of which nothing is known are told as such."""
+        Client(self.site(lambda request: request.fail(APIStatusError.path_not_found()))).request("GET", POD)
+        self.assertEqual(self.told()[1]["responseStatus"]["details"], {})
 
     def test_annotations(self) -> None:
         """Annotations are told from their level on; the first of a key stays."""
