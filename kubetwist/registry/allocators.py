@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address
 from time import perf_counter
 from typing import Final, TypeVar
 
@@ -23,6 +23,7 @@ from ..api.errors import APIStatusError, invalid
 from ..api.goquote import quoted
 from ..api.resource import GroupKind, JSONObject
 from ..metrics.registry import Distribution
+from .addressranges import AddressRange, usable_ranges
 from .ipfamilies import settle_families
 from .validation.services import is_headless, needs_health_check
 
@@ -130,10 +131,12 @@ class Numbers:
 
 class ClusterIPAllocator(Numbers):
     """
-    The addresses of one range, for services.
+    The addresses of one family, for services.
 
     Addresses that clients do not choose come from the upper part of the range as long as there are any, so that the
-    lower part, where people choose theirs, stays free.
+    lower part, where people choose theirs, stays free; from other ranges only when this one is full.
+
+    @ivar network: The range of the command line.
     """
 
     def __init__(self, cidr: str) -> None:
@@ -142,14 +145,23 @@ class ClusterIPAllocator(Numbers):
         @raise ValueError: It is none.
         """
         super().__init__()
-        self.network: IPv4Network | IPv6Network = ip_network(cidr)
+        self._range = AddressRange.read(cidr)
+        #: Those that are added besides, by how many ServiceCIDRs.
+        self._more: dict[AddressRange, int] = {}
+        self.network = self._range.network
         self.family = "IPv4" if self.network.version == 4 else "IPv6"
-        base, size = int(self.network.network_address), self.network.num_addresses
-        # The first address is the network's; in IPv4 the last one is the broadcast's.
-        self._first = base + 1
-        self._last = base + size - (2 if self.network.version == 4 and size > 2 else 1)
-        self.size = count = self._last - self._first + 1
-        self._reserved = min(256, max(16, count // 16)) if count > 16 else 0
+        self.size = self._range.size
+
+    def add(self, more: AddressRange) -> None:
+        """Addresses of this range can be had, too."""
+        if more.network.version == self.network.version and more != self._range:
+            self._more[more] = self._more.get(more, 0) + 1
+
+    def remove(self, more: AddressRange) -> None:
+        """Somebody who has added a range does no longer."""
+        left = self._more.pop(more, 0) - 1
+        if left > 0:
+            self._more[more] = left
 
     def allocate(self, text: str) -> None:
         """
@@ -172,7 +184,7 @@ class ClusterIPAllocator(Numbers):
 
     def _covers(self, text: str) -> bool:
         address = ip_address(text)
-        return address.version == self.network.version and self._first <= int(address) <= self._last
+        return self._range.covers(address) or any(more.covers(address) for more in self._more)
 
     def _allocate(self, text: str) -> None:
         if not self._covers(text):
@@ -191,12 +203,12 @@ class ClusterIPAllocator(Numbers):
         return self.allocations.count("dynamic", self._allocate_next)
 
     def _allocate_next(self) -> str:
-        split = self._first + self._reserved
-        for low, high in ((split, self._last), (self._first, split - 1)):
-            number = self.pick(low, high)
-            if number is not None:
-                self.take(number)
-                return str(IPv4Address(number) if self.network.version == 4 else IPv6Address(number))
+        for one in (self._range, *self._more):
+            for low, high in ((one.split, one.last), (one.first, one.split - 1)):
+                number = self.pick(low, high)
+                if number is not None:
+                    self.take(number)
+                    return one.text(number)
         raise AllocationError("range is full")
 
     def number(self, text: str) -> int | None:
@@ -276,10 +288,15 @@ class NodePortAllocator(Numbers):
 
 @frozen
 class Holdings:
-    """The numbers that something stored holds, each once."""
+    """
+    The numbers that something stored holds, each once.
+
+    @ivar ranges: Those that it adds to what there is to be held.
+    """
 
     addresses: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()
+    ranges: tuple[AddressRange, ...] = ()
 
 
 NO_HOLDINGS: Final = Holdings()
@@ -289,6 +306,11 @@ def holdings(service: JSONObject) -> Holdings:
     """What a service holds."""
     spec = service.get("spec") or {}
     return Holdings(tuple(dict.fromkeys(_ips(spec))), tuple(dict.fromkeys(_node_ports(spec))))
+
+
+def added_ranges(service_cidr: JSONObject) -> Holdings:
+    """What a ServiceCIDR adds."""
+    return Holdings(ranges=tuple(AddressRange.read(cidr) for cidr in usable_ranges(service_cidr)))
 
 
 @define
@@ -322,6 +344,10 @@ class ServiceAllocator:
     def change(self, before: Holdings, now: Holdings) -> None:
         """Something that is stored holds other numbers than before; none before it was there, and when it is gone."""
         for allocator in self.ips.values():
+            for more in now.ranges:
+                allocator.add(more)
+            for more in before.ranges:
+                allocator.remove(more)
             for text in now.addresses:
                 if (number := allocator.number(text)) is not None:
                     allocator.learn_number(number)

@@ -12,7 +12,7 @@ from ..api.resource import JSONObject
 from ..storage.errors import KeyExists, KeyNotFound
 from ..storage.record import Draft
 from ..storage.values import Write
-from .allocators import Reservation, ServiceAllocator, holdings
+from .allocators import Reservation, ServiceAllocator, added_ranges, holdings
 from .holds import NOTHING, Hold, TakenMeanwhile
 from .ipaddresses import GROUP, IPAddressStore, canonical
 from .store import Store
@@ -180,3 +180,13 @@ class ServiceStore(Store):
             # Somebody made or deleted the address's object at this very moment.
             await addresses.cache.seen(error.revision)
             raise TakenMeanwhile(error.key, error.revision) from None
+
+
+class ServiceCIDRStore(Store):
+    """Further ranges that services have their addresses from."""
+
+    context: Stores
+
+    def loaded(self) -> None:
+        """What stored ranges add can be had."""
+        self.context.follow_holdings(self.cache, added_ranges)

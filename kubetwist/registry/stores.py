@@ -42,7 +42,7 @@ from .namespaces import NamespaceStore
 from .priorityclasses import PriorityClassStore
 from .rbacstores import BindingStore, RoleStore
 from .scope import RequestScope
-from .services import ServiceStore
+from .services import ServiceCIDRStore, ServiceStore
 from .store import Store
 from .storedprotobuf import decode_stored, encode_stored
 from .strategies import strategy_for
@@ -62,6 +62,7 @@ SPECIAL: dict[tuple[str, str], Callable[..., Store]] = {
     ("", "namespaces"): NamespaceStore,
     ("", "services"): ServiceStore,
     ("networking.k8s.io", "ipaddresses"): IPAddressStore,
+    ("networking.k8s.io", "servicecidrs"): ServiceCIDRStore,
     (RBAC, "clusterroles"): RoleStore,
     (RBAC, "roles"): RoleStore,
     (RBAC, "clusterrolebindings"): BindingStore,

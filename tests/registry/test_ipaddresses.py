@@ -6,8 +6,12 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kubetwist.api.options import CreateOptions
+from kubetwist.api.options import CreateOptions, DeleteOptions, UpdateOptions
+from kubetwist.registry.addressranges import AddressRange
+from kubetwist.registry.allocators import AllocationError, ClusterIPAllocator
 from kubetwist.registry.ipaddresses import ALLOCATOR, MANAGED_BY, IPAddressStore
+from kubetwist.registry.parts import status_rules
+from kubetwist.registry.scope import RequestScope
 from kubetwist.registry.stores import Stores
 from kubetwist.storage.errors import StorageUnavailable
 from tests.registry.storetools import StoreTestCase
@@ -130,3 +134,69 @@ class IPAddressTests(StoreTestCase):
         allocator = again.services
         self.assertTrue(allocator.ips["IPv4"].has("10.0.0.9") and allocator.ips["IPv4"].has("10.0.0.8"))
         self.assertTrue(allocator.ports.in_use(port))
+
+
+class FurtherRangeTests(StoreTestCase):
+    """ServiceCIDRs."""
+
+    resources = ("services", "ipaddresses", "servicecidrs")
+
+    def setUp(self) -> None:
+        """A range besides that of the command line."""
+        super().setUp()
+        self.services = self.store("services")
+        self.ranges = self.store("servicecidrs", "networking.k8s.io")
+        spec = {"cidrs": ["10.77.0.0/24", "fd77::/64"]}
+        self.made(self.ranges, {"metadata": {"name": "more"}, "spec": spec}, RequestScope(""))
+
+    def refusal(self, address: str) -> str:
+        """Why a service can not have an address."""
+        obj = service("x", address)
+        self.services.strategy.default(obj)
+        error = self.refused(self.services.create(self.scope, obj, CreateOptions()))
+        return error.message.rpartition(f"failed to allocate IP {address}: ")[2]
+
+    def ready(self, status: str) -> None:
+        """Have the range say whether it can be used."""
+        told = {"conditions": [{"type": "Ready", "status": status}]}
+
+        def change(stored: Any) -> Any:
+            stored["status"] = told
+            return stored
+
+        scope, rules = RequestScope(""), status_rules(self.ranges)
+        self.successResultOf(self.ranges.update(scope, "more", change, UpdateOptions(), rules, patching=True))
+
+    def test_addresses(self) -> None:
+        """A service may choose an address of the range, but for those that no service can have."""
+        made = self.made(self.services, service("s", "10.77.0.5"))
+        self.assertEqual(made["spec"]["clusterIPs"], ["10.77.0.5"])
+        self.assertIsNotNone(self.stored(self.store("ipaddresses", "networking.k8s.io"), "10.77.0.5", ""))
+        self.assertEqual(self.refusal("10.77.0.5"), "provided IP is already allocated")
+        for address in ("10.77.0.0", "10.77.0.255", "10.78.0.1"):
+            self.assertEqual(self.refusal(address), "the provided network does not match the current range")
+
+    def test_not_ready(self) -> None:
+        """It may only as long as it is not said that the range is not ready; what it has then, it keeps."""
+        self.made(self.services, service("s", "10.77.0.5"))
+        self.ready("False")
+        self.assertIn("does not match", self.refusal("10.77.0.6"))
+        self.ready("True")
+        self.made(self.services, service("t", "10.77.0.6"))
+        self.successResultOf(self.ranges.delete(RequestScope(""), "more", DeleteOptions()))
+        self.assertIn("does not match", self.refusal("10.77.0.7"))
+        self.assertTrue(self.stores.services.ips["IPv4"].has("10.77.0.5"))
+
+    def test_when_full(self) -> None:
+        """Who does not choose has an address of it only when there is none left of the other range."""
+        allocator = ClusterIPAllocator("10.0.0.0/30")
+        more = AddressRange.read("10.77.0.0/30")
+        for _ in range(2):
+            allocator.add(more)
+        found = [allocator.allocate_next() for _ in range(4)]
+        self.assertEqual(set(found[:2]), {"10.0.0.1", "10.0.0.2"})
+        self.assertEqual(set(found[2:]), {"10.77.0.1", "10.77.0.2"})
+        allocator.remove(more)
+        allocator.try_out("10.77.0.1")
+        allocator.remove(more)
+        self.assertRaises(AllocationError, allocator.try_out, "10.77.0.1")

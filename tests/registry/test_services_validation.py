@@ -134,6 +134,16 @@ class RangeTests(SynchronousTestCase):
         (found_text,) = self.ranges("a", "b", "c")
         self.assertTrue(found_text.endswith("may only hold up to 2 values"), found_text)
 
+    def test_update(self) -> None:
+        """The ranges stay; each that does not is told of."""
+        old = {"spec": {"cidrs": ["10.0.0.0/24"]}}
+        self.assertEqual(
+            change_problems("networking.k8s.io", "ServiceCIDR", old, {"spec": {"cidrs": ["10.1.0.0/24"]}}),
+            ['spec.cidrs[0]: Invalid value: "10.1.0.0/24": field is immutable'],
+        )
+        both = {"spec": {"cidrs": ["10.0.0.0/24", "fd00::/64"]}}
+        self.assertEqual(change_problems("networking.k8s.io", "ServiceCIDR", old, both), [])
+
 
 class EndpointTests(SynchronousTestCase):
     """Endpoints and EndpointSlices."""
