@@ -18,7 +18,7 @@ from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, UpdateOptions
 from ..api.rbacrules import Rule, uncovered
 from ..api.resource import JSONObject
-from .bootstrap import ensure
+from .bootstrap import SERVER, ensure
 from .bootstrapcontrollers import CONTROLLERS
 from .bootstraproles import AGGREGATED, BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, LABELLED, ROLES
 from .grants import GROUP
@@ -171,7 +171,11 @@ async def _reconcile(store: Store, expected: JSONObject, mend: Mend) -> None:
 
     def change(obj: JSONObject | None) -> JSONObject:
         assert obj is not None, "a patch makes nothing"
-        return mend(obj, expected) or obj
+        mended = mend(obj, expected)
+        if mended is None:
+            return obj
+        store.own(obj, mended, "", SERVER)
+        return mended
 
     await store.update(scope, name, change, UpdateOptions(), patching=True)
 

@@ -140,6 +140,18 @@ class ReconcileTests(ReconcileTestCase):
         self.assertEqual(master["metadata"]["labels"], {"kubernetes.io/bootstrapping": "rbac-defaults"})
         self.assertEqual(self.reconcile(), 0)
 
+    def test_owner(self) -> None:
+        """What comes back is the server's."""
+        self.reconcile()
+        self.admin("PATCH", f"{CLUSTER_BINDINGS}/cluster-admin", {"subjects": None})
+        owned: list[Any] = []
+        store = self.server.stores.get(GROUP, "clusterrolebindings")
+        self.patch(store, "own", lambda live, new, *said: owned.append((live.get("subjects"), new["subjects"], *said)))
+        self.reconcile()
+        ((before, now, *said),) = owned
+        self.assertFalse(before)
+        self.assertEqual(([one["name"] for one in now], said), (["system:masters"], ["", "kube-apiserver"]))
+
     def test_additions(self) -> None:
         """Rules, subjects, labels and annotations that were added are left alone."""
         self.reconcile()
