@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..admission.attributes import Charge
+from ..admission.attributes import AdmissionAttributes, Charge
+from ..api.errors import APIStatusError
+from ..api.options import WriteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists, KeyNotFound
-from ..storage.record import Draft
+from ..storage.record import Draft, Record
 from ..storage.values import Write
 from .allocators import Reservation, ServiceAllocator, added_ranges, holdings
 from .holds import NOTHING, Hold, TakenMeanwhile
 from .ipaddresses import GROUP, IPAddressStore, canonical
+from .scope import RequestScope
 from .store import Store
-from .validation.services import is_headless
+from .updates import UpdateRules
+from .validation.services import cluster_ip_causes, is_headless
 
 if TYPE_CHECKING:
     from .stores import Stores
@@ -145,6 +149,45 @@ class ServiceStore(Store):
             for address in reservation.freed_ips:
                 writes += addresses.dropping(canonical(address))
         return ServiceHold(allocator, reservation, writes, spec)
+
+    async def create_once(
+        self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
+    ) -> Any:
+        """See L{Store.create_once}; of several errors, that of the numbers is told."""
+        try:
+            return await super().create_once(scope, obj, options, attributes)
+        except APIStatusError:
+            self._try_out(obj, None, options.dry_run)
+            raise
+
+    async def update_once(
+        self,
+        scope: RequestScope,
+        key: str,
+        record: Record,
+        obj: JSONObject,
+        old: JSONObject,
+        options: WriteOptions,
+        rules: UpdateRules,
+    ) -> Record:
+        """See L{Store.update_once}; likewise."""
+        try:
+            return await super().update_once(scope, key, record, obj, old, options, rules)
+        except APIStatusError:
+            if rules.main:
+                self._try_out(obj, old, options.dry_run)
+            raise
+
+    def _try_out(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
+        """
+        Look whether a service that is refused could have what it asks for: the reference looks at that first.
+
+        @raise APIStatusError: It could not.
+        """
+        spec = obj["spec"]
+        if not cluster_ip_causes(spec, (old or {}).get("spec") or {}):
+            wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
+            self.context.services.settle(self.context.services.allocate(wanted, old, dry_run=dry_run))
 
     async def commit(
         self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()

@@ -61,6 +61,28 @@ class IPAddressTests(StoreTestCase):
         self.put(self.services, made)
         self.assertIsNone(self.address(ip))
 
+    def test_first_error(self) -> None:
+        """Of a service that can not have what it asks for, only that is told; it takes nothing."""
+        self.made(self.services, service("s", "10.0.0.7"))
+
+        def refusal(obj: dict[str, Any]) -> str:
+            self.services.strategy.default(obj)
+            return self.refused(self.services.create(self.scope, obj, CreateOptions())).message
+
+        wrong = "spec.sessionAffinity: Unsupported value"
+        self.assertIn("already allocated", refusal(service("t", "10.0.0.7", sessionAffinity="X")))
+        self.assertNotIn(wrong, refusal(service("t", "10.0.0.7", sessionAffinity="X")))
+        self.assertIn(wrong, refusal(service("t", "10.0.0.8", sessionAffinity="X")))
+        self.assertIn("spec.clusterIPs[0]: Invalid value", refusal(service("t", "x", sessionAffinity="X")))
+        self.assertFalse(self.stores.services.ips["IPv4"].has("10.0.0.8"))
+
+        def change(stored: Any) -> Any:
+            stored["spec"].update(sessionAffinity="X", ipFamilyPolicy="RequireDualStack")
+            return stored
+
+        error = self.refused(self.services.update(self.scope, "s", change, UpdateOptions(), patching=True))
+        self.assertIn("this cluster is not configured for dual-stack services", error.message)
+
     def test_headless(self) -> None:
         """A service without an address has no such object, and a dry run makes none."""
         self.made(self.services, service("h", "None"))

@@ -54,7 +54,7 @@ def is_headless(spec: JSONObject) -> bool:
 
 def validate_service(obj: JSONObject, old: JSONObject | None = None) -> list[Cause]:
     """A service as it may stand; addresses that an older server let through in C{old} may stay."""
-    causes = _cluster_ips(obj["spec"], {} if old is None else old["spec"])
+    causes = cluster_ip_causes(obj["spec"], {} if old is None else old["spec"])
     # The reference gives addresses out before it looks at anything else, and does not go on from here.
     return causes or _validate_rest(obj, {} if old is None else old)
 
@@ -165,7 +165,7 @@ def _affinity(spec: JSONObject, causes: Causes) -> None:
         causes.append(forbidden(path, "must not be set when session affinity is None"))
 
 
-def _cluster_ips(spec: JSONObject, before: JSONObject) -> Causes:
+def cluster_ip_causes(spec: JSONObject, before: JSONObject) -> Causes:
     """The addresses of a service and the families that they are of."""
     causes: Causes = []
     if spec.get("type") == "ExternalName":
@@ -311,7 +311,7 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     spec, before = obj["spec"], old["spec"]
     kind, was = spec.get("type"), before.get("type")
     # Addresses are given out before anything else is looked at.
-    wrong = _cluster_ips(spec, before) or ([] if kind == "ExternalName" else released(spec, before))
+    wrong = cluster_ip_causes(spec, before) or ([] if kind == "ExternalName" else released(spec, before))
     if wrong:
         return wrong
     if kind != "ExternalName" and was != "ExternalName":
