@@ -188,6 +188,25 @@ class ObjectTests(CustomTestCase):
         cause = {"reason": "FieldValueInvalid", "message": text, "field": "spec.tail"}
         self.assertEqual(status["details"]["causes"], [cause])
 
+    def test_without_kind(self) -> None:
+        """A body that does not say what it is, is told with its beginning."""
+        self.define()
+        code, status = self.client.ask("POST", KITES, {"metadata": {"name": "a"}})
+        self.assertEqual(code, 400)
+        body = '{"metadata":{"name":"a"}}'
+        self.assertEqual(
+            status["message"],
+            "the object provided is unrecognized (must be of type Kite): "
+            f"Object 'Kind' is missing in '{body}' ({body})",
+        )
+
+    def test_version_without_group(self) -> None:
+        """An empty group is not shown."""
+        self.define()
+        code, status = self.client.ask("POST", KITES, kite("a") | {"apiVersion": "/v1"})
+        self.assertEqual(code, 400)
+        self.assertTrue(status["message"].startswith("the API version in the data (v1) does not match"))
+
     def test_no_strategic_merge(self) -> None:
         """Custom resources take no strategic merge patches."""
         self.define()

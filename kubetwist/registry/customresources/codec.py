@@ -82,11 +82,11 @@ class CustomCodec(Codec):
         except ValueError as error:
             raise self.unrecognized(str(error), raw) from None
         if not kind:
-            raise self.unreadable(f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'")
+            raise self.unrecognized(f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'", raw)
         if api_version != self.gvk.api_version:
+            said = api_version.removeprefix("/")
             raise APIStatusError.bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({self.gvk.api_version})"
+                f"the API version in the data ({said}) does not match the expected API version ({self.gvk.api_version})"
             )
         try:
             obj = self.type.decode(value, problems)
