@@ -252,6 +252,7 @@ def _fields(schema: Structural, meta: Reader) -> Reader:
         readers |= {"apiVersion": _text, "kind": _text, "metadata": meta}
     others = _others(schema, meta)
     find = readers.get
+    embedded = schema.embedded
 
     def read(value: dict[str, Any], unknown: list[str]) -> Any:
         result: dict[str, Any] = {}
@@ -263,6 +264,8 @@ def _fields(schema: Structural, meta: Reader) -> Reader:
                 result[name] = item if reader is _leaf and item.__class__ in SCALARS else reader(item, unknown)
             elif name in nullable:
                 result[name] = None
+            elif embedded and name == "metadata":
+                result[name] = {}
         for name, make in defaults:
             if name not in result:
                 result[name] = make(unknown)

@@ -175,6 +175,7 @@ class MetadataTests(SynchronousTestCase):
             'template.metadata: Invalid value: {"name":5}: '
             "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string",
         )
+        self.assertEqual(self.EMBEDS.decode({"template": {"metadata": None}}, []), {"template": {"metadata": {}}})
         error = self.assertRaises(DecodeError, self.EMBEDS.decode, {"template": {"kind": 5}}, [])
         self.assertEqual(str(error), "template.kind: Invalid value: 5: must be a string")
 
