@@ -314,14 +314,19 @@ def not_found(field: str, value: Any) -> Cause:
     return Cause("FieldValueNotFound", f"Not found: {shown(value)}", field)
 
 
+def counted(number: int, units: str) -> str:
+    """So many of something: C{1 byte}, C{2 bytes}."""
+    return f"{number} {units.removesuffix('s') if number == 1 else units}"
+
+
 def too_long(field: str, limit: int, unit: str = "bytes") -> Cause:
     """A value over its length."""
-    return Cause("FieldValueTooLong", f"Too long: may not be more than {limit} {unit}", field)
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {counted(limit, unit)}", field)
 
 
 def too_many(field: str, actual: int, limit: int) -> Cause:
     """A list over its length."""
-    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {limit} items", field)
+    return Cause("FieldValueTooMany", f"Too many: {actual}: must have at most {counted(limit, 'items')}", field)
 
 
 def type_invalid(field: str, value: Any, detail: str) -> Cause:

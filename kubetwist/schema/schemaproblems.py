@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..api.errors import Cause, shown
+from ..api.errors import Cause, counted, shown
 from ..api.goquote import quoted
 
 
@@ -78,7 +78,7 @@ def invalid_value(path: str, value: Any, why: str) -> Problem:
 def too_many(path: str, size: int, most: int, what: str) -> Problem:
     """A list or object with more in it than it may have."""
     text = f"{path} in body should have at most {most} {what}"
-    return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {most} items", path)
+    return Problem(text, "FieldValueTooMany", f"Too many: {size}: must have at most {counted(most, 'items')}", path)
 
 
 def lost(text: str) -> Problem:

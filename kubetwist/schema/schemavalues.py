@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..api.errors import shown
+from ..api.errors import counted, shown
 from ..api.formats import FORMATS, is_recognized
 from ..api.goquote import quoted
 from ..api.patterns import compiled
@@ -27,7 +27,9 @@ from .valuetests import (
     bound,
     distinct,
     encoded,
+    fits_int64,
     fits_range,
+    is_exact,
     json_type,
     maximum,
     maximum_exclusive,
@@ -141,6 +143,8 @@ class ValueSchema:
             result.merge(self._type(value, path))
             result.merge(self._enum(value, path))
             return result
+        if isinstance(value, int) and not fits_int64(value):
+            value = float(value)
         if self.types or self.format:
             result.merge(self._type(value, path))
             result.matches += 1
@@ -175,7 +179,7 @@ class ValueSchema:
                 return Result([type_problem(path, joined, "null")])
             return Result(matches=1)
         found, form = json_type(value)
-        fits = found in types or (found == "number" and "integer" in types and value.is_integer())
+        fits = found in types or (found == "number" and "integer" in types and is_exact(value))
         fits = fits or (found == "integer" and "number" in types)
         textual = isinstance(value, str | list)
         if self.format and not textual and not fits and form != self.format:
@@ -197,7 +201,7 @@ class ValueSchema:
         """Only the first of a string's problems is told."""
         if self.max_length is not None and len(value) > self.max_length:
             text = f"{path} in body should be at most {self.max_length} chars long"
-            message = f"Too long: may not be more than {self.max_length} bytes"
+            message = f"Too long: may not be more than {counted(self.max_length, 'bytes')}"
             return Result([Problem(text, "FieldValueTooLong", message, path)])
         if self.min_length is not None and len(value) < self.min_length:
             return Result([invalid_value(path, value, f"should be at least {self.min_length} chars long")])
@@ -224,6 +228,9 @@ class ValueSchema:
         found = self._range(bound, name, path)
         if not found and isinstance(value, int):
             bound = int(bound)
+        if tell is multiple and bound <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {go_text(bound)}"
+            return [*found, Problem(text, "FieldValueInvalid", f"Invalid value: {shown(bound)}: {text}", path)]
         why = tell(value, bound)
         if why:
             found.append(invalid_value(path, value, why))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 _INT32: Final = 1 << 31
 _INT64: Final = 1 << 63
+_EXACT: Final = 1 << 53
+_LAST_CHARACTER: Final = sys.maxunicode
 _FLOAT32: Final = 3.4028235677973366e38
 
 
@@ -33,6 +37,16 @@ def json_type(value: Any) -> tuple[str, str]:
     if isinstance(value, float):
         return "number", "float64"
     return ("array", "") if isinstance(value, list) else ("object", "")
+
+
+def fits_int64(value: int) -> bool:
+    """Whether an integer is one for the reference, too; others are fractions to it."""
+    return -_INT64 <= value < _INT64
+
+
+def is_exact(value: float) -> bool:
+    """Whether a fraction is a whole number that nothing was lost of."""
+    return value.is_integer() and abs(value) < _EXACT
 
 
 RANGES: Final = frozenset(("int32", "int64", "float", "double"))
@@ -57,7 +71,7 @@ def bound(value: Any) -> float | None:
 def multiple(value: float, factor: float) -> str:
     """Why a number is no multiple of another; C{""} if it is one."""
     if factor <= 0:
-        return f"must be positive: {go_text(factor)}"
+        return "must be positive"
     if isinstance(factor, int) and isinstance(value, int):
         good = value % factor == 0
     else:
@@ -89,23 +103,30 @@ def maximum_exclusive(value: float, bound: float) -> str:
 class Choices:
     """The values of an enum, found as fast among many as among few."""
 
-    __slots__ = ("_encoded", "_flags", "_numbers", "_texts")
+    __slots__ = ("_encoded", "_flags", "_integers", "_numbers", "_texts")
 
     def __init__(self, values: Iterable[Any]) -> None:
         values = list(values)
         self._texts = frozenset(one for one in values if isinstance(one, str))
         self._flags = frozenset(one for one in values if isinstance(one, bool))
         self._numbers = frozenset(one for one in values if isinstance(one, int | float) and not isinstance(one, bool))
+        self._integers = frozenset(one for one in self._numbers if isinstance(one, int))
         self._encoded = frozenset(encoded(one) for one in values if isinstance(one, list | dict))
 
     def __contains__(self, value: Any) -> bool:
-        """Whether a value is one of them; null never is, not even where the enum has it."""
+        """
+        Whether a value is one of them; null never is, not even where the enum has it.
+
+        The reference converts values to the type of the choice: fractions lose theirs, numbers become characters.
+        """
         if isinstance(value, str):
             return value in self._texts
         if isinstance(value, bool):
             return value in self._flags
-        if isinstance(value, int | float):
-            return value in self._numbers
+        if isinstance(value, int):
+            return value in self._numbers or (0 <= value <= _LAST_CHARACTER and chr(value) in self._texts)
+        if isinstance(value, float):
+            return value in self._numbers or (math.isfinite(value) and int(value) in self._integers)
         return value is not None and encoded(value) in self._encoded
 
 

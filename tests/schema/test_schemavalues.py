@@ -105,6 +105,45 @@ class MessageTests(SynchronousTestCase):
             ],
         )
 
+    def test_huge_integer(self) -> None:
+        """What is no integer of 64 bits, or a fraction too large to be exact, is none at all."""
+        schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}
+        for value, text in ((1 << 63, "9.223372036854776e+18"), (1e30, "1e+30")):
+            self.assertEqual(
+                told(schema, {"n": value}),
+                [
+                    ("n", 'Invalid value: "number": n in body must be of type integer: "number"'),
+                    ("<nil>", 'Invalid value: "": Checked value must be of type integer (default format) in n'),
+                    ("n", f"Invalid value: {text}: n in body should be less than or equal to 5"),
+                ],
+            )
+
+    def test_fraction_of_multiple(self) -> None:
+        """An integer can be no multiple of a fraction below one."""
+        self.assertEqual(
+            told({"properties": {"n": {"type": "number", "multipleOf": 0.5}}}, {"n": 2}),
+            [("n", "Invalid value: 0: factor MultipleOf declared for n must be positive: 0")],
+        )
+
+    def test_one(self) -> None:
+        """One of something is told in the singular."""
+        self.assertEqual(
+            told(
+                {"properties": {"s": {"maxLength": 1}, "l": {"type": "array", "maxItems": 1}}}, {"s": "ab", "l": [1, 2]}
+            ),
+            [
+                ("s", "Too long: may not be more than 1 byte"),
+                ("l", "Too many: 2: must have at most 1 item"),
+            ],
+        )
+
+    def test_converted_to_choice(self) -> None:
+        """A value is a choice if it becomes one when it is converted to its type."""
+        self.assertTrue(ValueSchema({"enum": [2]}).accepts(2.5))
+        self.assertTrue(ValueSchema({"enum": ["a"]}).accepts(97))
+        self.assertFalse(ValueSchema({"enum": [2.0]}).accepts(2.5))
+        self.assertFalse(ValueSchema({"enum": ["97"]}).accepts(97))
+
     def test_enum(self) -> None:
         """Choices are told in the order of the schema, quoted whatever they are."""
         schema = {"type": "object", "properties": {"n": {"enum": [3, 1], "type": "integer"}}}
