@@ -17,6 +17,7 @@ import orjson
 
 from ._documents import ENCODER_DEPTH, MAX_DEPTH, TOO_DEEP, BodyError, Decoded
 from .goquote import quoted_char
+from .repeatedkeys import Repeating, merged, repeated_paths
 
 # An encoder that gets the value within this many lists fails for values that nest too deep.
 _WRAPS: Final = ENCODER_DEPTH - MAX_DEPTH
@@ -50,41 +51,13 @@ def decode_json(data: bytes) -> Decoded:
     return Decoded(value)
 
 
-class _Twice(dict[str, Any]):
-    """An object that had keys twice."""
-
-    __slots__ = ("repeated",)
-    repeated: list[str]
-
-
 class _NotJSON(Exception):
     """A constant that Python's parser takes and JSON does not have."""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    merged = _Twice()
-    merged.repeated = []
-    for key, value in pairs:
-        if key in merged:
-            merged.repeated.append(key)
-            before = merged[key]
-            if isinstance(before, dict) and isinstance(value, dict):
-                value = _merged(before, value)
-        merged[key] = value
-    return merged
-
-
-def _merged(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """What Go makes of two objects decoded into the same place, one after the other."""
-    merged = _Twice(before)
-    merged.repeated = [*getattr(before, "repeated", ()), *getattr(after, "repeated", ())]
-    for key, value in after.items():
-        known = merged.get(key)
-        merged[key] = _merged(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
-    return merged
+    return found if len(found) == len(pairs) else Repeating(pairs)
 
 
 def _constant(name: str) -> Any:
@@ -127,26 +100,22 @@ def _decode_leniently(data: bytes) -> Decoded:
         raise BodyError(_constant_message(data, text)) from None
     except RecursionError:
         raise BodyError(TOO_DEEP) from None
-    duplicates: list[str] = []
-    value = _cleaned(value, "", duplicates)
-    return Decoded(value, list(dict.fromkeys(f'duplicate field "{path}"' for path in duplicates)))
+    said = _cleaned(value)
+    duplicates = [f'duplicate field "{path}"' for path in dict.fromkeys(repeated_paths(said))]
+    return Decoded(merged(said), duplicates, said) if duplicates else Decoded(said)
 
 
-def _cleaned(value: Any, path: str, duplicates: list[str]) -> Any:
-    """The value of plain dictionaries, halves of surrogate pairs replaced as Go does it, duplicates noted."""
+def _cleaned(value: Any) -> Any:
+    """The value, halves of surrogate pairs replaced as Go does it."""
     if isinstance(value, str):
         return _whole(value)
     if isinstance(value, list):
-        return [_cleaned(item, f"{path}[{index}]", duplicates) for index, item in enumerate(value)]
-    if not isinstance(value, dict):
-        return value
-    cleaned = {}
-    for key, item in value.items():
-        key = _whole(key)
-        cleaned[key] = _cleaned(item, f"{path}.{key}" if path else key, duplicates)
-    if isinstance(value, _Twice):
-        duplicates += [f"{path}.{key}" if path else key for key in map(_whole, value.repeated)]
-    return cleaned
+        return [_cleaned(item) for item in value]
+    if isinstance(value, Repeating):
+        return Repeating([(_whole(key), _cleaned(item)) for key, item in value.pairs])
+    if isinstance(value, dict):
+        return {_whole(key): _cleaned(item) for key, item in value.items()}
+    return value
 
 
 def _whole(text: str) -> str:

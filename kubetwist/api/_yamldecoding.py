@@ -145,7 +145,7 @@ class _Document:
         duplicates = []
         if self._repeated:
             duplicates.append("\n  ".join(["yaml: unmarshal errors:", *self._repeated]))
-        return Decoded(self._result, duplicates)
+        return Decoded(self._result, duplicates, by_map=True)
 
     def _count(self) -> None:
         self._nodes += 1

@@ -133,6 +133,22 @@ class Codec:
         complete_metadata(obj, value)
         return obj
 
+    def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
+        """
+        What is told of unknown and duplicate fields, in the order in which the reference meets them.
+
+        @param problems: What L{decode} had to say of the document.
+        @raise APIStatusError: A value that another one replaced does not fit its field (400).
+        """
+        try:
+            if document.said is not None:
+                return self.type.problems(document.said)
+        except DecodeError as error:
+            raise self.unreadable(error.as_written(raw)) from None
+        if document.by_map and len(problems) > 1:
+            problems = self.type.problems(by_name(document.value))
+        return [*document.duplicates, *problems]
+
     def read_protobuf(self, data: bytes) -> Decoded:
         """
         Read a protobuf body for L{decode}.
@@ -329,8 +345,22 @@ def report_problems(
         raise APIStatusError.bad_request(
             f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: {", ".join(problems)}'
         )
-    for problem in problems:
-        warn(problem)
+    for warning in warnings_of(problems):
+        warn(warning)
+
+
+def warnings_of(problems: list[str]) -> list[str]:
+    """The warnings that tell of problems: of what the YAML parser says, each line but the first, a title."""
+    return [line.strip() for text in problems for line in (text.split("\n")[1:] or [text])]
+
+
+def by_name(value: Any) -> Any:
+    """A value with the keys of its objects in order."""
+    if isinstance(value, list):
+        return [by_name(item) for item in value]
+    if isinstance(value, dict):
+        return {key: by_name(value[key]) for key in sorted(value)}
+    return value
 
 
 def patch_failure(value: str, why: str) -> APIStatusError:

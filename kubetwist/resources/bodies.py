@@ -75,7 +75,8 @@ def decode_object(
     obj = endpoint.codec.decode(document.value, problems, data)
     if problems or document.duplicates:
         gvk = endpoint.gvk
-        report_problems([*document.duplicates, *problems], field_validation, request.warn, gvk.kind, gvk.version)
+        problems = endpoint.codec.complaints(document, problems, data)
+        report_problems(problems, field_validation, request.warn, gvk.kind, gvk.version)
     return obj
 
 

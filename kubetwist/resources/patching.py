@@ -14,7 +14,7 @@ from ..api.mergepatch import merge_patch
 from ..api.options import PatchOptions
 from ..api.resource import JSONObject
 from ..api.times import now
-from ..registry.codec import patch_failure
+from ..registry.codec import patch_failure, warnings_of
 from ..schema.gotext import go_text
 from ..schema.nodes import Node
 from ..schema.objecttype import ObjectType
@@ -217,8 +217,7 @@ class Apply(Patch):
         except ValueError as error:
             raise APIStatusError.unknown(str(error)) from None
         if self.field_validation == "Warn":
-            # A line of the parser's each; the first only says what they are.
-            self.problems = [line.strip() for text in self.duplicates for line in text.split("\n")[1:]]
+            self.problems = warnings_of(self.duplicates)
         return obj
 
 

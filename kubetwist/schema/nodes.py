@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from ..api.goquote import quoted
+from ..api.repeatedkeys import entries, merged
 from .goshape import ALWAYS, NULLABLE, OMITTED, OMITZERO
 from .leaves import Reader
 from .mismatch import DecodeError, Mismatch, Unreadable, converter_message, json_message
@@ -23,7 +24,7 @@ class Trail:
     """
     Where the walk is.
 
-    @ivar problems: A text for each unknown field found so far.
+    @ivar problems: A text for each unknown field, and each that was there before, found so far.
     """
 
     def __init__(self) -> None:
@@ -46,8 +47,15 @@ class Trail:
 
     def unknown(self, name: str) -> None:
         """Take note of a field that the struct here does not have."""
+        self._note("unknown", name)
+
+    def repeated(self, name: str) -> None:
+        """Take note of a field that was there before."""
+        self._note("duplicate", name)
+
+    def _note(self, what: str, name: str) -> None:
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems[f"unknown field {quoted(self._shown(name))}"] = None
+            self.problems[f"{what} field {quoted(self._shown(name))}"] = None
 
     def fail(self, mismatch: Mismatch) -> NoReturn:
         """The value here does not fit."""
@@ -97,7 +105,7 @@ class Node:
         @raise DecodeError: Something does not fit.
         """
         try:
-            self.read(value, [])
+            self.read(merged(value), [])
         except Mismatch as mismatch:
             trail.fail(mismatch)
         except Unreadable as error:
@@ -219,7 +227,9 @@ class MapNode(Node):
         """Walk through the values."""
         if not isinstance(value, dict):
             trail.fail(Mismatch(value, self.go_type, "map"))
-        for key, item in value.items():
+        for key, item, again in entries(value):
+            if again:
+                trail.repeated(key)
             if item is not None:
                 trail.path.append(key)
                 self.item.walk(item, trail)
@@ -299,11 +309,14 @@ class StructNode(Node):
         if not isinstance(value, dict):
             trail.fail(Mismatch(value, self.go_type, "struct"))
         struct = self.name.rpartition(".")[2]
-        for name, item in value.items():
+        for name, item, again in entries(value):
             field = self.fields.get(name)
             if field is None:
                 trail.unknown(name)
-            elif item is not None:
+                continue
+            if again:
+                trail.repeated(name)
+            if item is not None:
                 before = trail.enter(struct, [*field.embedded, name])
                 trail.path.append(name)
                 field.node.walk(item, trail)

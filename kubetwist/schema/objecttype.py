@@ -55,10 +55,20 @@ class ObjectType:
             self.root.walk(obj, Trail())
             raise
         if unknown:
-            trail = Trail()
-            self.root.walk(obj, trail)
-            problems += trail.problems
+            problems += self.problems(obj)
         return decoded
+
+    def problems(self, obj: Any) -> list[str]:
+        """
+        A text for each field of an object that the kind does not have, or that was there before, in their order.
+
+        @param obj: As for L{decode}; with L{Repeating<kubetwist.api.repeatedkeys.Repeating>} objects, if it has such
+            fields.
+        @raise DecodeError: A value does not fit its field.
+        """
+        trail = Trail()
+        self.root.walk(obj, trail)
+        return list(trail.problems)
 
     def zero(self) -> JSONObject:
         """An object of this kind without content, as bookmarks carry it; without C{kind} and C{apiVersion}."""

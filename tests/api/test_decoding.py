@@ -94,11 +94,13 @@ class JSONTests(SynchronousTestCase):
         self.assertRaises(BodyError, decode_json, b"1" * 5000)
 
     def test_duplicate_keys(self) -> None:
-        """The last of several keys wins, objects merge, and each place is told of once."""
+        """The last of several keys wins, objects merge, and each place is told of once, where the key comes again."""
         for data, value, duplicates in (
             (b'{"a":1,"a":2}', {"a": 2}, ["a"]),
             (b'{"a":1,"b":3,"a":2,"a":4}', {"a": 4, "b": 3}, ["a"]),
             (b'{"d":{"a":1,"a":2},"d":{"b":3}}', {"d": {"a": 2, "b": 3}}, ["d.a", "d"]),
+            (b'{"k":1,"k":2,"d":{"a":1,"a":2},"l":[],"l":[{"x":1,"x":2}]}',
+             {"k": 2, "d": {"a": 2}, "l": [{"x": 2}]}, ["k", "d.a", "l", "l[0].x"]),
             (b'{"d":{"a":{"x":1}},"d":{"a":{"y":2}}}', {"d": {"a": {"x": 1, "y": 2}}}, ["d"]),
             (b'{"l":[{"a":1},{"a":1,"a":2}]}', {"l": [{"a": 1}, {"a": 2}]}, ["l[1].a"]),
             (b'{"l":[1],"l":[2]}', {"l": [2]}, ["l"]),

@@ -135,6 +135,12 @@ class PatchTests(SynchronousTestCase):
         self.assertEqual(self.patched(body, MERGE)[0], 409)
         self.assertEqual(self.warning, '299 - "unknown field \\"colour\\""')
 
+    def test_warned_of_what_fails(self) -> None:
+        """Faulty fields are warned of even if the object is refused for something else."""
+        for media in (MERGE, STRATEGIC):
+            code, _ = self.patched(b'{"data":{"y":"1","y":"2"},"metadata":{"labels":{"-":"-"}}}', media)
+            self.assertEqual((code, self.warning), (422, '299 - "duplicate field \\"data.y\\""'))
+
     def test_too_many_operations(self) -> None:
         """CVE-2019-1002100: a JSON patch of more than 10,000 operations is refused."""
         steps = [{"op": "test", "path": "/data/x", "value": "1"}] * 10_001

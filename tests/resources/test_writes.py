@@ -130,6 +130,44 @@ class CreateTests(WriteTestCase):
         self.assertEqual(orjson.loads(answer.body)["data"], {"x": "2"})
         self.assertIn('duplicate field \\"data.x\\"', answer.header("warning") or "")
 
+    def test_order_of_faulty_fields(self) -> None:
+        """Unknown and duplicate fields are told of as they come, and nothing of what is within unknown ones."""
+        body = (
+            b'{"bogus":{"x":1,"x":2},"metadata":{"name":"a","labels":{"l":"1","l":"2"},"colour":1},"immutable":null,'
+            b'"immutable":true,"bogus":2,"data":{"x":"1"},"data":{"y":"2"},"DATA":{}}'
+        )
+        told = ['unknown field "bogus"', 'duplicate field "metadata.labels.l"', 'unknown field "metadata.colour"']
+        told += ['duplicate field "immutable"', 'duplicate field "data"', 'unknown field "DATA"']
+        _, message = self.refused(self.client.answer("POST", f"{MAPS}?fieldValidation=Strict", body))
+        self.assertEqual(message.partition("strict decoding error: ")[2], ", ".join(told))
+        answer = self.client.answer("POST", f"{MAPS}?fieldValidation=Warn", body)
+        self.assertEqual(answer.code, 201)
+        self.assertEqual(orjson.loads(answer.body)["data"], {"x": "1", "y": "2"})
+        self.assertEqual(answer.headers["warning"], [f"299 - {orjson.dumps(text).decode()}" for text in told])
+
+    def test_raw_values(self) -> None:
+        """What is kept as it is, as the fields of a manager, may have keys as often as it likes."""
+        body = b'{"metadata":{"name":"a","managedFields":[{"fieldsV1":{"f:a":{},"f:a":{}},"time":null,"time":null}]}}'
+        _, message = self.refused(self.client.answer("POST", f"{MAPS}?fieldValidation=Strict", body))
+        found = message.partition("strict decoding error: ")[2]
+        self.assertEqual(found, 'duplicate field "metadata.managedFields[0].time"')
+
+    def test_replaced_value(self) -> None:
+        """A value that does not fit is no better when another one follows."""
+        body = b'{"metadata":{"name":"a"},"immutable":"yes","immutable":true}'
+        code, message = self.refused(self.client.answer("POST", MAPS, body))
+        self.assertEqual(code, 400)
+        self.assertIn("cannot unmarshal string", message)
+
+    def test_faulty_yaml(self) -> None:
+        """Of YAML each key that is there again is warned of by its line, and unknown fields come by their names."""
+        body = b"metadata: {name: a}\nzebra: 1\ndata: {x: '1', x: '2'}\napple: 1\ndata: {}\n"
+        answer = self.client.answer("POST", f"{MAPS}?fieldValidation=Warn", body, Content_Type=YAML)
+        self.assertEqual(answer.code, 201)
+        told = ['line 3: key "x" already set in map', 'line 5: key "data" already set in map']
+        told += ['unknown field "apple"', 'unknown field "zebra"']
+        self.assertEqual(answer.headers["warning"], [f"299 - {orjson.dumps(text).decode()}" for text in told])
+
     def test_yaml(self) -> None:
         """YAML is taken like JSON; a large body is read in a thread."""
         body = yaml.safe_dump(config_map("a", x="1")).encode()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
+from ...api.decoding import Decoded
 from ...api.errors import APIStatusError, invalid
 from ...api.resource import GroupKind, GroupVersionKind, JSONObject
 from ...schema.mismatch import DecodeError
@@ -98,6 +99,10 @@ class CustomCodec(Codec):
             cause = invalid("kind", kind, f"must be {self.gvk.kind}")
             raise APIStatusError.invalid(GroupKind(self.gvk.group, kind), obj["metadata"].get("name", ""), [cause])
         return obj
+
+    def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
+        """What is told of duplicate fields, wherever they are, and then of unknown ones."""
+        return [*document.duplicates, *problems]
 
     def redecode(self, value: JSONObject, problems: list[str], *, converted: bool = False) -> JSONObject:
         """

@@ -1,0 +1,69 @@
+"""Objects of JSON documents in which keys stand more than once, as they were written and as what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["Repeating", "entries", "merged", "repeated_paths"]
+
+
+class Repeating(dict[str, Any]):
+    """
+    An object with keys that stand in it more than once; as a dictionary it has the last value of each.
+
+    @ivar pairs: All keys with their values, in the order of the document.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def entries(value: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+    """The keys and values of an object in the order of the document, and whether the key was there before."""
+    if not isinstance(value, Repeating):
+        for key, item in value.items():
+            yield key, item, False
+        return
+    seen: set[str] = set()
+    for key, item in value.pairs:
+        yield key, item, key in seen
+        seen.add(key)
+
+
+def merged(value: Any) -> Any:
+    """What Go makes of a value: of each key the last one counts, but objects are decoded into the same place."""
+    if isinstance(value, list):
+        return [merged(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {}
+    for key, item, again in entries(value):
+        item = merged(item)
+        made[key] = _into(made[key], item) if again else item
+    return made
+
+
+def _into(before: Any, after: Any) -> Any:
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return after
+    made = dict(before)
+    for key, item in after.items():
+        made[key] = _into(made[key], item) if key in made else item
+    return made
+
+
+def repeated_paths(value: Any, path: str = "") -> Iterator[str]:
+    """Where keys stand again, in the order of the document."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from repeated_paths(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for key, item, again in entries(value):
+            below = f"{path}.{key}" if path else key
+            if again:
+                yield below
+            yield from repeated_paths(item, below)
