@@ -35,6 +35,8 @@ _KIND: Final = (
 #: What OpenAPI 2 has no words for, or what its readers are known not to bear.
 _NOT_IN_V2: Final = ("anyOf", "oneOf", "allOf", "not", "default", "nullable")
 
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+
 
 class CustomSchemas:
     """
@@ -64,9 +66,11 @@ class CustomSchemas:
         definition = version.definition
         name, list_name = self.names
         schema = version.schema
-        preserves = schema.get("x-kubernetes-preserve-unknown-fields")
-        shown = _shown(schema, reference)
-        if not preserves or reference != V2_REFERENCE:
+        if reference == V2_REFERENCE and (schema.get(_PRESERVE) or definition.preserves):
+            # Of what may have any fields, clients would take the few that are told of for all.
+            shown: JSONObject = {"type": "object"}
+        else:
+            shown = _shown(schema, reference)
             shown["properties"] = {**(shown.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
             shown["properties"]["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
         shown["x-kubernetes-group-version-kind"] = [version.gvk._asdict()]
@@ -152,25 +156,60 @@ def _metadata(reference: str, meta: str, description: str) -> JSONObject:
 def _shown(schema: JSONObject, reference: str) -> JSONObject:
     """A schema with what structural schemas leave unsaid; for OpenAPI 2 without what it has no words for."""
     second = reference == V2_REFERENCE
-    if second and schema.get("nullable"):
-        # A reader of OpenAPI 2 would refuse a null; it is told nothing of the type instead.
-        for name in ("type", "properties", "items", "additionalProperties"):
-            schema.pop(name, None)
     said = schema.get("anyOf") or any(part.get("anyOf") for part in schema.get("allOf") or ())
     if schema.get("x-kubernetes-int-or-string") and not said and not second:
         schema["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if second:
-        for name in _NOT_IN_V2:
-            schema.pop(name, None)
+        _leave_out(schema)
     properties: Any = schema.get("properties")
     if properties:
         schema["properties"] = {name: _shown(part, reference) for name, part in properties.items()}
     for name in ("items", "additionalProperties"):
         if isinstance(schema.get(name), dict):
             schema[name] = _shown(schema[name], reference)
-    if schema.get("x-kubernetes-embedded-resource"):
-        schema["properties"] = {**(schema.get("properties") or {}), **_own_fields(reference, "ObjectMeta")}
+    if schema.get("x-kubernetes-embedded-resource") and not (second and schema.get(_PRESERVE)):
+        schema["properties"] = {**(schema.get("properties") or {}), **_embedded_fields(reference)}
+        required = schema.get("required") or []
+        schema["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
     return schema
+
+
+def _embedded_fields(reference: str) -> JSONObject:
+    """What an object within another one has, too."""
+    own = _own_fields(reference, "ObjectMeta")
+    own["apiVersion"]["description"] = (
+        "apiVersion defines the versioned schema of this representation of an object. More info: "
+        f"{_CONVENTIONS}#resources"
+    )
+    own["kind"]["description"] = (
+        "kind is a string value representing the type of this object. In CamelCase. More info: "
+        f"{_CONVENTIONS}#types-kinds"
+    )
+    own["metadata"] = _metadata(reference, "ObjectMeta", "Standard object's metadata.")
+    return own
+
+
+def _leave_out(schema: JSONObject) -> None:
+    """
+    Take away what readers of OpenAPI 2 would misunderstand.
+
+    They would refuse nulls, and unknown fields beside known ones, so they are told nothing of the type instead; nor do
+    they bear lists of which nothing is known.
+    """
+    nullable, preserves = schema.get("nullable"), schema.get(_PRESERVE)
+    if nullable or preserves:
+        schema.pop("properties", None)
+        schema.pop("items", None)
+    kind = schema.get("type")
+    if nullable or (kind == "object" and preserves) or (kind == "array" and "items" not in schema):
+        schema.pop("type", None)
+    for name in _NOT_IN_V2:
+        schema.pop(name, None)
+    further = schema.get("additionalProperties")
+    properties: Any = schema.get("properties") or {}
+    required = [name for name in schema.pop("required", None) or () if not (properties.get(name) or {}).get("nullable")]
+    if required and not (isinstance(further, dict) and further.get("nullable")):
+        schema["required"] = required
 
 
 __all__ = ["V2_REFERENCE", "V3_REFERENCE", "CustomSchemas", "custom_definitions", "custom_paths"]
