@@ -434,7 +434,10 @@ def parse_field_selector(text: str) -> tuple[tuple[str, str, bool], ...]:
         if split is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
         field, value, equal = split
-        terms.append((field, _unescaped(value), equal))
+        plain = _unescaped(value)
+        if field or plain:
+            # Nothing is always as nothing, or different from it, as the reference has it.
+            terms.append((field, plain, equal))
     return tuple(terms)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from ..api.goquote import quoted
 from ..api.resource import JSONObject
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class _Fields:
     @ivar getters: By the field's name in the stored version.
     @ivar namespace: Whether C{metadata.namespace} is one of them, too.
     @ivar aliases: Other names of fields, and fields without a value, which are always C{""}.
-    @ivar refusal: What those are told who ask for another field; C{label} and C{kind} are filled in.
+    @ivar refusal: What those are told who ask for another field; C{label}, C{quoted} and C{kind} are filled in.
     """
 
     getters: Mapping[str, Getter]
@@ -76,7 +77,7 @@ def _checked(info: ResourceInfo, version: str, fields: _Fields | None, label: st
     if fields is None:
         if label == "metadata.namespace":
             return label
-        raise ValueError(f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"')
+        raise ValueError(f'{quoted(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
     if label == "metadata.namespace" and fields.namespace:
         return label
     if label in fields.aliases:
@@ -84,7 +85,7 @@ def _checked(info: ResourceInfo, version: str, fields: _Fields | None, label: st
     if label in fields.getters and (info.group, info.resource) not in _RENAMED:
         return label
     kind = f"{info.group}/{version}, Kind={info.kind}"
-    raise ValueError(fields.refusal.format(label=label, kind=kind))
+    raise ValueError(fields.refusal.format(label=label, quoted=quoted(label), kind=kind))
 
 
 # --- getters
@@ -184,7 +185,7 @@ _FIELDS: Final[Mapping[tuple[str, str], _Fields]] = {
     ("batch", "jobs"): _Fields(
         {"status.successful": _number("status", "succeeded")},
         namespace=True,
-        refusal='field label "{label}" not supported for batchv1.Job',
+        refusal="field label {quoted} not supported for Job",
     ),
     ("certificates.k8s.io", "certificatesigningrequests"): _Fields(_texts("spec.signerName")),
     ("certificates.k8s.io", "clustertrustbundles"): _Fields(_texts("spec.signerName")),

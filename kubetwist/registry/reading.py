@@ -50,7 +50,7 @@ class Selection:
     @ivar prefix: Of the keys: C{""} for all, C{"default/"} for a namespace.
     @ivar key: The only key that can match; L{None} when there may be several.
     @ivar match: What else records must satisfy; L{None} for nothing.
-    @ivar nothing: The terms contradict each other.
+    @ivar nothing: The terms contradict each other, or ask for a name or namespace that is empty.
     """
 
     prefix: str
@@ -77,13 +77,13 @@ def _selection(
     for field, wanted, equal in fields:
         if field == "metadata.name":
             if equal:
-                nothing = nothing or (name not in ("", wanted))
+                nothing = nothing or not wanted or (name not in ("", wanted))
                 name = wanted
             else:
                 tests.append(_name_differs(wanted))
         elif field == "metadata.namespace":
             if equal:
-                nothing = nothing or (namespace not in ("", wanted))
+                nothing = nothing or (namespaced and not wanted) or (namespace not in ("", wanted))
                 namespace = wanted
             else:
                 tests.append(_namespace_differs(wanted))

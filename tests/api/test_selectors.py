@@ -208,6 +208,12 @@ class FieldSelectorTests(SynchronousTestCase):
         )
         self.assertEqual(parse_field_selector(""), ())
 
+    def test_nothing(self) -> None:
+        """A term without a field and a value asks for nothing; one without a field is still one."""
+        for text in ("=", "==", "!=", "=,!="):
+            self.assertEqual(parse_field_selector(text), (), text)
+        self.assertEqual(parse_field_selector("=a"), (("", "a", True),))
+
     def test_escapes(self) -> None:
         r"""In values C{\} stands before C{\}, C{,} and C{=}."""
         self.assertEqual(parse_field_selector(r"a=\,\=\\"), (("a", ",=\\", True),))

@@ -111,7 +111,7 @@ class CheckFieldSelectorTests(SynchronousTestCase):
         for group, resource, words in (
             ("", "pods", "field label not supported: spec.foo"),
             ("", "configmaps", '"spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"'),
-            ("batch", "jobs", 'field label "spec.foo" not supported for batchv1.Job'),
+            ("batch", "jobs", 'field label "spec.foo" not supported for Job'),
             (
                 "resource.k8s.io",
                 "resourceslices",
@@ -119,3 +119,8 @@ class CheckFieldSelectorTests(SynchronousTestCase):
             ),
         ):
             self.assertEqual(self.refusal(group, resource, "spec.foo"), words)
+
+    def test_quotes(self) -> None:
+        """Where the name of an unknown field stands in quotes, it is quoted."""
+        self.assertTrue(self.refusal("", "configmaps", 'a\\"').startswith('"a\\\\\\"" is not'))
+        self.assertIn('"a\\\\" not supported', self.refusal("batch", "jobs", "a\\"))

@@ -152,12 +152,15 @@ class ListTests(ReadTestCase):
             ("fieldSelector=metadata.name!%3Dc", [*"abde", "l"]),
             ("fieldSelector=metadata.name%3Dc,metadata.name%3Dd", []),
             ("fieldSelector=metadata.namespace%3Dother", []),
+            ("fieldSelector=metadata.name%3D", []),
+            ("fieldSelector=%3D", [*"abcde", "l"]),
             ("fieldSelector=metadata.name%3Dl&labelSelector=!tier", []),
         ):
             self.assertEqual(self.names(f"{MAPS}?{query}"), expected, query)
         self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.name%3Dc"), ["c", "c"])
         self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.namespace%3Dother"), ["c"])
         self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.namespace!%3Dother"), [*"abcde", "l"])
+        self.assertEqual(self.names(f"{ALL}?fieldSelector=metadata.namespace%3D"), [])
         self.assertEqual(self.error(f"{MAPS}?fieldSelector=data.x%3D1")[0], 400)
         self.assertEqual(self.error(f"{MAPS}?labelSelector=a%20b")[0], 400)
 
