@@ -31,6 +31,8 @@ REMEMBERED_LENGTH: Final = 1024
 #: How many objects that can not be read a list tells of.
 MOST_UNREADABLE: Final = 100
 
+_NOT_BOTH: Final = "specifying resource version is not allowed when using continue"
+
 RecordMatcher = Callable[[Record], bool]
 
 
@@ -203,6 +205,8 @@ def read_list(store: Store, scope: RequestScope, options: ListOptions) -> Listin
     try:
         revision = parse_revision(options.resource_version)
     except ValueError as error:
+        if options.continue_token:
+            raise APIStatusError.bad_request(_NOT_BOTH) from None
         raise APIStatusError.bad_request(f"invalid resource version: {error}") from None
     if revision > store.cache.revision:
         return _list_later(store, scope, options, revision)
@@ -247,7 +251,7 @@ def _list_now(
     exact, start_after = 0, ""
     if options.continue_token:
         if options.resource_version not in ("", "0"):
-            raise APIStatusError.bad_request("specifying resource version is not allowed when using continue")
+            raise APIStatusError.bad_request(_NOT_BOTH)
         try:
             exact, start_after = decode_continue(options.continue_token, _path_prefix(store.info.namespaced, scope))
         except ContinueTokenError as error:
@@ -255,6 +259,10 @@ def _list_now(
     elif revision and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
         # A limit with a resourceVersion and no match asks for exactly that version: storage/util, legacy exact match.
         exact = revision
+    from_storage = scope.from_storage or not store.cached
+    if options.resource_version == "0" and not from_storage:
+        # Whoever takes any state there is gets all of it, whatever the limit.
+        limit = 0
     if selection.nothing:
         return Listing([], exact or store.cache.revision, "", None)
     match = selection.match
@@ -262,7 +270,7 @@ def _list_now(
         if not (exact or start_after or scope.from_storage):
             return _single(store, selection)
         match = _only(selection)
-    if scope.from_storage or not store.cached:
+    if from_storage:
         return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
         _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))

@@ -244,6 +244,13 @@ class PagingTests(ReadTestCase):
         _, page = self.client.ask("GET", f"{MAPS}?limit=5")
         self.assertNotIn("continue", page["metadata"])
 
+    def test_any_state(self) -> None:
+        """A list from version 0, which any state satisfies, is not cut into pages."""
+        for query in ("limit=2", "limit=2&resourceVersionMatch=NotOlderThan", "limit=1&labelSelector=!x"):
+            _, page = self.client.ask("GET", f"{MAPS}?resourceVersion=0&{query}")
+            self.assertEqual([item["metadata"]["name"] for item in page["items"]], list("abcde"), query)
+            self.assertNotIn("continue", page["metadata"])
+
     def test_writes_meanwhile(self) -> None:
         """All pages show the state of the first, whatever is written between them."""
         steps = iter([("DELETE", "c", None), ("POST", "", config_map("bb")), ("DELETE", "e", None)])
@@ -284,7 +291,10 @@ class PagingTests(ReadTestCase):
         self.assertEqual(self.error(f"{MAPS}?continue=!")[0], 400)
         _, page = self.client.ask("GET", f"{MAPS}?limit=2")
         token = page["metadata"]["continue"]
-        self.assertEqual(self.error(f"{MAPS}?continue={token}&resourceVersion=3")[0], 400)
+        for version in ("3", "x"):
+            code, status = self.client.ask("GET", f"{MAPS}?continue={token}&resourceVersion={version}")
+            self.assertEqual(code, 400)
+            self.assertIn("not allowed when using continue", status["message"])
 
 
 class FormTests(ReadTestCase):
