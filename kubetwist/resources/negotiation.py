@@ -367,8 +367,6 @@ negotiate_aggregated_with_beta: Final = Negotiator(
 )
 #: Logs, which are text whoever accepts what; he has to accept one of the others, too.
 negotiate_log: Final = Negotiator(routed=("text/plain", *MEDIA_TYPES), protobuf=True)
-#: C{/version}.
-negotiate_json: Final = Negotiator(routed=(JSON,))
 
 
 def check_router(accept: bytes | None, produced: tuple[str, ...]) -> None:
@@ -448,7 +446,7 @@ def patch_media(content_type: bytes | None, supported: tuple[str, ...] = PATCH_T
     @raise APIStatusError: It is none of C{supported} (415).
     """
     header = (content_type or b"application/octet-stream").decode("latin-1")
-    if routed and not _router_accepts(header, supported):
+    if routed and not any(part.partition(";")[0].strip(" ") in supported for part in header.split(",")):
         raise APIStatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     media = header.partition(";")[0]
     if media not in supported:

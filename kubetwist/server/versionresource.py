@@ -10,7 +10,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from ..api.errors import APIStatusError
-from ..resources.negotiation import negotiate_json
+from ..resources.negotiation import check_router
 from .site import KubeRequest
 from .version import version_document
 
@@ -31,7 +31,7 @@ class VersionResource(Resource):
                 raise APIStatusError.path_not_found()
             if request.method != b"GET":
                 raise APIStatusError.method_not_allowed()
-            negotiate_json(request.header(b"accept"))
+            check_router(request.header(b"accept"), ("application/json",))
         except APIStatusError as error:
             request.fail(error)
         else:

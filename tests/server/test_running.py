@@ -207,11 +207,13 @@ class StartTests(ServerCase):
         self.assertEqual((await self.ask("/healthz/etcd")).code, 403)
 
     async def test_version(self) -> None:
-        """/version answers GET, in JSON."""
+        """/version answers GET, in JSON, whatever that is asked to be shown as."""
         await self.start("--kubernetes-version=1.30", "--authorization-mode=AlwaysAllow")
         answer = await self.ask("/version", self.admin)
         self.assertIn(b'"gitVersion": "v1.30.0"', answer.body)
         self.assertEqual((await self.ask("/version", self.admin, Accept="application/yaml")).code, 406)
+        view = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        self.assertEqual((await self.ask("/version", self.admin, Accept=view)).code, 200)
         self.assertEqual((await self.ask("/version/x", self.admin)).code, 404)
 
     async def test_not_found(self) -> None:
