@@ -47,8 +47,15 @@ def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = 
     respond_status(request, error.code, error.status(), protobuf)
 
 
-def respond_status(request: KubeRequest, code: int, status: dict[str, Any], protobuf: bool = False) -> None:
-    """A Status, or another small object that the server made."""
+def respond_status(
+    request: KubeRequest, code: int, status: dict[str, Any], protobuf: bool = False, content_type: bytes = b""
+) -> None:
+    """
+    A Status, or another small object that the server made.
+
+    @param content_type: What was negotiated for objects, if this stands for one; what else they are to be shown as
+        makes no difference to it.
+    """
     request.tell_status(status)
     negotiated = error_media(request.getHeader(b"accept"), protobuf)
     if negotiated.media == "protobuf":
@@ -56,7 +63,7 @@ def respond_status(request: KubeRequest, code: int, status: dict[str, Any], prot
 
         request.respond(code, encode_protobuf(status), PROTOBUF)
         return
-    if negotiated.media == "yaml":
+    if negotiated.media == "yaml" or content_type == YAML:
         request.respond(code, encode_yaml(status), YAML)
         return
     body = orjson.dumps(status)

@@ -81,27 +81,24 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyVi
     Find the encoder for a request.
 
     @param collection: Whether a list is answered (or watched), not a single object.
-    @raise APIStatusError: The client accepts nothing that can be had (406), or asks for an unknown part (400).
+    @return: One may be among them that refuses when there is something to show (L{Unshown}).
+    @raise APIStatusError: The client accepts nothing that can be had (406), or a watch asks for an unknown part (400).
     """
     negotiated = _negotiated(endpoint, request, collection)
     transform = negotiated.transform
     include = ""
     if transform:
+        watched = request.info.verb == "watch"
+        problem = _unshowable(endpoint, transform, collection, watched)
         if transform == "Table":
-            include = check_include(first(request, "includeObject"))
-        elif transform == "PartialObjectMetadataList" and not collection:
-            raise not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
-        elif transform == "PartialObjectMetadataList" and request.info.verb == "watch":
-            # The reference finds that out at the first event.
-            no_list = not_a_list(transform, endpoint.gvk.kind, endpoint.gvk.group)
-            return View(Unshown(no_list), negotiated.content_type, False)
-        elif transform == "PartialObjectMetadata" and collection and request.info.verb != "watch":
-            raise APIStatusError(
-                406,
-                "NotAcceptable",
-                f"you requested {transform}, but the requested object is a list "
-                f"(*{endpoint.gvk.group.partition('.')[0] or 'core'}.{endpoint.gvk.kind}List)",
-            )
+            try:
+                include = check_include(first(request, "includeObject"))
+            except APIStatusError as error:
+                if watched:
+                    raise
+                problem = error
+        if problem is not None:
+            return View(Unshown(problem), negotiated.content_type, False)
     key = (negotiated.media, transform, negotiated.version, include)
     encoder = endpoint.encoders.get(key)
     if encoder is None:
@@ -110,6 +107,19 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyVi
         return ProtobufView(encoder, negotiated.content_type, request)
     indented = wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent"))
     return View(encoder, negotiated.content_type, indented and negotiated.media == "json")
+
+
+def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: bool) -> APIStatusError | None:
+    """Why nothing of this endpoint can be shown as asked; the reference finds that out when there is something."""
+    kind, group = endpoint.gvk.kind, endpoint.gvk.group
+    if transform == "PartialObjectMetadataList" and (watched or not collection):
+        return not_a_list(transform, kind, group)
+    if transform == "PartialObjectMetadata" and collection and not watched:
+        shown = f"*{group.partition('.')[0] or 'core'}.{kind}List"
+        return APIStatusError(
+            406, "NotAcceptable", f"you requested {transform}, but the requested object is a list ({shown})"
+        )
+    return None
 
 
 def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:

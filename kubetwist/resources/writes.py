@@ -83,7 +83,7 @@ class Writes:
             obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
         result = await endpoint.storage.create_named(scope, name, obj, options)
         if isinstance(result, dict) and result.get("kind") == "Status":
-            respond_status(request, 201, result, shown.protobuf)
+            respond_status(request, 201, result, shown.protobuf, shown.content_type)
         else:
             request.respond(201, shown.one(result), shown.content_type)
 
@@ -185,7 +185,7 @@ class Writes:
         if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
             request.respond(code, shown.one(result), shown.content_type)
         else:
-            respond_status(request, code, self.success(result), shown.protobuf)
+            respond_status(request, code, self.success(result), shown.protobuf, shown.content_type)
 
     def success(self, record: Record) -> dict[str, Any]:
         """The Status that tells of a deletion."""

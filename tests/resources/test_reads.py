@@ -349,6 +349,15 @@ class FormTests(ReadTestCase):
         self.assertEqual(self.client.answer("GET", f"{MAPS}/a", Accept=view).code, 406)
         self.assertEqual(self.client.answer("GET", MAPS, Accept=view).code, 200)
 
+    def test_other_errors_first(self) -> None:
+        """That something can not be shown as asked is told only when there is something."""
+        view = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+        self.assertEqual(self.client.answer("GET", f"{MAPS}/none", Accept=view).code, 404)
+        view = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        self.assertEqual(self.client.answer("GET", f"{MAPS}?limit=x", Accept=view).code, 400)
+        table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        self.assertEqual(self.client.answer("GET", f"{MAPS}/none?includeObject=Some", Accept=table).code, 404)
+
     def test_two_versions(self) -> None:
         """One stored object is shown in the version of the path."""
         event = {

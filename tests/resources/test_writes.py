@@ -374,6 +374,14 @@ class DeleteTests(WriteTestCase):
         self.assertEqual((code, status["status"]), (200, "Success"))
         self.assertEqual(status["details"], {"name": "a", "kind": "configmaps", "uid": made["metadata"]["uid"]})
 
+    def test_status_in_other_forms(self) -> None:
+        """That Status can not be shown otherwise, but comes in YAML for those who ask for a view in it."""
+        answer = self.client.answer("DELETE", f"{MAPS}/a", Accept=f"{YAML};as=Table;v=v1;g=meta.k8s.io")
+        self.assertEqual(yaml.safe_load(answer.body)["status"], "Success")
+        self.assertEqual(answer.header("content-type"), YAML)
+        partials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+        self.assertEqual(self.client.answer("DELETE", f"{MAPS}/b", Accept=partials).code, 200)
+
     def test_object(self) -> None:
         """A DELETE of a pod is answered with the pod, and so is one of what is not gone yet."""
         self.client.ask("POST", PODS, pod("p"))
