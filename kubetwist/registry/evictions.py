@@ -190,7 +190,7 @@ def spend(budget: JSONObject, pod: str) -> None:
 def _why_not(name: str, status: JSONObject) -> str:
     """Why a budget allows no disruption."""
     conditions = status.get("conditions") or ()
-    condition = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), {})
+    condition: JSONObject = next((one for one in conditions if one.get("type") == "DisruptionAllowed"), {})
     text = condition.get("message", "") if condition.get("status") == "False" else ""
     reason = condition.get("reason", "")
     refused = f"The disruption budget {name} does not allow evicting pods currently"

@@ -302,7 +302,6 @@ class GraphTests(NodeTestCase):
             PODS,
             pod_on(
                 "one",
-                container={"resources": {"limits": {"example.com/gpu": "1"}}},
                 resourceClaims=[
                     {"name": "a", "resourceClaimName": "named"},
                     {"name": "b", "resourceClaimTemplateName": "template"},
@@ -314,7 +313,6 @@ class GraphTests(NodeTestCase):
         claim = "resource.k8s.io/resourceclaims"
         self.assertTrue(server.allows("get", claim, "named"))
         self.assertFalse(server.allows("get", claim, "made"))
-        mapping = {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "r"}
         status = {
             "resourceClaimStatuses": [{"name": "b", "resourceClaimName": "made"}],
             "extendedResourceClaimStatus": {"resourceClaimName": "extended", "requestMappings": [mapping]},
