@@ -12,6 +12,7 @@ from ..api.listoptions import get_options, list_options
 from ..api.options import GetOptions, ListOptions
 from ..api.resource import GroupResource
 from ..api.selectors import parse_field_selector
+from ..interfaces import IWatcher
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
 from ..registry.scope import RequestScope
@@ -147,6 +148,10 @@ class Reads:
         endpoint = self.endpoint
         shown = view(endpoint, request, collection=True)
         options = self.options(request)
+        if not IWatcher.providedBy(endpoint.storage):
+            raise APIStatusError.method_not_supported(
+                GroupResource(endpoint.info.group, endpoint.info.resource), "watch"
+            )
         if name:
             check_name(name)
             options.fields = (*options.fields, ("metadata.name", name, True))

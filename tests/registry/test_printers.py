@@ -496,10 +496,12 @@ class PolicyTests(SynchronousTestCase):
             {"kind": "User", "name": "ann"},
             {"kind": "ServiceAccount", "name": "sa", "namespace": "ns"},
             {"kind": "User", "name": "bob"},
+            {"kind": "ServiceAccount", "name": "lost"},
         ]
         obj = made({"roleRef": {"kind": "Role", "name": "r"}, "subjects": subjects})
         self.assertEqual(
-            cells("rbac.authorization.k8s.io", "RoleBinding", obj, NOW), ["x", "Role/r", "3m", "ann, bob", "", "ns/sa"]
+            cells("rbac.authorization.k8s.io", "RoleBinding", obj, NOW),
+            ["x", "Role/r", "3m", "ann, bob", "", "ns/sa, /lost"],
         )
 
     def test_certificate_request(self) -> None:

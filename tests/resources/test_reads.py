@@ -122,6 +122,9 @@ class GetTests(ReadTestCase):
         self.assertEqual((code, found["conditions"][0]["status"]), (200, "True"))
         self.assertEqual(self.names("/api/v1/componentstatuses"), ["etcd-0"])
         self.assertEqual(self.error("/api/v1/componentstatuses/x")[0], 404)
+        code, reason, text = self.error("/api/v1/componentstatuses?watch=1")[:3]
+        self.assertEqual((code, reason), (405, "MethodNotAllowed"))
+        self.assertEqual(text, 'watch is not supported on resources of kind "componentstatuses"')
 
 
 class ListTests(ReadTestCase):

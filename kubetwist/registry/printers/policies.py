@@ -23,8 +23,8 @@ def role_binding(obj: JSONObject) -> Iterator[Any]:
 
 def _subject(subject: JSONObject) -> str:
     name: str = subject.get("name", "")
-    if subject.get("kind") == "ServiceAccount" and subject.get("namespace"):
-        return f"{subject['namespace']}/{name}"
+    if subject.get("kind") == "ServiceAccount":
+        return f"{subject.get('namespace', '')}/{name}"
     return name
 
 
