@@ -82,7 +82,7 @@ def fill(server: SubprocessServer, prefix: str) -> None:
     assert_answers(made, PORTS, "failed to allocate a nodePort: range is full")
     # Those that got an address but no port have given the address back.
     rest = send(server, [service(f"{prefix}-c-{number}", "ClusterIP") for number in range(16)])
-    assert_answers(rest, ADDRESSES - PORTS, "failed to allocate a serviceIP: range is full")
+    assert_answers(rest, ADDRESSES - PORTS, "failed to allocate a serviceIP for Service ")
     check(server)
     assert {one["spec"]["clusterIP"] for one in listed(server)} <= {f"10.0.0.{number}" for number in range(1, 31)}
 
