@@ -21,6 +21,7 @@ from attrs import frozen
 
 from ..api.times import now
 from ..storage.sqlitecopy import Progress, Summary, copy_store, examine, make_store
+from ..storage.sqlitefile import MARK
 from .datadir import MARKER, RESTORING, DataDirectory
 from .errors import StartError
 from .files import sync_directory, write_file
@@ -30,8 +31,8 @@ KEYS: Final = "pki"
 MANIFEST: Final = "backup.json"
 FORMAT: Final = 1
 
-#: What SQLite may keep beside a store.
-_BESIDE: Final = ("", "-wal", "-shm", "-journal")
+#: What SQLite, and the store itself, may keep beside a store.
+_BESIDE: Final = ("", "-wal", "-shm", "-journal", MARK)
 
 
 @frozen

@@ -128,6 +128,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "sqlite",
             "What objects are stored in: sqlite, memory, etcd3 (as --etcd-servers says), or one that a plugin brings.",
         ),
+        (
+            "allow-lost-writes",
+            BOOLEAN,
+            False,
+            "Start although the embedded store has lost acknowledged writes: its write-ahead log is damaged, or it is"
+            " older than its high-water mark. Such a store is refused without this flag.",
+        ),
         ("etcd-servers", STRINGS, (), "The members of etcd, as http://host:port or https://host:port."),
         ("etcd-cafile", STRING, "", "Authorities that the members' certificates must come from."),
         ("etcd-certfile", STRING, "", "The certificate that members are shown."),

@@ -90,7 +90,8 @@ def make_sqlite(options: Any, reactor: Any) -> IStorageBackend:
     """The embedded store, in the data directory."""
     from ..storage.sqlite import SQLiteStorage
 
-    return SQLiteStorage(Path(options["data-dir"]).absolute() / "store.sqlite", reactor)
+    path = Path(options["data-dir"]).absolute() / "store.sqlite"
+    return SQLiteStorage(path, reactor, accept_loss=options["allow-lost-writes"])
 
 
 def make_memory(options: Any, reactor: Any) -> IStorageBackend:

@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any, Final
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -47,6 +48,9 @@ BYTES_AT_ONCE: Final = 16 << 20
 
 #: Files of up to so many bytes are looked through whenever they are opened; larger ones only when that seems needed.
 ALWAYS_CHECKED: Final = 16 << 20
+
+#: Seconds without a write after which the write-ahead log is copied to the database and emptied.
+IDLE: Final = 2.0
 
 #: Changes that compaction follows in one SQLite transaction; waiting writes go between two of them.
 SLICE_ROWS: Final = 250
@@ -161,12 +165,22 @@ class SQLiteStorage(EmbeddedStorage):
     _log = Logger()
 
     def __init__(
-        self, path: str | os.PathLike[str], reactor: ThreadedReactor, connect: Connect = sqlite3.connect
+        self,
+        path: str | os.PathLike[str],
+        reactor: ThreadedReactor,
+        connect: Connect = sqlite3.connect,
+        *,
+        accept_loss: bool = False,
     ) -> None:
+        """
+        Use the file at C{path}.
+
+        @param accept_loss: Whether L{open} accepts a file that has lost acknowledged writes.
+        """
         self.path = os.fspath(path)
         super().__init__(reactor, self.path)
         self._lock = FileLock(self.path)
-        self._file = LogFile(self.path, connect)
+        self._file = LogFile(self.path, connect, accept_loss=accept_loss)
         self._reading = LogFile(self.path, connect)
         self._writer = Writer(self._file, self, reactor)
         self._reader = Worker(f"kubetwist reads {self.path}", reactor)
@@ -174,6 +188,7 @@ class SQLiteStorage(EmbeddedStorage):
         self._unwritable: StorageError | None = None
         self._lost = 0
         self._probing: list[Deferred[None]] = []
+        self._idle_check: IDelayedCall | None = None
 
     # --- life
 
@@ -187,10 +202,20 @@ class SQLiteStorage(EmbeddedStorage):
         self._reader.start()
         try:
             await self._writer.run(self._file.open)
+            if self._file.loss:
+                self._log.error(
+                    "{path} has lost acknowledged writes, and is used as --allow-lost-writes says: {loss}",
+                    path=self.path,
+                    loss=self._file.loss,
+                )
             if self._file.interrupted:
                 self._log.info("{path} was not closed by who used it last: checking it", path=self.path)
             if self._file.interrupted or os.path.getsize(self.path) <= ALWAYS_CHECKED:
                 await self._writer.run(self._file.check)
+            if self._file.interrupted:
+                # What a crash left behind the last transaction would look like damage once others are written there.
+                with suppress(StorageUnwritable):
+                    await self._writer.run(self._file.checkpoint)
             contents = await self._writer.run(self._file.load)
             await self._reader.run(self._reading.open_again)
         except BaseException:
@@ -204,6 +229,9 @@ class SQLiteStorage(EmbeddedStorage):
         if self._state is State.OPEN:
             self._state = State.CLOSED
             self._expiry.stop()
+            if self._idle_check is not None:
+                self._idle_check.cancel()
+                self._idle_check = None
             await self._release()
 
     async def _release(self) -> None:
@@ -220,6 +248,33 @@ class SQLiteStorage(EmbeddedStorage):
         if len(transaction.events) > PLACES:
             raise ValueError(f"a transaction writes at most {PLACES} keys")
         self._writer.submit(transaction)
+
+    def _finish(self, batch: list[Transaction]) -> None:
+        super()._finish(batch)
+        if self._idle_check is None and self._state is State.OPEN:
+            self._check_idle_later()
+
+    def _check_idle_later(self) -> None:
+        self._idle_check = self._clock.callLater(IDLE, self._check_idle, self._submitted)
+
+    def _check_idle(self, submitted: int) -> None:
+        """
+        Empty the write-ahead log when nothing was written for a while.
+
+        @param submitted: The newest revision when the check was planned.
+        """
+        self._idle_check = None
+        if self._submitted != submitted:
+            self._check_idle_later()
+            return
+
+        def done(empty: bool) -> None:
+            if not empty and self._idle_check is None and self._state is State.OPEN:
+                self._check_idle_later()
+
+        # Where the disk cannot be written, the next write plans the next check.
+        checkpoint = self._writer.run(self._file.checkpoint).addCallback(done)
+        checkpoint.addErrback(lambda failure: failure.trap(StorageError))
 
     def _write_failed(self, error: Exception) -> None:
         if self._unwritable is None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from attrs import frozen
 
 from .errors import StorageCorrupt, StorageUnavailable
-from .sqlitefile import LogFile, damaged, load, telling
+from .sqlitefile import LogFile, damaged, find_loss, load, lost, telling
 from .sqliteformat import read_format
 
 #: Pages copied in one step; then whoever waits is told how far it is, and what is copied so far goes to the disk.
@@ -41,8 +41,11 @@ def copy_store(source: str, target: str, progress: Progress) -> None:
     copy is being made, so it grows by what is written meanwhile.
 
     @raise StorageUnavailable: One of them can not be used.
-    @raise StorageCorrupt: The source is damaged or no store.
+    @raise StorageCorrupt: The source is damaged or no store, or has lost acknowledged writes.
     """
+    loss = find_loss(source, in_use=True)
+    if loss:
+        raise lost(source, loss)
     try:
         descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:

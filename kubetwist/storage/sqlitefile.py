@@ -15,12 +15,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import quote
 
 from attrs import frozen
 
 from .embedded import prefix_end
 from .errors import RevisionCompacted, StorageCorrupt, StorageUnavailable, StorageUnwritable
+from .highwater import HighWaterMark
 from .sqliteformat import PLACE_BITS, PLACES, bring_up_to_date, read_format
+from .sqlitewal import find_damage
 from .values import StorageEvent, StoredValue
 
 #: How every SQLite database begins.
@@ -38,6 +41,12 @@ Connect = Callable[..., sqlite3.Connection]
 
 #: What helps where a file can not be used any more.
 REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
+
+#: The end of the name of the file with the high-water mark.
+MARK: Final = "-mark"
+
+#: By how many revisions the clock is set forward when acknowledged writes are given up.
+LOST_REVISIONS: Final = 1_000_000_000
 
 _NO_ROW: Final = (None,) * 5
 
@@ -97,6 +106,53 @@ def read_state(connection: sqlite3.Connection, name: str) -> int:
     return int(value)
 
 
+def newest_revision(connection: sqlite3.Connection) -> int:
+    """The newest revision that the file knows of."""
+    (number,) = connection.execute("SELECT max(id) FROM log").fetchone()
+    clock, compacted = read_state(connection, "clock"), read_state(connection, "compacted")
+    return max((number or 0) >> PLACE_BITS, clock, compacted)
+
+
+def find_loss(path: str, *, in_use: bool = False) -> str | None:
+    """
+    Say which acknowledged writes a store has lost; changes nothing.
+
+    No connection of this process may be open, for the reason that L{LogFile.open_again} states.
+
+    @param in_use: Whether another process may be writing: the log changes under a reader then, and is not looked at.
+    @return: What is wrong; L{None} when nothing is known to be lost.
+    @raise StorageCorrupt: The store is damaged otherwise.
+    @raise StorageUnavailable: It cannot be read.
+    """
+    try:
+        damage = None if in_use else find_damage(f"{path}-wal")
+    except OSError as error:
+        raise StorageUnavailable(f"{path}-wal cannot be read: {error.strerror}") from error
+    if damage:
+        return f"its write-ahead log is damaged: {damage}"
+    mark = HighWaterMark(path + MARK).read()
+    if not mark:
+        return None
+    with telling(path):
+        # A connection that cannot write leaves the write-ahead log as it is when it is closed.
+        url = f"file:{quote(os.path.abspath(path))}?mode=ro"
+        connection = sqlite3.connect(url, uri=True, isolation_level=None)
+        try:
+            newest = newest_revision(connection) if read_format(connection, path) else 0
+        finally:
+            connection.close()
+    if newest >= mark:
+        return None
+    return f"its newest revision is {newest}, and its high-water mark in {path}{MARK} is {mark}"
+
+
+def lost(path: str, why: str) -> StorageCorrupt:
+    """The error for a store that has lost acknowledged writes."""
+    return StorageCorrupt(
+        f"{path} has lost acknowledged writes: {why}; {REPAIR}, --allow-lost-writes starts with what is left of it"
+    )
+
+
 def load(connection: sqlite3.Connection) -> Contents:
     """All keys of a file."""
     heads: dict[str, int] = {}
@@ -114,7 +170,7 @@ def load(connection: sqlite3.Connection) -> Contents:
         elif due:
             due.pop(key, None)
     compacted = read_state(connection, "compacted")
-    newest = max(number >> PLACE_BITS, read_state(connection, "clock"), compacted)
+    newest = newest_revision(connection)
     return Contents(heads, [(key, when, revision) for key, (when, revision) in due.items()], newest, compacted)
 
 
@@ -124,11 +180,15 @@ class LogFile:
 
     @ivar path: Of the file.
     @ivar interrupted: Whether the file was found with a write-ahead log: whoever had it open before was cut off.
+    @ivar loss: What acknowledged writes L{open} found lost and accepted; L{None} when none were.
     """
 
-    def __init__(self, path: str, connect: Connect = sqlite3.connect) -> None:
+    def __init__(self, path: str, connect: Connect = sqlite3.connect, *, accept_loss: bool = False) -> None:
         self.path = path
         self.interrupted = False
+        self.loss: str | None = None
+        self._accept_loss = accept_loss
+        self._mark = HighWaterMark(path + MARK)
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
 
@@ -138,11 +198,21 @@ class LogFile:
         """
         Connect to the file; make it when it is not there.
 
-        @raise StorageCorrupt: It is damaged, not ours, or newer than we are.
+        @raise StorageCorrupt: It is damaged, not ours, newer than we are, or has lost acknowledged writes.
         @raise StorageUnavailable: It can not be read or written.
         """
         empty = self._look()
+        self.loss = find_loss(self.path)
+        if self.loss and not self._accept_loss:
+            raise lost(self.path, self.loss)
         self.open_again()
+        with telling(self.path):
+            newest = newest_revision(self.connection)
+        if self.loss:
+            # Clients may hold revisions that were given to what is lost: none of them may be given again.
+            newest = max(newest, self._mark.read() or 0) + LOST_REVISIONS
+            self.forward(newest)
+        self._mark.open(newest)
         if empty:
             directory = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
             try:
@@ -211,6 +281,7 @@ class LogFile:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+        self._mark.close()
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -246,10 +317,11 @@ class LogFile:
         with telling(self.path, writing=True):
             if len(rows) <= ROWS_AT_ONCE:
                 self._insert(rows)
-                return
-            with self._transaction():
-                for first in range(0, len(rows), ROWS_AT_ONCE):
-                    self._insert(rows[first : first + ROWS_AT_ONCE])
+            else:
+                with self._transaction():
+                    for first in range(0, len(rows), ROWS_AT_ONCE):
+                        self._insert(rows[first : first + ROWS_AT_ONCE])
+        self._mark.set(rows[-1][0] >> PLACE_BITS)
 
     def _insert(self, rows: list[Row]) -> None:
         places = 1 << (len(rows) - 1).bit_length()
@@ -285,6 +357,24 @@ class LogFile:
         with telling(self.path, writing=True), self._transaction():
             self.advance_clock(revision)
             self.begin_compaction(revision)
+        self._mark.set(revision)
+
+    def checkpoint(self) -> bool:
+        """
+        Copy the write-ahead log to the database and empty it, without waiting for readers.
+
+        @return: Whether it is empty; a reader, such as a backup, may need it.
+        @raise StorageUnwritable: The disk cannot be written.
+        """
+        with telling(self.path, writing=True):
+            (patience,) = self.connection.execute("PRAGMA busy_timeout").fetchone()
+            self.connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                (busy, *_) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                self.connection.execute(f"PRAGMA busy_timeout = {patience}")
+        self._mark.sync()
+        return not busy
 
     def begin_compaction(self, revision: int) -> None:
         """Record that states before C{revision} can not be read any more."""
