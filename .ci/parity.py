@@ -1,8 +1,9 @@
 """
-Start the installed server and compare its answers with the recordings of kube-apiserver in a sibling checkout.
+Start the installed server, replay the recordings of kube-apiserver from a sibling checkout, and check the agreement.
 
-The floor, .ci/parity-floor, has a line for each area and one for all: the least percentage of steps whose code, shape
-and whole answer must agree. C{--raise} lifts it to just below what this run reached.
+There are three corpora: C{main}, and C{r2} and C{r3}, which were recorded from public bug reports. Each has a floor in
+F{.ci/}: a line for each area and one for the total, with the lowest accepted percentage of steps whose code, shape and
+whole answer agree. C{--raise} lifts the floors to just below what this run reached.
 
 Usage: parity.py [--raise] [FOLDER with parity.py; default ../shared/parity beside the checkout]
 """
@@ -14,98 +15,159 @@ import subprocess
 import sys
 from pathlib import Path
 
+from attrs import frozen
+
 from kubetwist.testing import SubprocessServer
 
 HERE = Path(__file__).resolve().parent
-FLOOR = HERE / "parity-floor"
-#: Seconds for all of it; a server that does not answer takes 20 for each of thousands of steps.
+#: Seconds for one corpus; a server that does not answer takes 20 for each of thousands of steps.
 TIMEOUT = 1200
-#: What a floor stays below the run that lifts it, in percent and in steps: a few are a matter of timing.
+#: Distance of a raised floor from the run that raises it, in percent and in steps: a few steps depend on timing.
 MARGIN = 1.0
 MARGIN_STEPS = 3
 LEVELS = ("code", "shape", "exact")
 AREA = re.compile(r"^(\w+) +(\d+) +([\d.]+)% +([\d.]+)% +([\d.]+)%$", re.M)
-TOTAL = re.compile(r"^parity: .*?\(([\d.]+)%\).*?\(([\d.]+)%\).*?\(([\d.]+)%\)$", re.M)
+TOTAL = re.compile(r"^parity: .*?/(\d+) exact \(([\d.]+)%\).*?\(([\d.]+)%\).*?\(([\d.]+)%\)$", re.M)
 HEAD = """\
-# The least percentage of recorded steps, by area, that must agree with kube-apiserver; CI fails below any of these.
-# code: the HTTP status; shape: and the body but for free text; exact: all of it. `.ci/parity.py --raise` lifts it.
+# The lowest accepted percentage of recorded steps, by area, that agree with kube-apiserver; CI fails below any of them.
+# code: the HTTP status; shape: and the body but for free text; exact: all of it. `.ci/parity.py --raise` raises it.
 """
 
 Figures = dict[str, tuple[float, ...]]
 
 
-def read_floor() -> Figures:
-    """The floor by area; C{total} is over all of them."""
-    lines = [line.split() for line in FLOOR.read_text().splitlines() if line.strip() and not line.startswith("#")]
+@frozen
+class Corpus:
+    """
+    One set of recordings.
+
+    @ivar folder: Its place below the folder of parity.py; C{""} for that folder itself.
+    """
+
+    name: str
+    folder: str = ""
+
+    @property
+    def floor(self) -> Path:
+        """The file with the lowest accepted figures."""
+        return HERE / ("parity-floor" if not self.folder else f"parity-floor-{self.folder}")
+
+    def arguments(self, root: Path) -> list[str]:
+        """Return the arguments of parity.py that select this corpus below C{root}."""
+        if not self.folder:
+            return []
+        folder = root / self.folder
+        return ["--scenarios", str(folder / "scenarios"), "--recordings", str(folder / "recordings")]
+
+
+CORPORA = (Corpus("main"), Corpus("r2", "r2"), Corpus("r3", "r3"))
+
+
+def read_floor(path: Path) -> Figures:
+    """Return the floor by area; C{total} is over all areas."""
+    lines = [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
     return {name: tuple(map(float, figures)) for name, *figures in lines}
 
 
-def write_floor(floor: Figures) -> None:
-    """Write it back, readable."""
+def write_floor(path: Path, floor: Figures) -> None:
+    """Write the floor as an aligned table."""
     rows = ["# area".ljust(16) + "".join(f"{level:>8}" for level in LEVELS)]
     for name in sorted(floor, key=lambda name: (name == "total", name)):
         rows.append(f"{name:16}" + "".join(f"{figure:8.1f}" for figure in floor[name]))
-    FLOOR.write_text(HEAD + "\n".join(rows) + "\n")
+    path.write_text(HEAD + "\n".join(rows) + "\n")
 
 
-def measure(output: str) -> Figures:
-    """The figures that parity.py printed."""
+def measure(output: str) -> tuple[Figures, dict[str, int]]:
+    """Return the figures and the numbers of steps, by area, that parity.py printed."""
     reached = {name: tuple(map(float, figures)) for name, _, *figures in AREA.findall(output)}
-    for exact, shape, code in TOTAL.findall(output):
+    steps = {name: int(count) for name, count, *_ in AREA.findall(output)}
+    for count, exact, shape, code in TOTAL.findall(output):
         reached["total"] = (float(code), float(shape), float(exact))
-    return reached
+        steps["total"] = int(count)
+    return reached, steps
 
 
-def main() -> int:
-    """Run all areas and judge."""
-    arguments = sys.argv[1:]
-    lift = "--raise" in arguments
-    folders = [argument for argument in arguments if argument != "--raise"]
-    folder = Path(folders[0]) if folders else HERE.parent.parent / "shared" / "parity"
-    if not (folder / "parity.py").exists():
-        print(f"parity: no recordings at {folder}, nothing compared")
-        return 0
+def replay(corpus: Corpus, root: Path) -> str | None:
+    """Replay C{corpus} on a fresh server; return what parity.py printed, or L{None} when the run itself failed."""
     with SubprocessServer(
         "--authorization-mode=Node,RBAC",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         "--allow-privileged=true",
-        # The recordings are those of a kube-apiserver alone.
+        # The recordings were made of a kube-apiserver alone.
         "--controllers=",
-        token_auth_file=folder / "tokens.csv",
+        token_auth_file=root / "tokens.csv",
     ) as server:
         try:
             done = subprocess.run(
-                [sys.executable, str(folder / "parity.py"), "check", "--server", server.url],
+                [
+                    sys.executable,
+                    str(root / "parity.py"),
+                    "check",
+                    "--server",
+                    server.url,
+                    *corpus.arguments(root),
+                ],
                 stdout=subprocess.PIPE,
                 text=True,
                 timeout=TIMEOUT,
             )
         except subprocess.TimeoutExpired:
-            print(f"parity: not through after {TIMEOUT} s; the server printed\n{server.output()[-4000:]}")
-            return 1
-    print(done.stdout, end="")
-    reached = measure(done.stdout)
-    if done.returncode or "total" not in reached:
-        print(f"parity: the comparison itself failed, exit code {done.returncode}")
-        return 1
-    floor = read_floor()
-    if lift:
-        margins = {name: max(MARGIN, 100 * MARGIN_STEPS / int(steps)) for name, steps, *_ in AREA.findall(done.stdout)}
-        lowered = {
-            name: tuple(max(0.0, figure - margins.get(name, MARGIN)) for figure in figures)
-            for name, figures in reached.items()
-        }
-        write_floor({name: tuple(map(max, lowered[name], floor.get(name, lowered[name]))) for name in lowered})
-        return 0
-    below = 0
-    for name, wanted in floor.items():
+            print(f"parity: {corpus.name} not finished after {TIMEOUT} s; server output:\n{server.output()[-4000:]}")
+            return None
+    print(f"parity: corpus {corpus.name}")
+    print(done.stdout, end="", flush=True)
+    if done.returncode:
+        print(f"parity: the comparison of {corpus.name} failed with exit code {done.returncode}")
+        return None
+    return done.stdout
+
+
+def raised(floor: Figures, reached: Figures, steps: dict[str, int]) -> Figures:
+    """Return the floor, raised where C{reached} less the margin is higher."""
+    result = {}
+    for name, figures in reached.items():
+        margin = MARGIN if name == "total" else max(MARGIN, 100 * MARGIN_STEPS / steps[name])
+        lowered = tuple(max(0.0, figure - margin) for figure in figures)
+        result[name] = tuple(map(max, lowered, floor.get(name, lowered)))
+    return result
+
+
+def below(corpus: Corpus, reached: Figures) -> int:
+    """Print the figures that are below the floor of C{corpus}; return how many."""
+    count = 0
+    for name, wanted in read_floor(corpus.floor).items():
         for level, least, figure in zip(LEVELS, wanted, reached.get(name, (0.0, 0.0, 0.0)), strict=True):
             if figure < least:
-                print(f"parity: {name} {level} is {figure}%, under the floor of {least}%")
-                below += 1
-    print(f"parity: {'below' if below else 'at or above'} the floor of .ci/parity-floor")
-    return 1 if below else 0
+                print(f"parity: {corpus.name}: {name} {level} is {figure}%, below the floor of {least}%")
+                count += 1
+    return count
+
+
+def main() -> int:
+    """Replay all corpora; return the exit code."""
+    arguments = sys.argv[1:]
+    lift = "--raise" in arguments
+    folders = [argument for argument in arguments if argument != "--raise"]
+    root = Path(folders[0]) if folders else HERE.parent.parent / "shared" / "parity"
+    if not (root / "parity.py").exists():
+        print(f"parity: no recordings at {root}, nothing compared")
+        return 0
+    failures = 0
+    for corpus in CORPORA:
+        if corpus.folder and not (root / corpus.folder).exists():
+            print(f"parity: no recordings at {root / corpus.folder}, nothing compared")
+            continue
+        output = replay(corpus, root)
+        reached, steps = measure(output or "")
+        if "total" not in reached:
+            failures += 1
+        elif lift:
+            write_floor(corpus.floor, raised(read_floor(corpus.floor), reached, steps))
+        else:
+            failures += below(corpus, reached)
+    print(f"parity: {'below' if failures else 'at or above'} the floors of .ci/")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
