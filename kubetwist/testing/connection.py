@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from attrs import frozen
+from attrs import field, frozen
 
 #: Who the token of a test server stands for; F{--token-auth-file} columns after the token.
 ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
@@ -20,7 +20,7 @@ ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
 @frozen
 class Connection:
     """
-    Everything a client needs.
+    Everything a client needs. Secrets are not part of C{repr}, which ends up in the output of failed tests.
 
     @ivar url: C{https://127.0.0.1:<port>}, without a last slash.
     @ivar kubeconfig: The admin's kubeconfig, for clients that read files.
@@ -32,10 +32,10 @@ class Connection:
 
     url: str
     kubeconfig: Path
-    token: str
-    ca: str
-    client_certificate: str
-    client_key: str
+    token: str = field(repr=False)
+    ca: str = field(repr=False)
+    client_certificate: str = field(repr=False)
+    client_key: str = field(repr=False)
 
     @classmethod
     def from_kubeconfig(cls, kubeconfig: Path, token: str = "") -> Connection:

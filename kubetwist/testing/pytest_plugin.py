@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +17,60 @@ if TYPE_CHECKING:
 
     Server = KubeAPI | ChildKubeAPI | SubprocessServer
 
+#: The first trial test of the run, which runs the reactor in the main thread.
+_TRIAL_TEST = pytest.StashKey[str]()
+#: Modules of client libraries that keep $KUBECONFIG in a constant when they are imported.
+_KUBECONFIG_AT_IMPORT = (
+    "kubernetes.config.kube_config",
+    "kubernetes_asyncio.config.kube_config",
+    "kubernetes_asyncio.config",
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our settings."""
+    """Add the settings of this plugin."""
     where = (
-        "where kube_api runs: thread (of this process), child (a process that does what it is told), process (as in "
-        "production), or auto: thread, but child where pytest-twisted is"
+        "where kube_api runs: thread (of this process), child (a process controlled by this one), process (as in "
+        "production), or auto: child if pytest-twisted or trial tests use this process's reactor, otherwise thread"
     )
     parser.addini("kubetwist_server", where, default="auto")
     parser.addini("kubetwist_arguments", "flags of `twist kubeapi` for kube_api", default="")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """
+    Record whether trial tests, which run the reactor in the main thread, are part of this run.
+
+    @raise pytest.UsageError: The setting does not suit the tests that were collected.
+    """
+    trial = sys.modules.get("twisted.trial.unittest")
+    for item in session.items if trial is not None else ():
+        cls = getattr(item, "cls", None)
+        if isinstance(cls, type) and issubclass(cls, trial.TestCase):  # type: ignore[union-attr]
+            session.config.stash[_TRIAL_TEST] = item.nodeid
+            break
+    if any("kube_api" in getattr(item, "fixturenames", ()) for item in session.items):
+        _server_kind(session.config)
+
+
+def _server_kind(config: pytest.Config) -> str:
+    """
+    Return where kube_api runs: C{"thread"}, C{"child"} or C{"process"}.
+
+    @raise pytest.UsageError: The setting is unknown, or two threads would have to run the one reactor of this process.
+    """
+    where: str = config.getini("kubetwist_server")
+    if where not in ("auto", "thread", "child", "process"):
+        raise pytest.UsageError(f"kubetwist_server is {where!r}, must be auto, thread, child or process")
+    trial_test = config.stash.get(_TRIAL_TEST, None)
+    if where == "auto":
+        return "child" if trial_test or config.pluginmanager.hasplugin("twisted") else "thread"
+    if where == "thread" and trial_test:
+        raise pytest.UsageError(
+            f"kubetwist_server = thread and trial tests ({trial_test}) cannot be used in one process, as both run"
+            " Twisted's reactor: set kubetwist_server = child, or run the trial tests separately"
+        )
+    return where
 
 
 @pytest.fixture(scope="session")
@@ -36,17 +82,13 @@ def kube_api_arguments(pytestconfig: pytest.Config) -> list[str]:
 @pytest.fixture(scope="session")
 def kube_api(pytestconfig: pytest.Config, kube_api_arguments: list[str]) -> Iterator[Server]:
     """A Kubernetes API server for the whole session: url, kubeconfig, token, connection, request()."""
-    # Only now: whoever installs another reactor than the default one must come first.
+    where = _server_kind(pytestconfig)
+    # Imported late: plugins that install another reactor than the default one must come first.
     from .child import ChildKubeAPI
     from .inprocess import KubeAPI
     from .process import SubprocessServer
 
-    where = pytestconfig.getini("kubetwist_server")
-    if where == "auto":
-        where = "child" if pytestconfig.pluginmanager.hasplugin("twisted") else "thread"
     kinds: dict[str, Callable[..., Server]] = {"thread": KubeAPI, "child": ChildKubeAPI, "process": SubprocessServer}
-    if where not in kinds:
-        raise pytest.UsageError(f"kubetwist_server is {where!r}, must be auto, thread, child or process")
     with kinds[where](*kube_api_arguments) as server:
         if not isinstance(server, SubprocessServer):
             # The first test may need what controllers make, such as service accounts.
@@ -70,6 +112,15 @@ def kube_api_clean(kube_api: Server) -> Iterator[KubeAPI | ChildKubeAPI]:
 
 @pytest.fixture
 def kubeconfig(kube_api: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The path of the admin's kubeconfig, which C{$KUBECONFIG} names for the time of the test."""
-    monkeypatch.setenv("KUBECONFIG", str(kube_api.kubeconfig))
+    """
+    Return the path of the admin's kubeconfig, and make it the default of clients during the test.
+
+    C{$KUBECONFIG} names it, and so do the constants of libraries that have read C{$KUBECONFIG} at their import.
+    """
+    path = str(kube_api.kubeconfig)
+    monkeypatch.setenv("KUBECONFIG", path)
+    for name in _KUBECONFIG_AT_IMPORT:
+        module = sys.modules.get(name)
+        if module is not None:
+            monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", path)
     return kube_api.kubeconfig

@@ -1,7 +1,7 @@
 """
-Twisted's reactor in a thread, for programs that do not run it themselves.
+Run Twisted's reactor in a thread, for programs that do not run it themselves.
 
-There is one reactor in a process, and it can be started once: it runs from the first use to the end of the program.
+A process has one reactor, which can be started once: it runs from the first use to the end of the program.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 
-#: How often the reactor looks whether the program is over, in seconds.
-_LOOK = 0.1
-
 
 def running_reactor() -> Any:
     """
-    The reactor, running in another thread than the caller's; started there if it does not run yet.
+    Return the reactor, which runs in another thread than the caller's; start it there if it does not run yet.
 
-    @raise RuntimeError: The caller is the reactor's own thread, where waiting would be for ever.
+    The thread is a daemon: code that disturbs the reactor, such as a trial test in the same process, cannot keep the
+    program from ending.
+
+    @raise RuntimeError: The caller is the reactor's own thread, which would wait forever.
     """
     global _thread
     from twisted.internet import reactor as the_reactor
-    from twisted.internet.task import LoopingCall
     from twisted.python import threadable
 
     reactor: Any = the_reactor
@@ -38,24 +37,26 @@ def running_reactor() -> Any:
             return reactor
         started = threading.Event()
 
-        def look() -> None:
-            # Threads of the reactor's pool are waited for when the interpreter ends, so they must end before.
-            if not threading.main_thread().is_alive():
-                reactor.stop()
-
         def run() -> None:
             reactor.callWhenRunning(started.set)
-            reactor.callWhenRunning(LoopingCall(look).start, _LOOK)
             reactor.run(installSignalHandlers=False)
 
-        _thread = threading.Thread(target=run, name="kubetwist reactor")
+        def stop_at_exit() -> None:
+            # The interpreter joins the threads of the reactor's pool before it ends, and the reactor ends those.
+            # This is a thread, as delayed calls of the reactor are cancelled by trial's clean-up.
+            threading.main_thread().join()
+            if reactor.running:
+                reactor.callFromThread(reactor.stop)
+
+        _thread = threading.Thread(target=run, name="kubetwist reactor", daemon=True)
         _thread.start()
+        threading.Thread(target=stop_at_exit, name="kubetwist reactor stop", daemon=True).start()
         started.wait()
         return reactor
 
 
 def wait_for(reactor: Any, make: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine in the reactor's thread, to its end; give what it gives, and raise what it raises."""
+    """Run a coroutine in the reactor's thread to its end; return its result, or raise its exception."""
     from twisted.internet.defer import Deferred
     from twisted.internet.threads import blockingCallFromThread
 

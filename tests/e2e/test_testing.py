@@ -56,6 +56,117 @@ def test_mine(kube_api):
     assert "1 passed" in done.stdout
 
 
+#: A test module with trial tests before and after a test that uses the fixture.
+_MIXED = """
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
+from twisted.trial.unittest import TestCase
+
+
+class FirstTests(TestCase):
+    def test_reactor(self):
+        return deferLater(reactor, 0, lambda: None)
+
+
+def test_server(kube_api):
+    assert kube_api.request("GET", "/readyz") == (200, "ok")
+
+
+class SecondTests(TestCase):
+    def test_reactor(self):
+        return deferLater(reactor, 0, lambda: None)
+"""
+
+
+def test_fixture_beside_trial_tests(tmp_path: Path) -> None:
+    """Where trial tests run in the same process, kube_api runs in a child process."""
+    (tmp_path / "test_mixed.py").write_text(_MIXED)
+    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_fixture_thread_beside_trial_tests(tmp_path: Path) -> None:
+    """kubetwist_server = thread is a usage error where trial tests run the reactor of the same process."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\nkubetwist_server = thread\n")
+    (tmp_path / "test_mixed.py").write_text(_MIXED)
+    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: kubetwist_server = thread and trial tests (test_mixed.py::FirstTests::test_reactor)" in done.stderr
+
+
+def test_thread_disturbed_by_trial(tmp_path: Path) -> None:
+    """A program whose reactor thread lost its delayed calls to trial's clean-up ends all the same."""
+    program = """
+from kubetwist.testing import KubeAPI
+from twisted.internet import reactor
+from twisted.internet.threads import blockingCallFromThread
+
+with KubeAPI() as server:
+    print(server.request("GET", "/readyz"))
+blockingCallFromThread(reactor, lambda: [call.cancel() for call in reactor.getDelayedCalls()] and None)
+"""
+    done = run(tmp_path, "-c", program)
+    assert (done.returncode, done.stdout) == (0, "(200, 'ok')\n"), done.stderr
+
+
+def test_default_kubeconfig_of_clients(tmp_path: Path) -> None:
+    """The fixture kubeconfig is the default of clients that were imported before it was set up."""
+    (tmp_path / "test_clients.py").write_text(
+        """
+import asyncio
+
+import kubernetes
+import kubernetes_asyncio
+
+
+def test_kubernetes(kubeconfig):
+    kubernetes.config.load_kube_config()
+    assert kubernetes.client.CoreV1Api().list_namespace().items
+
+
+def test_kubernetes_asyncio(kubeconfig):
+    async def namespaces():
+        await kubernetes_asyncio.config.load_kube_config()
+        async with kubernetes_asyncio.client.ApiClient() as api:
+            return await kubernetes_asyncio.client.CoreV1Api(api).list_namespace()
+
+    assert asyncio.run(namespaces()).items
+"""
+    )
+    (tmp_path / "test_kopf.py").write_text(
+        """
+import kopf
+import kubernetes
+from kopf.testing import KopfRunner
+
+
+@kopf.on.startup()
+def configure(settings, **_):
+    settings.posting.enabled = False
+
+
+@kopf.on.create("configmaps")
+def created(patch, **_):
+    patch.metadata.labels["seen"] = "yes"
+
+
+def test_operator(kubeconfig, kube_api):
+    import time
+    path = "/api/v1/namespaces/default/configmaps"
+    with KopfRunner(["run", "--namespace=default", __file__]):
+        kube_api.request("POST", path, {"metadata": {"name": "one"}})
+        for _ in range(300):
+            labels = kube_api.request("GET", path + "/one")[1]["metadata"].get("labels")
+            if labels:
+                break
+            time.sleep(0.1)
+    assert labels == {"seen": "yes"}
+"""
+    )
+    done = run(tmp_path, "-c", _PYTEST, "-q", "-p", "no:cacheprovider", "-p", "no:twisted")
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+
 _PYTEST = """
 import importlib.metadata, sys
 import pytest
