@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
+from cryptography.x509 import load_pem_x509_certificate
 from OpenSSL import crypto
 
 from zope.interface import implementer
@@ -32,7 +33,7 @@ class Pool:
     Some authorities.
 
     @ivar store: What verifies with them.
-    @ivar certificates: Theirs, as pyOpenSSL has them.
+    @ivar certificates: L{cryptography.x509.Certificate}, in the order of the file.
     """
 
     def __init__(self, content: bytes, *, needed: bool = True) -> None:
@@ -44,12 +45,12 @@ class Pool:
         self.store = crypto.X509Store()
         # An authority is trusted for being in the file, whoever has issued it.
         self.store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
-        end = b"-----END CERTIFICATE-----"
-        parts = [part for part in content.split(end) if b"-----BEGIN CERTIFICATE-----" in part]
+        begin, end = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
+        parts = [part for part in content.split(end) if begin in part]
         try:
-            self.certificates = [crypto.load_certificate(crypto.FILETYPE_PEM, part + end) for part in parts]
+            self.certificates = [load_pem_x509_certificate(part[part.index(begin) :] + end) for part in parts]
             for certificate in self.certificates:
-                self.store.add_cert(certificate)
+                self.store.add_cert(crypto.X509.from_cryptography(certificate))
         except (crypto.Error, ValueError) as error:
             raise BadAuthorities("it is damaged") from error
         if needed and not parts:

@@ -156,5 +156,5 @@ def make(options: Any, server: Any) -> FrontProxy | None:
 def _bytes(certificate: Any) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    content: bytes = certificate.to_cryptography().public_bytes(Encoding.DER)
+    content: bytes = certificate.public_bytes(Encoding.DER)
     return content

@@ -82,9 +82,9 @@ class AuthenticationInfo(Keeper):
 
 def wanted_info(options: Any, users: Iterable[Any], proxies: Iterable[Any], own: str = "") -> dict[str, str]:
     """
-    What this server knows.
+    Return the authorities and lists that this server adds to the ConfigMap.
 
-    @param users: The authorities that vouch for users, as pyOpenSSL has their certificates.
+    @param users: The authorities that vouch for users, as L{cryptography.x509.Certificate}.
     @param proxies: Those that vouch for proxies; without any, headers mean nothing.
     @param own: The authority that vouches for this server itself where it stands before others, PEM; C{""} when that is
         one of C{proxies}.
@@ -147,5 +147,5 @@ def _texts(value: str) -> list[str]:
 def _pem(certificate: Any) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    content: bytes = certificate.to_cryptography().public_bytes(Encoding.PEM)
+    content: bytes = certificate.public_bytes(Encoding.PEM)
     return content.decode()

@@ -160,7 +160,7 @@ def _headers(data: JSONObject) -> ProxyHeaders:
 def _encoded(pool: Pool) -> set[bytes]:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    return {one.to_cryptography().public_bytes(Encoding.DER) for one in pool.certificates}
+    return {one.public_bytes(Encoding.DER) for one in pool.certificates}
 
 
 def _text(data: JSONObject, name: str) -> bytes:

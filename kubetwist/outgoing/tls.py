@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import Certificate, load_pem_x509_certificate
 from OpenSSL import SSL, crypto
 
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
@@ -31,9 +34,9 @@ _BAD_PURPOSE: Final = 26
 _TOO_LONG: Final = (22, 25)
 
 
-def certificates(content: bytes) -> list[crypto.X509]:
+def certificates(content: bytes) -> list[Certificate]:
     """
-    The certificates in a PEM file.
+    Return the certificates in a PEM file.
 
     @raise BadSettings: There is none, or one is damaged.
     """
@@ -42,8 +45,8 @@ def certificates(content: bytes) -> list[crypto.X509]:
         begin = part.find(_BEGIN)
         if begin >= 0:
             try:
-                found.append(crypto.load_certificate(crypto.FILETYPE_PEM, part[begin:] + _END + b"\n"))
-            except (crypto.Error, ValueError) as error:
+                found.append(load_pem_x509_certificate(part[begin:] + _END + b"\n"))
+            except ValueError as error:
                 raise BadSettings("unable to load root certificates: a certificate is damaged") from error
     if not found:
         raise BadSettings("unable to load root certificates: unable to parse bytes as PEM block")
@@ -77,7 +80,7 @@ class ClientTLS:
         store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
         if settings.ca:
             for certificate in certificates(settings.ca):
-                store.add_cert(certificate)
+                store.add_cert(crypto.X509.from_cryptography(certificate))
         else:
             context.set_default_verify_paths()
 
@@ -87,11 +90,11 @@ class ClientTLS:
             self._context.use_certificate(leaf)
             for issuer in chain:
                 self._context.add_extra_chain_cert(issuer)
-            self._context.use_privatekey(crypto.load_privatekey(crypto.FILETYPE_PEM, key, b""))
+            self._context.use_privatekey(load_pem_private_key(key, None))  # type: ignore[arg-type]
             self._context.check_privatekey()
         except BadSettings:
             raise BadSettings("tls: failed to find any PEM data in certificate input") from None
-        except (crypto.Error, SSL.Error, ValueError, TypeError) as error:
+        except (SSL.Error, ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise BadSettings("tls: private key does not match public key, or can not be read") from error
 
     def clientConnectionForTLS(self, tlsProtocol: Any) -> SSL.Connection:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from OpenSSL import SSL, crypto
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
+from OpenSSL import SSL
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.ssl import AcceptableCiphers, CertificateOptions, TLSVersion
@@ -95,9 +98,9 @@ def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = (), ciphe
     @raise BadCertificate: It can not be used.
     """
     try:
-        certificate, *chain = [crypto.load_certificate(crypto.FILETYPE_PEM, pem) for pem in split_pem(pair.certificate)]
+        certificate, *chain = [load_pem_x509_certificate(pem) for pem in split_pem(pair.certificate)]
         options = CertificateOptions(
-            privateKey=crypto.load_privatekey(crypto.FILETYPE_PEM, pair.key),
+            privateKey=load_pem_private_key(pair.key, None),
             certificate=certificate,
             extraCertChain=chain,
             raiseMinimumTo=_VERSIONS[lowest],
@@ -105,10 +108,12 @@ def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = (), ciphe
             acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(ciphers) if ciphers else None,
         )
         context: SSL.Context = options.getContext()
-    except (ValueError, crypto.Error, SSL.Error) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm, SSL.Error) as error:
         raise BadCertificate(str(error)) from error
     context.set_verify(SSL.VERIFY_PEER, _accept)
-    context.set_client_ca_list([one.get_subject() for each in authorities for one in each.pool.certificates])
+    for each in authorities:
+        for authority in each.pool.certificates:
+            context.add_client_ca(authority)
     # Without read-ahead every record takes two reads, and with idle buffers given back a watch costs little.
     context.set_mode(SSL.MODE_RELEASE_BUFFERS)
     return context

@@ -24,6 +24,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
+from ..authentication.certificates import common_name
 from ..server.certificates import Authority, Pair, Subject
 
 #: The answer that does not come.
@@ -208,7 +209,7 @@ class _Leaf(Resource):
                 for name, values in request.requestHeaders.getAllRawHeaders()
             },
             request.content.read(),
-            shown.get_subject().commonName if shown is not None else "",
+            common_name(shown.to_cryptography()) if shown is not None else "",
         )
         gone = request.notifyFinish()
         gone.addErrback(lambda _: None)

@@ -20,6 +20,7 @@ from twisted.trial.unittest import TestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
+from kubetwist.authentication.certificates import common_name
 from kubetwist.server.certificates import Authority, Subject
 from kubetwist.testing import InProcessServer
 from kubetwist.testing.trial import KubeAPIMixin
@@ -123,7 +124,7 @@ class Backend:
             request.uri.decode(),
             fields,
             request.content.read(),
-            shown.get_subject().commonName if shown is not None else "",
+            common_name(shown.to_cryptography()) if shown is not None else "",
         )
         answer = self.answers.get(received.path)
         if answer is None and received.path == HOME:
