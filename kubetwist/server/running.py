@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
-from twisted.internet.error import CannotListenError
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
@@ -46,6 +45,7 @@ from .frontproxy import show_front_proxy
 from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
 from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
+from .listening import BoundAddress
 from .logfiles import claim_logs
 from .metricsresource import Served, claim_metrics
 from .neighbours import Neighbours
@@ -89,6 +89,7 @@ class APIServer:
         self._config: ServerConfig | None = None
         self._server: GenericServer | None = None
         self._site: KubeSite | None = None
+        self._address: BoundAddress | None = None
         self._port: Any = None
         self._auditor: Any = None
         self._opened = False
@@ -137,6 +138,7 @@ class APIServer:
             options["data-dir"] = f"{self._temporary.name}/data"
             self._data = DataDirectory(Path(options["data-dir"]), durable=False)
         self._data.open()
+        self._address = BoundAddress(options["bind-address"], options["secure-port"])
         credentials = self.make_credentials(self._data)
         made = make_backend(options, reactor)
         config = ServerConfig(options, reactor, self._data, made, options["kubernetes-version"])
@@ -347,14 +349,9 @@ class APIServer:
         context.ask_for(self._config.client_authorities)
         if options["tls-cert-file"]:
             self._follow_certificate(context, credentials)
-        address, port = options["bind-address"], options["secure-port"]
-        try:
-            factory = PromptFactory(context, self._site, self._reactor)
-            self._port = self._reactor.listenTCP(port, factory, backlog=1024, interface=address)
-        except CannotListenError as error:
-            why = getattr(error.socketError, "strerror", None) or error.socketError
-            raise StartError(f"can not listen on {address} port {port}: {why}") from error
-        shown = ipaddress.ip_address(options["advertise-address"] or address)
+        assert self._address is not None, "the address is bound first"
+        self._port = self._address.listen(PromptFactory(context, self._site, self._reactor), self._reactor)
+        shown = ipaddress.ip_address(options["advertise-address"] or options["bind-address"])
         if shown.is_unspecified:
             shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")
         host = f"[{shown}]" if shown.version == 6 else str(shown)
@@ -464,6 +461,9 @@ class APIServer:
 
     async def _tear_down(self) -> None:
         """Undo the start, however far it came."""
+        address, self._address = self._address, None
+        if address is not None:
+            address.close()
         port, self._port = self._port, None
         site, self._site = self._site, None
         if self._config is not None:

@@ -120,6 +120,9 @@ class UnderTwist:
         from ..logs.lines import file_observer
 
         parent, verbosity = self._options.parent, self._options.verbosity
+        if not any(argument.partition("=")[0] == "--log-file" for argument in sys.argv):
+            # As kube-apiserver does; the default of twist is stdout.
+            parent["logFile"] = sys.stderr
         json = self._options["logging-format"] == "json"
         lowest = parent.get("logLevel", LogLevel.info)
         parent["fileLogObserverFactory"] = lambda file: file_observer(file, verbosity, json=json, lowest=lowest)
@@ -158,15 +161,22 @@ class UnderTwist:
         else:
             self._log.failure("the server can not start", failure)
             line = f"can not start: {failure.value!r}"
-        # sys.stderr itself is the log's once the reactor runs.
-        print(f"twist {self._options.command}: {line}", file=sys.__stderr__, flush=True)
         self._told = True
+        if self._options.parent is not None:
+            # "Starting reactor..." would only confuse.
+            from twisted.logger import LogLevel
+
+            self._options.parent["logLevel"] = LogLevel.critical
+        # Printed at the end: the reason is the last line, whatever is logged until then.
         # The reactor swallows SystemExit, and twist knows no other exit code than 0.
-        self._reactor.addSystemEventTrigger("after", "shutdown", _exit_failed)
+        message = f"twist {self._options.command}: {line}"
+        self._reactor.addSystemEventTrigger("after", "shutdown", _exit_failed, message)
         self._reactor.callWhenRunning(self._reactor.stop)
 
 
-def _exit_failed() -> None:
+def _exit_failed(message: str) -> None:
+    # sys.stderr itself is the log's once the reactor runs.
+    print(message, file=sys.__stderr__)
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:
             stream.flush()

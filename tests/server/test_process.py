@@ -70,12 +70,13 @@ class ProcessTests(SynchronousTestCase):
         return process
 
     def assert_refused(self, message: str, *flags: str) -> None:
-        """Expect one line on stderr and an exit code that tells of a failure."""
+        """Expect the reason as the last line on stderr, no traceback, and an exit code above 0."""
         process = self.spawn(*flags)
         _, printed = process.communicate(timeout=PATIENCE)
-        self.assertIn(message, printed.decode())
-        self.assertEqual(len(printed.splitlines()), 1, printed)
-        self.assertTrue(printed.startswith(b"twist kubeapi: "))
+        reason = printed.decode().splitlines()[-1]
+        self.assertTrue(reason.startswith("twist kubeapi: "), reason)
+        self.assertIn(message, reason)
+        self.assertNotIn(b"Traceback", printed)
         self.assertGreater(process.returncode, 0)
 
     def test_bad_options(self) -> None:
@@ -100,12 +101,13 @@ class ProcessTests(SynchronousTestCase):
         self.assert_refused("can not use the store", "--secure-port=0")
 
     def test_port_in_use(self) -> None:
-        """And a port that another has."""
+        """A port in use ends the start before a certificate is issued or reissued."""
         with socket.socket() as other:
             other.bind(("127.0.0.1", 0))
             other.listen()
             port = other.getsockname()[1]
-            self.assert_refused(f"can not listen on 127.0.0.1 port {port}", f"--secure-port={port}")
+            self.assert_refused(f"cannot listen on 127.0.0.1 port {port}", f"--secure-port={port}")
+        self.assertFalse((self.folder / "kubetwist-data" / "pki" / "apiserver.crt").exists())
 
     def test_help(self) -> None:
         """The help is printed, and that is no failure."""
@@ -115,12 +117,12 @@ class ProcessTests(SynchronousTestCase):
         self.assertIn(b"--secure-port int", printed)
 
     def test_life(self) -> None:
-        """A server says where its kubeconfig is, and ends well when it is told to, and the same again."""
+        """A server logs on stderr where its kubeconfig is, and exits with 0 on SIGTERM and SIGINT."""
         for number in (signal.SIGTERM, signal.SIGINT):
             process = self.ready()
             process.send_signal(number)
-            printed, _ = process.communicate(timeout=PATIENCE)
-            self.assertEqual(process.returncode, 0)
+            out, printed = process.communicate(timeout=PATIENCE)
+            self.assertEqual((process.returncode, out), (0, b""))
             path = self.folder / "kubetwist-data" / "admin.kubeconfig"
             (line,) = [line for line in printed.decode().splitlines() if "kubeconfig" in line]
             self.assertTrue(line.endswith(f"the admin's kubeconfig is {path}"), line)

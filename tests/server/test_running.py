@@ -319,7 +319,7 @@ class StartTests(ServerCase):
             ("--storage-backend=paper", "--storage-backend must be one of etcd3, memory, sqlite"),
             ("--authorization-mode=Nobody", "is not a valid mode"),
             ("--authorization-mode=AlwaysAllow,AlwaysAllow", "has mode specified more than once"),
-            ("--bind-address=192.0.2.1", "can not listen on 192.0.2.1 port 0"),
+            ("--bind-address=192.0.2.1", "cannot listen on 192.0.2.1 port 0"),
         ):
             self.assertIn(message, await self.refused(flag))
 
@@ -342,7 +342,7 @@ class StartTests(ServerCase):
             other.bind(("127.0.0.1", 0))
             other.listen()
             port = other.getsockname()[1]
-            self.assertIn(f"can not listen on 127.0.0.1 port {port}: ", await self.refused(f"--secure-port={port}"))
+            self.assertIn(f"cannot listen on 127.0.0.1 port {port}: ", await self.refused(f"--secure-port={port}"))
         await self.start()
 
     async def test_failing_hook(self) -> None:

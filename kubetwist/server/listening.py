@@ -1,0 +1,66 @@
+"""Bind the server's address at the beginning of a start, and listen on it at the end."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Final
+
+from .errors import StartError
+
+#: Connections that the kernel keeps until they are accepted.
+_BACKLOG: Final = 1024
+
+
+class BoundAddress:
+    """
+    A bound TCP socket that refuses connections until L{listen} is called.
+
+    Binding comes first in a start, so that a server whose address is taken ends before it has changed a file.
+
+    @ivar port: The bound port, also where port 0 was asked for.
+    """
+
+    def __init__(self, address: str, port: int) -> None:
+        """
+        Bind C{address} and C{port}; 0 stands for a free port.
+
+        @param address: An IPv4 or IPv6 address.
+        @raise StartError: It cannot be bound.
+        """
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._socket: socket.socket | None = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            self._socket.setblocking(False)
+            # As Twisted does: connections of an earlier server in TIME_WAIT do not block the port.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.bind((address, port))
+        except OSError as error:
+            self.close()
+            raise StartError(f"cannot listen on {address} port {port}: {error.strerror or error}") from error
+        self.port: int = self._socket.getsockname()[1]
+
+    def listen(self, factory: Any, reactor: Any) -> Any:
+        """
+        Accept connections from now on.
+
+        @param reactor: Provides L{IReactorSocket<twisted.internet.interfaces.IReactorSocket>}.
+        @return: The L{IListeningPort<twisted.internet.interfaces.IListeningPort>}.
+        @raise StartError: Another process listens on the address since it was bound.
+        """
+        bound = self._socket
+        assert bound is not None, "the address was released"
+        try:
+            bound.listen(_BACKLOG)
+        except OSError as error:
+            address, port = bound.getsockname()[:2]
+            raise StartError(f"cannot listen on {address} port {port}: {error.strerror or error}") from error
+        # The reactor duplicates the descriptor.
+        port = reactor.adoptStreamPort(bound.fileno(), bound.family, factory)
+        self.close()
+        return port
+
+    def close(self) -> None:
+        """Release the address if nothing listens on it. Idempotent."""
+        bound, self._socket = self._socket, None
+        if bound is not None:
+            bound.close()
