@@ -14,6 +14,7 @@ from ..api.errors import APIStatusError
 from ..authentication.bearer import without_token
 from ..authentication.errors import AuthenticationFailed
 from ..interfaces import IAuthenticator
+from ..logs.ratelimit import RateLimiter
 
 if TYPE_CHECKING:
     from ..api.resource import UserInfo
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 _log = Logger()
 
-#: Requests of which the log is told why they were refused; of more in a second it is told how many.
-TOLD_PER_SECOND: Final = 100
+#: Requests with bad credentials that are logged one by one in one second.
+LINES_PER_SECOND: Final = 100
 _NAMES_KEPT: Final = 1024
 #: Characters of a reason; parts of it may come from clients.
 LONGEST_REASON: Final = 1000
@@ -96,32 +97,23 @@ def with_authentication(
 
 
 class _Refusals:
-    """Answers 401; the client is told nothing, and the log why, as long as it is not flooded."""
+    """Answers 401 without a reason, and logs the reason, within a rate limit."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._second = 0.0
-        self._told = 0
+        self._limiter = RateLimiter(self._report, LINES_PER_SECOND)
+
+    def _report(self, count: int) -> None:
+        _log.warn("rate limit: {count} requests with bad credentials were not logged", count=count)
 
     def failed(self, failure: Failure, request: KubeRequest) -> None:
         failure.trap(AuthenticationFailed)
         self.refuse(request, failure.value)
 
     def refuse(self, request: KubeRequest, error: BaseException | None) -> None:
-        if error is not None and self._may_tell():
+        if error is not None and self._limiter.allow(self._now()):
             why = str(error)[:LONGEST_REASON]
             if not why.isprintable():
                 why = "".join(one if one.isprintable() else " " for one in why)
             _log.info("unable to authenticate a request ({audit_id}): {why}", why=why, audit_id=request.audit_id)
         request.fail(APIStatusError.unauthorized())
-
-    def _may_tell(self) -> bool:
-        """Whether this second has not been told of enough yet."""
-        now = self._now()
-        if now - self._second >= 1:
-            if self._told > TOLD_PER_SECOND:
-                more = self._told - TOLD_PER_SECOND
-                _log.warn("unable to authenticate {more} requests more, which are not told of one by one", more=more)
-            self._second, self._told = now, 0
-        self._told += 1
-        return self._told <= TOLD_PER_SECOND

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +14,11 @@ from twisted.logger import Logger
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
-from ..api.rbacrules import quoted_list
 from ..api.resource import GroupResource
 from ..api.selectors import Requirement, SelectorError, parse_field_selector, parse_label_selector
 from ..interfaces import IAuthorizer
 from ..registry.targets import clean_path
+from .denials import DenialLog, sought
 from .requestinfo import sanitized
 
 if TYPE_CHECKING:
@@ -34,13 +33,12 @@ WHY: Final = "/kubetwist/v1/why"
 #: what kubelets call it, behind the proxies of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 _KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 #: Longer selectors are parsed each time; remembered, they would let a client fill the memory.
 _REMEMBERED_SELECTOR: Final = 256
 
 
-def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
-    """Answer 403 to what nobody allows."""
+def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: DenialLog) -> Handler:
+    """Answer 403 to requests that C{authorizer} does not allow, and log them to C{denials}."""
     authorize = authorizer.authorize
 
     def authorization(request: KubeRequest) -> None:
@@ -65,11 +63,11 @@ def with_authorization(handler: Handler, authorizer: IAuthorizer) -> Handler:
                 _fail(request, attributes, verdict)
             elif attributes.verb != request.info.verb and attributes.resource == "pods":
                 # The reference asks a second time, too, but does not say for what.
-                _tell(attributes, verdict, request)
+                denials.log(request, attributes, verdict)
                 resource = GroupResource(attributes.group, attributes.resource)
                 request.fail(APIStatusError.forbidden(resource, attributes.name, verdict.reason))
             else:
-                forbid(request, attributes, verdict)
+                forbid(request, attributes, verdict, denials)
         elif attributes.subresource and attributes.verb != "create" and _runs_something(request, attributes):
             ask(request, evolve(attributes, verb="create"))
         else:
@@ -158,23 +156,11 @@ def _fail(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdi
     request.respond_text(500, sanitized(f"Internal Server Error: {uri}: {verdict.error}") + "\n")
 
 
-def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
-    """Tell a client that it may not, and the log what was looked for."""
-    _tell(attributes, verdict, request)
+def forbid(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict, denials: DenialLog) -> None:
+    """Answer 403, and log what was asked for."""
+    denials.log(request, attributes, verdict)
     request.setHeader(b"x-content-type-options", b"nosniff")
     request.fail(forbidden(attributes, verdict.reason))
-
-
-def _tell(attributes: AuthorizerAttributes, verdict: Verdict, request: KubeRequest) -> None:
-    user = attributes.user
-    _log.info(
-        "forbidden ({audit_id}): nothing allows user {user} with groups {groups} to {sought}{reason}",
-        audit_id=request.audit_id,
-        user=quoted(user.name),
-        groups=quoted_list(user.groups),
-        sought=sought(attributes),
-        reason=f" ({_on_one_line(verdict.reason)})" if verdict.reason else "",
-    )
 
 
 def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusError:
@@ -195,23 +181,6 @@ def forbidden(attributes: AuthorizerAttributes, reason: str = "") -> APIStatusEr
     if reason:
         why += f": {reason}"
     return APIStatusError.forbidden(GroupResource(attributes.group, attributes.resource), attributes.name, why)
-
-
-def sought(attributes: AuthorizerAttributes) -> str:
-    """What somebody wanted to do: with subresource, name and scope, or the path."""
-    if not attributes.is_resource_request:
-        return f"{quoted(attributes.verb)} the path {quoted(attributes.path)}"
-    resource = str(GroupResource(attributes.group, attributes.resource))
-    if attributes.subresource:
-        resource += f"/{attributes.subresource}"
-    name = f" named {quoted(attributes.name)}" if attributes.name else ""
-    where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
-    return f"{quoted(attributes.verb)} the resource {quoted(resource)}{name} {where}"
-
-
-def _on_one_line(text: str) -> str:
-    """Several authorizers' reasons, in which names of users may be: nothing of that begins another line of the log."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.replace("\n", "; "))
 
 
 def _quoted(text: str) -> str:

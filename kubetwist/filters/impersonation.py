@@ -17,6 +17,7 @@ from ..api.identityheaders import OddHeader, check_names, extra_key, single, tex
 from ..api.resource import UserInfo
 from ..interfaces import IAuthorizer
 from .authorization import attributes_of, forbid
+from .denials import DenialLog
 from .impersonationmodes import Modes, Refused
 
 if TYPE_CHECKING:
@@ -31,14 +32,15 @@ _EXTRA: Final = b"impersonate-extra-"
 _EXACT: Final = frozenset((_USER, _UID, _GROUP))
 
 
-def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: bool) -> Handler:
+def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: bool, denials: DenialLog) -> Handler:
     """
     Take the request for that of whom its C{Impersonate-} headers name, if its sender may impersonate all that they say.
 
     Answer 400 to headers that name no user or can be read in several ways, 403 to who may not. Those behind this find
     the other in C{request.user} and the sender in C{request.impersonator}, and no such headers.
 
-    @param constrained: Whether there are modes in which the sender may not do everything as somebody else.
+    @param constrained: Whether there are modes in which the sender may not do everything as the other user.
+    @param denials: Logs refused impersonations.
     """
     modes = Modes(authorizer, constrained)
 
@@ -65,7 +67,7 @@ def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: b
             found = await modes.find(attributes_of(request), wanted)
         except Refused as refused:
             if not request.over:
-                forbid(request, refused.question, refused.verdict)
+                forbid(request, refused.question, refused.verdict, denials)
             return
         if request.over:
             return

@@ -18,6 +18,7 @@ from .authentication import with_authentication
 from .authorization import with_authorization
 from .cachecontrol import with_cache_control
 from .deadline import with_deadline
+from .denials import DenialLog
 from .impersonation import with_impersonation
 from .measuring import with_measuring
 from .panicrecovery import with_panic_recovery
@@ -62,16 +63,17 @@ def with_filters(
     def behind(name: str, handler: Handler) -> Handler:
         return handler if tracing is None else tracing.behind(name, handler)
 
+    denials = DenialLog(reactor.seconds)
     handler = with_measuring(handler)
     if metrics is not None:
         handler = metrics.after_authorization(handler)
-    handler = with_authorization(behind("authorization", handler), authorizer)
+    handler = with_authorization(behind("authorization", handler), authorizer, denials)
     if consistency is not None:
         handler = consistency.in_front(behind("consistency", handler))
     if limit is not None:
         handler = limit(behind("priorityandfairness", handler))
     impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
-    handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation)
+    handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation, denials)
     if auditor is not None:
         handler = with_audit(behind("audit", handler), auditor)
     if tracing is not None:

@@ -15,13 +15,12 @@ from twisted.logger import Logger
 from ..api.latency import ADMISSION, ETCD, MUTATING_WEBHOOK, QUEUE, SERIALIZATION, VALIDATING_WEBHOOK
 from ..metrics.requests import verb_of
 from .lines import tell
+from .ratelimit import RateLimiter
 from .redaction import LONGEST_AGENT, LONGEST_ID, cut, safe_uri
 from .verbosity import ACCESS, Verbosity
 
 #: Seconds from which on a request took long.
 SLOW: Final = 0.5
-#: Slow requests that there is a line for in one second; when everything is slow the log does not make it slower.
-TOLD_PER_SECOND: Final = 20
 
 #: Where time goes, by the names in a line.
 _PLACES: Final = {
@@ -37,12 +36,14 @@ _log = Logger()
 
 
 class RequestLog:
-    """Tells of requests that are over."""
+    """Logs requests that are over."""
 
     def __init__(self, verbosity: Verbosity) -> None:
         self._verbosity = verbosity
-        self._second = 0.0
-        self._told = 0
+        self._limiter = RateLimiter(self._report)
+
+    def _report(self, count: int) -> None:
+        _log.warn("rate limit: {count} slow requests were not logged", count=count)
 
     def ended(self, request: Any, now: float) -> None:
         """
@@ -55,17 +56,8 @@ class RequestLog:
             tell(_log, ACCESS, "HTTP", access_values(request, took))
         if took > SLOW:
             info = getattr(request, "info", None)
-            if info is not None and not info.long_running and self._may_tell(now):
+            if info is not None and not info.long_running and self._limiter.allow(now):
                 _log.info("{trace}", trace=trace_of(request, took))
-
-    def _may_tell(self, now: float) -> bool:
-        if now - self._second >= 1:
-            if self._told > TOLD_PER_SECOND:
-                more = self._told - TOLD_PER_SECOND
-                _log.warn("{more} requests more took long, which are not told of one by one", more=more)
-            self._second, self._told = now, 0
-        self._told += 1
-        return self._told <= TOLD_PER_SECOND
 
 
 def access_values(request: Any, took: float) -> dict[str, Any]:

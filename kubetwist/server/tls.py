@@ -100,14 +100,17 @@ def make_context(pair: Pair, lowest: str, authorities: Sequence[Any] = (), ciphe
     try:
         certificate, *chain = [load_pem_x509_certificate(pem) for pem in split_pem(pair.certificate)]
         options = CertificateOptions(
-            privateKey=load_pem_private_key(pair.key, None),
-            certificate=certificate,
-            extraCertChain=chain,
             raiseMinimumTo=_VERSIONS[lowest],
             acceptableProtocols=[b"http/1.1"],
             acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(ciphers) if ciphers else None,
         )
         context: SSL.Context = options.getContext()
+        # Set here, as CertificateOptions is typed for pyOpenSSL's own certificates, which are deprecated.
+        context.use_certificate(certificate)
+        for issuer in chain:
+            context.add_extra_chain_cert(issuer)
+        context.use_privatekey(load_pem_private_key(pair.key, None))  # type: ignore[arg-type]
+        context.check_privatekey()
     except (ValueError, TypeError, UnsupportedAlgorithm, SSL.Error) as error:
         raise BadCertificate(str(error)) from error
     context.set_verify(SSL.VERIFY_PEER, _accept)

@@ -24,7 +24,8 @@ from ..api.goquote import quoted
 from ..api.rbacrules import quoted_list
 from ..api.resource import JSONObject, UserInfo
 from ..api.selectors import SelectorError, parse_field_selector, parse_label_selector
-from ..filters.authorization import WHY, sought
+from ..filters.authorization import WHY
+from ..filters.denials import sought
 from ..filters.impersonationmodes import completed
 from ..interfaces import IRuleExplainer
 from ..registry.kinds import groups_in_order

@@ -10,6 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
+from kubetwist.filters.denials import DenialLog
+from kubetwist.logs.ratelimit import LINES_PER_SECOND
+from kubetwist.logs.verbosity import DEBUG
 from tests.server.harness import Client, Everyone, filtered_site
 
 
@@ -61,6 +64,55 @@ class DenialTests(SynchronousTestCase):
     def test_path(self) -> None:
         """For a path that is no resource it names verb and path."""
         self.assertTrue(self.denial("GET", "/metrics").endswith(' to "get" the path "/metrics" (because)'))
+
+
+class DenialLogTests(SynchronousTestCase):
+    """Denials that repeat themselves are logged once in a while."""
+
+    def setUp(self) -> None:
+        """Observe the log."""
+        self.events: list[LogEvent] = []
+        globalLogPublisher.addObserver(self.events.append)
+        self.addCleanup(globalLogPublisher.removeObserver, self.events.append)
+        self.now = 0.0
+        self.log = DenialLog(lambda: self.now)
+
+    def deny(self, user: str, path: str) -> None:
+        """Log that C{user} may not GET C{path}."""
+        attributes = AuthorizerAttributes(UserInfo(user), "get", path=path, is_resource_request=False)
+        self.log.log(Asked(), attributes, Verdict(Decision.NO_OPINION))  # type: ignore[arg-type]
+
+    def test_repeated(self) -> None:
+        """The same denial of a user is logged once a minute, other denials at once."""
+        for _ in range(100):
+            self.deny("eve", "/readyz")
+        self.deny("eve", "/livez")
+        self.deny("mallory", "/readyz")
+        self.assertEqual(len(self.events), 3)
+        self.now = 60.0
+        self.deny("eve", "/readyz")
+        self.assertEqual(len(self.events), 4)
+
+    def test_rate_limit(self) -> None:
+        """Different denials are limited per second, and the number of suppressed ones is logged."""
+        for index in range(LINES_PER_SECOND + 7):
+            self.deny("eve", f"/{index}")
+        self.assertEqual(len(self.events), LINES_PER_SECOND)
+        self.now = 1.0
+        self.deny("eve", "/more")
+        self.assertEqual(formatEvent(self.events[-2]), "rate limit: 7 denied requests were not logged")
+
+    def test_anonymous(self) -> None:
+        """Denials of anonymous clients are logged with -v=4 only."""
+        self.deny("system:anonymous", "/readyz")
+        self.deny("eve", "/readyz")
+        self.assertEqual([event["verbosity"] for event in self.events], [DEBUG, 0])
+
+
+class Asked:
+    """Stands for a request."""
+
+    audit_id = "id-1"
 
 
 class Verbs:

@@ -138,7 +138,7 @@ class RequestLogTests(KubeAPIMixin, TestCase):
         self.assertEqual(self.file.getvalue().count("total time"), 20)
         moment += 1.5
         await self.ask("GET", CONFIG_MAPS)
-        self.assertIn("5 requests more took long", self.file.getvalue())
+        self.assertIn("rate limit: 5 slow requests were not logged", self.file.getvalue())
 
     async def test_secrets(self) -> None:
         """Nothing secret is in the log, however much is logged: tokens, passwords, Secrets, kubeconfigs, bodies."""

@@ -1,0 +1,80 @@
+"""Log lines about denied requests: what was asked for, why it was denied, and no more of them than are useful."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from twisted.logger import Logger
+
+from ..api.authorization import AuthorizerAttributes, Verdict
+from ..api.goquote import quoted
+from ..api.rbacrules import quoted_list
+from ..api.resource import GroupResource
+from ..logs.ratelimit import RateLimiter, RepeatFilter
+from ..logs.verbosity import DEBUG
+
+if TYPE_CHECKING:
+    from ..server.site import KubeRequest
+
+_ANONYMOUS: Final = "system:anonymous"
+#: Seconds during which the same denial is not logged again.
+_REPEATED: Final = 60.0
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+class DenialLog:
+    """
+    Logs denials, with rate limits.
+
+    A client that polls what it may not read, such as a probe of /readyz without credentials, gets one line a minute.
+    Denials of anonymous clients are logged with C{-v=4} only, as kube-apiserver logs all denials.
+
+    @see: kubernetes/apiserver, C{pkg/endpoints/filters/authorization.go}.
+    """
+
+    _log = Logger()
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """
+        @param now: Returns seconds of a clock that does not go back.
+        """
+        self._now = now
+        self._repeated = RepeatFilter(_REPEATED)
+        self._limiter = RateLimiter(self._report)
+
+    def log(self, request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
+        """Log that C{verdict} denies C{attributes} to the client of C{request}, unless it repeats earlier lines."""
+        user, now, target = attributes.user, self._now(), sought(attributes)
+        if not self._repeated.is_new((user.name, target), now) or not self._limiter.allow(now):
+            return
+        self._log.info(
+            "forbidden ({audit_id}): nothing allows user {user} with groups {groups} to {sought}{reason}",
+            audit_id=request.audit_id,
+            user=quoted(user.name),
+            groups=quoted_list(user.groups),
+            sought=target,
+            reason=f" ({_on_one_line(verdict.reason)})" if verdict.reason else "",
+            verbosity=DEBUG if user.name == _ANONYMOUS else 0,
+        )
+
+    def _report(self, count: int) -> None:
+        self._log.warn("rate limit: {count} denied requests were not logged", count=count)
+
+
+def sought(attributes: AuthorizerAttributes) -> str:
+    """Describe what a request asks for: verb, resource with subresource, name and scope; or verb and path."""
+    if not attributes.is_resource_request:
+        return f"{quoted(attributes.verb)} the path {quoted(attributes.path)}"
+    resource = str(GroupResource(attributes.group, attributes.resource))
+    if attributes.subresource:
+        resource += f"/{attributes.subresource}"
+    name = f" named {quoted(attributes.name)}" if attributes.name else ""
+    where = f"in the namespace {quoted(attributes.namespace)}" if attributes.namespace else "cluster-wide"
+    return f"{quoted(attributes.verb)} the resource {quoted(resource)}{name} {where}"
+
+
+def _on_one_line(text: str) -> str:
+    # Reasons of several authorizers, which may contain names of users: none of it may start another line of the log.
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.replace("\n", "; "))
