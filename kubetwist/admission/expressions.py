@@ -186,6 +186,14 @@ class Request:
     namespace: JSONObject | None
     attributes: AdmissionAttributes = field(repr=False)
 
+    def for_conditions(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Any]:
+        """
+        The values of the variables in C{matchConditions}.
+
+        They see no namespace, whatever namespace the request is in (C{webhook/matchconditions/matcher.go}).
+        """
+        return {**self.activation(names, authorizer, params), "namespaceObject": None}
+
     def activation(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Any]:
         """The values of the variables."""
         values: dict[str, Any] = {

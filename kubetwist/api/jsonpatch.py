@@ -246,7 +246,7 @@ class _Target:
         value = _copied(step.get("value"))
         if not path:
             if not isinstance(value, (dict, list)):
-                raise _DoesNotApply("a document is an object or an array")
+                raise _DoesNotApply("replace operation value must be object or array: %!w(<nil>)")
             self.root = value
             return
         container, key = self._find(path, f"replace operation does not apply: doc is missing path: {path}")

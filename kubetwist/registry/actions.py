@@ -55,6 +55,9 @@ class PodBinding:
         """See L{INamedCreator.create_named}."""
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = self._pods.attributes("CREATE", scope, name, obj, None, options, "binding", self.kind)
+        await self._pods.admit(attributes)
+        if obj["metadata"].get("name") != name:
+            raise APIStatusError.bad_request("name in URL does not match name in Binding object")
         return await self.bind(scope, name, obj, options, attributes)
 
     async def bind(
@@ -65,11 +68,11 @@ class PodBinding:
         options: CreateOptions,
         attributes: AdmissionAttributes,
     ) -> JSONObject:
-        """Bind a pod, when admission has nothing against it."""
-        await self._pods.admit(attributes)
-        if obj["metadata"].get("name") != name:
-            raise APIStatusError.bad_request("name in URL does not match name in Binding object")
-        self._pods.existing(scope, name)
+        """
+        Bind a pod, after mutating admission.
+
+        @raise APIStatusError: Validating admission refuses, there is no such pod (404), or it cannot be bound (409).
+        """
         target = obj.get("target") or {}
         causes = validate_binding(obj)
         if causes:
@@ -125,7 +128,11 @@ class Bindings:
         """See L{ICreator.create}."""
         self._pods.check_namespace(scope, obj["metadata"])
         attributes = virtual_attributes(self.info, self._pods.context, scope, obj, options)
-        return await self._binding.bind(scope, obj["metadata"].get("name", ""), obj, options, attributes)
+        await self._pods.admit(attributes)
+        name = obj["metadata"].get("name")
+        if not name:
+            raise APIStatusError.bad_request("Name parameter required.")
+        return await self._binding.bind(scope, name, obj, options, attributes)
 
 
 @implementer(INamedCreator)

@@ -183,11 +183,13 @@ class Codec:
                 raise BodyError(str(error), json=False) from None
         return {**value, "kind": envelope.kind, "apiVersion": _parsable(envelope.api_version)}
 
-    def redecode(self, value: Any, problems: list[str], *, converted: bool = False) -> JSONObject:
+    def redecode(self, value: Any, problems: list[str], *, converted: bool = False, strict: bool = False) -> JSONObject:
         """
         Make an object of what a patch left.
 
+        @param problems: Takes a text for every field that the kind does not have.
         @param converted: Whether the reference has a map here, not JSON, and so complains in other words.
+        @param strict: Whether fields that the kind does not have are an error.
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
         kind, api_version = identity(value)
@@ -195,16 +197,18 @@ class Codec:
             pass  # A map is taken for what it should be.
         elif kind != self.gvk.kind or api_version != self.gvk.api_version:
             if not converted:
-                self._read_as(kind, api_version, value)
+                self._read_as(kind, api_version, value, strict)
             raise ValueError(self._mismatch(kind, api_version))
         try:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
             raise ValueError(error.converted if converted else str(error)) from None
+        if strict:
+            _check_known(problems)
         complete_metadata(obj, value)
         return obj
 
-    def _read_as(self, kind: str, api_version: str, value: Any) -> None:
+    def _read_as(self, kind: str, api_version: str, value: Any, strict: bool) -> None:
         """
         Read a value as the kind that it says it is, which the reference does before it minds that it is another one.
 
@@ -213,10 +217,13 @@ class Codec:
         said = GroupVersion.parse(api_version)
         gvk = GroupVersionKind(said.group, said.version, kind)
         if self._definitions.knows(gvk):
+            problems: list[str] = []
             try:
-                self._definitions.type_for(gvk).decode(value, [])
+                self._definitions.type_for(gvk).decode(value, problems)
             except DecodeError as error:
                 raise ValueError(str(error)) from None
+            if strict:
+                _check_known(problems)
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
         """The object in the stored version."""
@@ -279,6 +286,16 @@ class Codec:
             return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
         internal = self.gvk.group.partition(".")[0] or "core"
         return f"converting ({said.version}.{kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
+
+
+def _check_known(problems: list[str]) -> None:
+    """
+    Refuse unknown fields.
+
+    @raise ValueError: There are some, in the words of the reference.
+    """
+    if problems:
+        raise ValueError(f"strict decoding error: {', '.join(problems)}")
 
 
 def identity(value: Any) -> tuple[str, str]:

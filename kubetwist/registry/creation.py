@@ -36,7 +36,7 @@ class Creation(StoredObjects):
         self.check_namespace(scope, meta)
         drop_repeated_owners(scope, meta)
         attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
-        await self.admit(attributes)
+        await self.admit_whole(scope, attributes)
         meta = obj["metadata"]
         drop_repeated_owners(scope, meta, patched=True)
         base = meta.get("generateName") if not meta.get("name") else None

@@ -54,8 +54,8 @@ class PodEviction:
         if obj["metadata"].get("name") != name:
             raise APIStatusError.bad_request("name in URL does not match name in Eviction object")
         delete_options = self._delete_options(name, obj, options)
-        record = self._pods.existing(scope, name)
         await self._pods.admission.validate(attributes)
+        record = self._pods.existing(scope, name)
         # What follows is one act: nobody is asked about its parts.
         scope = scope.carrying_out()
         pod = orjson.loads(record.item)

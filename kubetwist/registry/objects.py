@@ -413,6 +413,19 @@ class StoredObjects:
             return
         check_admitted_managers(obj["metadata"], before, attributes.warn)
 
+    async def admit_whole(self, scope: RequestScope, attributes: AdmissionAttributes) -> None:
+        """
+        Let the mutating plugins change an object of this resource, and check its namespace again afterwards.
+
+        Mutations may come from a webhook, a policy or a plugin, and must not move the object where the client was not
+        authorized to write (C{rest.BeforeCreate} and C{rest.BeforeUpdate}).
+
+        @raise APIStatusError: One of them refuses, or has put the object in another namespace (400).
+        """
+        await self.admit(attributes)
+        if attributes.object is not None:
+            self.check_namespace(scope, attributes.object["metadata"])
+
 
 def check_admitted_managers(meta: JSONObject, before: Any, warn: Callable[[str], object]) -> None:
     """Put the managed fields back that were there, if admission left what is none."""

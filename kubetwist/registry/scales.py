@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from ..api.errors import APIStatusError
 from ..api.options import GetOptions, WriteOptions
-from ..api.resource import GroupVersionKind, JSONObject
+from ..api.resource import GroupResource, GroupVersionKind, JSONObject
 from ..interfaces import IPatcher
 from .scaleownership import from_scale, replicas_paths, to_scale
 from .scope import RequestScope
@@ -53,8 +53,20 @@ class ScaleStore:
         return scale_of(obj, self.info.group, self.info.kind)
 
     def _put(self, obj: JSONObject, admitted: JSONObject) -> None:
-        """Write what admission made of a scale into its object."""
-        check_scale(admitted, obj["metadata"]["name"])
+        """
+        Write what admission made of a scale into its object.
+
+        @raise APIStatusError: It is not valid (422), or of another object or version of it (409).
+        """
+        meta, said = obj["metadata"], admitted["metadata"]
+        name = meta["name"]
+        check_scale(admitted, name)
+        uid, version = said.get("uid") or meta["uid"], said.get("resourceVersion") or meta["resourceVersion"]
+        if uid != meta["uid"]:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
+            raise APIStatusError.conflict(GroupResource(self.info.group, f"{self.info.resource}/scale"), name, why)
+        if version != meta["resourceVersion"]:
+            raise APIStatusError.modified(self._store.group_resource, name)
         apply_scale(obj, admitted, self.info.group, self.info.kind)
 
     def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:

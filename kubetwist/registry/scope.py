@@ -33,6 +33,7 @@ class RequestScope:
     @ivar deadline: When the request is over, in the reactor's time; L{None} for never.
     @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
     @ivar from_storage: The cache is behind and must not be asked.
+    @ivar collection: The request is a deletecollection: admission sees no name.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     """
 
@@ -45,10 +46,15 @@ class RequestScope:
     deadline: float | None = None
     admitted: bool = False
     from_storage: bool = False
+    collection: bool = False
 
     def within(self, namespace: str) -> RequestScope:
         """The same request, as it concerns one namespace."""
         return evolve(self, namespace=namespace)
+
+    def of_collection(self) -> RequestScope:
+        """The same request, as one that names no object."""
+        return evolve(self, collection=True)
 
     def carrying_out(self) -> RequestScope:
         """The same request, of which admission was asked already."""

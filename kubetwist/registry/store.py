@@ -140,7 +140,8 @@ class Store(Updates):
         """
         if scope.admitted:
             return
-        attributes = self.attributes("DELETE", scope, record.name, None, record, options)
+        name = "" if scope.collection else record.name
+        attributes = self.attributes("DELETE", scope, name, None, record, options)
         await self.admission.admit(attributes)
         await self.admission.validate(attributes)
 
@@ -159,6 +160,7 @@ class Store(Updates):
 
         A resourceVersion means exactly that one, since the reference lists in pages here.
         """
+        scope = scope.of_collection()
         if selection.resource_version not in ("", "0") and not selection.resource_version_match:
             selection.resource_version_match = "Exact"
         listing = reading.read_list(self, scope, selection)

@@ -132,9 +132,9 @@ class Updates(Creation):
                 why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
                 raise APIStatusError.conflict(self.group_resource, meta["name"], why)
             raise self.other_uid(key, meta, {})
-        meta.pop("resourceVersion", None)
         attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
-        await self.admit(attributes)
+        await self.admit_whole(scope, attributes)
+        obj["metadata"].pop("resourceVersion", None)
         drop_repeated_owners(scope, obj["metadata"], patched=True)
         return await self.create_once(scope, obj, options, attributes)
 
@@ -170,7 +170,7 @@ class Updates(Creation):
         if causes:
             causes = told(causes, scope)
             if causes:
-                raise self.invalid(record.name, causes)
+                raise self.invalid(meta.get("name", ""), causes)
         if rules.main:
             for text in self.strategy.warnings(obj, old):
                 scope.warn(text)
@@ -217,8 +217,11 @@ class Updates(Creation):
             return None
         view = rules.view
         if view is None:
+            version = obj["metadata"].get("resourceVersion")
             attributes = self.attributes("UPDATE", scope, record.name, obj, record, options, rules.subresource)
-            await self.admit(attributes)
+            await self.admit_whole(scope, attributes)
+            if obj["metadata"].get("resourceVersion") != version:
+                self.check_version(obj, record, True)
         else:
             shown = view.of(obj)
             attributes = self.attributes(

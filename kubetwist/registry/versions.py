@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from ..api.frozen import thawed
-from ..api.resource import GroupVersionKind, GroupVersionResource, JSONObject
-from .codec import Codec
+from ..api.goquote import quoted
+from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
+from .codec import Codec, by_name
 from .conversion import convert
 from .strategies import strategy_for
 
@@ -113,19 +114,39 @@ class Versions:
         return codec.pruned(obj)
 
     async def taken(
-        self, group: str, resource: str, value: Any, source: GroupVersionKind, target: GroupVersionKind
+        self,
+        group: str,
+        resource: str,
+        value: Any,
+        source: GroupVersionKind,
+        target: GroupVersionKind,
+        *,
+        strict: bool = False,
     ) -> JSONObject:
         """
-        What somebody else made of an object, as the server keeps it: decoded, converted and with defaults.
+        Decode, convert and default what a mutation made of an object.
 
-        @param source: What it should be.
-        @param target: What it shall be.
-        @raise ValueError: It is none of that kind any more.
-        @raise APIStatusError: It can not be converted.
+        The kind and version of the result are checked here, since a mutation can change them like any field. A
+        built-in kind that the mutation removed is filled in, as Go's decoder does with the type that it decodes into.
+
+        @param value: The mutated object in the form that the mutation was shown.
+        @param source: The kind and version of that form.
+        @param target: The kind and version that the server keeps.
+        @param strict: Whether fields that a built-in kind does not have are an error instead of being dropped.
+        @return: The object in C{target}, with defaults.
+        @raise ValueError: It is not an object of that kind, or has unknown fields and must not.
+        @raise APIStatusError: It cannot be converted.
         """
         custom = self._custom(group, resource)
         if custom is not None and source.kind == custom.definition.kind:
             store = custom.store(custom.definition.version(source.version))
+            said = value.get("apiVersion") or ""
+            if value.get("kind") == source.kind and said != source.api_version:
+                shown = GroupVersion.parse(said)
+                raise ValueError(
+                    f"failed to convert object: {shown.group}/{shown.version}, Kind={source.kind} is unstructured and "
+                    f"is not suitable for converting to {quoted(target.api_version)}"
+                )
             obj = store.codec.redecode(value, [])
             if source != target:
                 obj = await self._converted(group, resource, obj, source, target)
@@ -140,13 +161,25 @@ class Versions:
         codec = self._codecs.get((source, target))
         if codec is None:
             codec = self._codecs[source, target] = Codec(definitions, source, target)
-        obj = codec.to_storage(codec.redecode(value, []))
+        if isinstance(value, dict):
+            value = _with_kind(by_name(value) if strict else value, source)
+        problems: list[str] = []
+        decoded = codec.redecode(value, problems, strict=strict)
+        if decoded["metadata"].get("managedFields") == []:
+            del decoded["metadata"]["managedFields"]
+        obj = codec.to_storage(decoded)
         info = self._stores.infos.get((group, resource))
         owner = (
             (info.group, info.kind) if info is not None and info.kind == source.kind else (source.group, source.kind)
         )
         strategy_for(*owner).default(obj)
         return obj
+
+
+def _with_kind(value: JSONObject, default: GroupVersionKind) -> JSONObject:
+    """Fill in kind and apiVersion where they are missing (apimachinery, C{serializer/json}, C{gvkWithDefaults})."""
+    kind, api_version = value.get("kind") or default.kind, value.get("apiVersion") or default.api_version
+    return {**value, "kind": kind, "apiVersion": api_version}
 
 
 #: Finds a custom resource by the name of its definition.

@@ -23,6 +23,7 @@ from ..api.options import DeleteOptions, ListOptions, WriteOptions
 from ..api.resource import GroupResource, JSONObject
 from ..filters.authorization import attributes_of, forbidden
 from ..interfaces import IUnreadableDeleter
+from ..registry.reading import continue_token
 from ..storage.record import Record
 from .auditing import tell_delete_options, tell_object
 from .bodies import decode_object, named_otherwise, placed_otherwise, read_delete_body, read_document
@@ -231,7 +232,9 @@ class Writes:
         refuse_unreadable_collection(options)
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
-        answered = self._reads.respond_list(request, shown, listing, "")
+        # Without a limit the list is whole, however many pages were read for it.
+        token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
+        answered = self._reads.respond_list(request, shown, listing, token)
         if answered is not None:
             await answered
 

@@ -144,12 +144,13 @@ class ValidatingTests(WebhookTestCase):
         )
 
     def test_collections(self) -> None:
-        """Of a deletion of many, each is asked about."""
+        """Of a deletion of many, each is asked about, by its old state: the request names none of them."""
         self.configure(webhook(**rule("configmaps", operations=("DELETE",))))
         self.config_map("one")
         self.config_map("two")
         self.ask("DELETE", MAPS)
-        self.assertEqual(sorted(request["name"] for request in self.requests), ["one", "two"])
+        self.assertEqual(sorted(one["oldObject"]["metadata"]["name"] for one in self.requests), ["one", "two"])
+        self.assertFalse(any("name" in request for request in self.requests))
 
     def test_apply(self) -> None:
         """What an apply creates is a creation, and later an update."""

@@ -76,3 +76,9 @@ class BindingTests(StoreTestCase):
         verifyObject(ICreator, older)
         self.successResultOf(older.create(self.scope, binding(), CreateOptions()))
         self.assertEqual(self.stored(self.pods, "p")["spec"]["nodeName"], "n")
+        nameless = self.refused(older.create(self.scope, {"metadata": {"namespace": "default"}}, CreateOptions()))
+        self.assertEqual((nameless.code, nameless.message), (400, "Name parameter required."))
+
+    def test_admission_before_existence(self) -> None:
+        """A binding of a pod that is not there is checked and admitted before the pod is looked up."""
+        self.assertEqual(self.refused(self.bind(binding("q", node=""), "q")).message, "target.name: Required value")

@@ -54,9 +54,17 @@ class ScaleTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["replicas"], 0)
 
     def test_negative(self) -> None:
-        """Fewer than none can not be had."""
+        """A negative number of replicas is invalid."""
+        meta = {"name": "d", "namespace": "default"}
         self.assertEqual(
-            [str(cause) for cause in validate_scale({"spec": {"replicas": -5}})],
+            [str(cause) for cause in validate_scale({"metadata": meta, "spec": {"replicas": -5}})],
             ["spec.replicas: Invalid value: -5: must be greater than or equal to 0"],
         )
-        self.assertEqual(validate_scale({"spec": {}}), [])
+        self.assertEqual(validate_scale({"metadata": meta, "spec": {}}), [])
+
+    def test_metadata(self) -> None:
+        """A scale has a valid name, and a namespace."""
+        found = [str(cause) for cause in validate_scale({"metadata": {"name": "A"}})]
+        self.assertEqual(len(found), 2)
+        self.assertIn('metadata.name: Invalid value: "A"', found[0])
+        self.assertEqual(found[1], "metadata.namespace: Required value")

@@ -83,7 +83,7 @@ class MutatingPolicy(Policy):
         """
         if self.conditions is None:
             return True
-        values = request.activation(self.names, authorizer, params)
+        values = request.for_conditions(self.names, authorizer, params)
         return self.conditions.hold(self.evaluation(values, MATCH_BUDGET))
 
     def evaluate(self, mutation: Mutation, request: Request, authorizer: Authorizer, params: JSONObject | None) -> Any:
@@ -191,7 +191,7 @@ class _Changes:
                 self._refuse(invocation.policy, invocation.binding, str(error), "Invalid")
                 continue
             if patched is not request.object:
-                await self._take(patched, invocation.form.kind)
+                await self._take(patched, invocation.form.kind, mutation.kind == JSON_PATCH)
         return before != dumped(self._attributes.object)
 
     def _patched(self, mutation: Mutation, request: Request, value: Any, kind: GroupVersionKind) -> JSONObject:
@@ -219,12 +219,19 @@ class _Changes:
             )
         return found
 
-    async def _take(self, patched: JSONObject, kind: GroupVersionKind) -> None:
-        """Make the object what was made of it."""
+    async def _take(self, patched: JSONObject, kind: GroupVersionKind, strict: bool) -> None:
+        """
+        Make the object what was made of it.
+
+        @param strict: Whether unknown fields are an error: what a JSON patch leaves is decoded strictly
+            (C{mutating/patch/json_patch.go}).
+        @raise APIStatusError: It is not an object of its kind any more (500).
+        """
         asked = self._attributes
         assert asked.object is not None
+        names = asked.group, asked.resource
         try:
-            obj = await self._stores.versions.taken(asked.group, asked.resource, patched, kind, asked.object_kind)
+            obj = await self._stores.versions.taken(*names, patched, kind, asked.object_kind, strict=strict)
         except ValueError as error:
             raise APIStatusError.internal(str(error)) from None
         replace(asked.object, obj)

@@ -131,8 +131,9 @@ class ValidatingPolicy(Policy):
         findings = Findings()
         values = request.activation(self.names, authorizer, params)
         if self.conditions is not None:
+            conditional = request.for_conditions(self.names, authorizer, params)
             try:
-                if not self.conditions.hold(self.evaluation(values, MATCH_BUDGET)):
+                if not self.conditions.hold(self.evaluation(conditional, MATCH_BUDGET)):
                     return findings
             except ConditionsFailed as error:
                 if not self.ignores:

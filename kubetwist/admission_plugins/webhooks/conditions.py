@@ -51,7 +51,7 @@ class Conditions:
 
         request = request_value(request_object(attributes, form), attributes.dry_run, attributes.options)
         seen = Request(await shown(attributes.object), await shown(attributes.old_object), request, None, attributes)
-        values = seen.activation(_NAMES, authorizer_of(attributes), None)
+        values = seen.for_conditions(_NAMES, authorizer_of(attributes), None)
         try:
             return await settled(lambda: compiled.hold(Evaluation(values, {}, MATCH_BUDGET)))
         except ConditionsFailed as error:

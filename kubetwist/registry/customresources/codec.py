@@ -104,16 +104,19 @@ class CustomCodec(Codec):
         """What is told of duplicate fields, wherever they are, and then of unknown ones."""
         return [*document.duplicates, *problems]
 
-    def redecode(self, value: JSONObject, problems: list[str], *, converted: bool = False) -> JSONObject:
+    def redecode(
+        self, value: JSONObject, problems: list[str], *, converted: bool = False, strict: bool = False
+    ) -> JSONObject:
         """
-        Make an object of what a patch left.
+        Make an object of what a patch left; unknown fields are pruned, whatever C{strict} says.
 
         @raise ValueError: It is not an object of this kind any more.
         @raise APIStatusError: It says that it is of another kind or version (422).
         """
         kind, api_version = value.get("kind"), value.get("apiVersion")
         if not kind:
-            raise ValueError("Object 'Kind' is missing in the patched object")
+            shown = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+            raise ValueError(f"Object 'Kind' is missing in '{shown}'")
         causes = []
         if kind != self.gvk.kind:
             causes.append(invalid("kind", kind, f"must be {self.gvk.kind}"))

@@ -34,6 +34,8 @@ _UNCHECKED: Final = Cause(
     "errors to complete validation",
     "<nil>",
 )
+#: Metadata that writes of the status keep as it is, whatever they or mutations say.
+_IDENTITY: Final = ("name", "generateName", "namespace", "uid")
 _INT32: Final = (1 << 31) - 1
 
 
@@ -61,6 +63,12 @@ class CustomStrategy(Strategy):
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Nothing but the status changes."""
         super().prepare_for_status_update(obj, old)
+        meta, before = obj["metadata"], old["metadata"]
+        for name in _IDENTITY:
+            if name in before:
+                meta[name] = before[name]
+            else:
+                meta.pop(name, None)
         self._fill_status(obj)
 
     def _fill_status(self, obj: JSONObject) -> None:

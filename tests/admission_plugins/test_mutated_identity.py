@@ -1,0 +1,260 @@
+"""Tests for what a mutation must not change of an object: its name, namespace, kind and version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
+from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
+from tests.admission_plugins.test_policies import MAPS, PolicyTestCase, rule
+from tests.admission_plugins.webhookserver import WebhookTestCase, patch, webhook
+from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
+from tests.resources.server import all_kinds
+
+OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+
+
+def edits(*operations: tuple[str, str, str]) -> dict[str, Any]:
+    """A mutation by JSON patch; values are expressions."""
+    made = ", ".join(
+        f"JSONPatch{{op: '{op}', path: '{path}'{', value: ' + value if value else ''}}}"
+        for op, path, value in operations
+    )
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": f"[{made}]"}}
+
+
+class PolicyMutationTests(PolicyTestCase):
+    """Mutations by policies."""
+
+    def mutate(self, *mutations: dict[str, Any], **spec: Any) -> None:
+        """Bind a policy with these mutations."""
+        self.policy("mutating", mutations=[*mutations], **spec)
+
+    def test_namespace(self) -> None:
+        """A policy that puts an object in another namespace fails creation, update, patch and apply alike."""
+        self.create("live")
+        self.mutate(edits(("add", "/metadata/namespace", "'elsewhere'")))
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}})
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
+        for method, path, media in (
+            ("POST", MAPS, "application/json"),
+            ("PUT", f"{MAPS}/live", "application/json"),
+            ("PATCH", f"{MAPS}/live", MERGE),
+            ("PATCH", f"{MAPS}/a?fieldManager=m", APPLY),
+        ):
+            named = {**body, "metadata": {"name": "live" if "live" in path else "a"}}
+            found = self.refused(method, path, named, **{"content-type": media})
+            self.assertEqual(found, (400, "BadRequest", OTHER_NAMESPACE), (method, media))
+        stored = self.ask("GET", "/api/v1/configmaps")["items"]
+        self.assertEqual([one["metadata"]["name"] for one in stored], ["live"])
+        self.assertNotIn("data", stored[0])
+
+    def test_merged_namespace(self) -> None:
+        """A merged configuration cannot move an object either."""
+        expression = "Object{metadata: Object.metadata{namespace: 'elsewhere'}}"
+        self.mutate({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}})
+        found = self.refused("POST", MAPS, {"metadata": {"name": "a"}})
+        self.assertEqual(found, (400, "BadRequest", OTHER_NAMESPACE))
+
+    def test_namespace_that_is_removed(self) -> None:
+        """A namespace that a policy removes is the one of the request."""
+        self.mutate(edits(("remove", "/metadata/namespace", "")))
+        self.assertEqual(self.create("a")["metadata"]["namespace"], "default")
+
+    def test_cluster_scope(self) -> None:
+        """A namespace in an object that has none is dropped."""
+        constraints = {"resourceRules": [rule("namespaces")]}
+        self.mutate(edits(("add", "/metadata/namespace", "'elsewhere'")), matchConstraints=constraints)
+        made = self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+        self.assertNotIn("namespace", made["metadata"])
+
+    def test_name(self) -> None:
+        """A name that a policy changes in an update is refused, and the refusal names the new one."""
+        self.create("a")
+        self.mutate(edits(("add", "/metadata/name", "'b'")))
+        message = 'ConfigMap "b" is invalid: metadata.name: Invalid value: "b": field is immutable'
+        found = self.refused("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
+        self.assertEqual(found, (422, "Invalid", message))
+
+    def test_version(self) -> None:
+        """A resourceVersion that a policy puts in an update is compared with the newest."""
+        self.create("a")
+        self.mutate(edits(("add", "/metadata/resourceVersion", "'1'")))
+        code, reason, _ = self.refused("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
+        self.assertEqual((code, reason), (409, "Conflict"))
+
+    def test_kind(self) -> None:
+        """An object of another kind or version is an error; kind and version that are removed are filled in."""
+        self.mutate(
+            edits(("remove", "/kind", ""), ("remove", "/apiVersion", "")),
+            edits(("add", "/data", "{'k': object.kind + object.apiVersion}")),
+        )
+        self.assertEqual(self.create("a")["data"], {"k": "ConfigMapv1"})
+        self.mutate(edits(("add", "/kind", "'Odd'")), name="q")
+        code, reason, message = self.refused("POST", MAPS, {"metadata": {"name": "b"}})
+        self.assertEqual((code, reason), (500, "InternalError"))
+        self.assertIn('no kind "Odd" is registered for version "v1"', message)
+
+    def test_unknown_fields(self) -> None:
+        """A field that the kind does not have, or has in another case, is an error, wherever it stands."""
+        self.mutate(edits(("add", "/metadata/odd", "'x'"), ("add", "/Data", "{'a': 'b'}")))
+        self.assertEqual(
+            self.refused("POST", MAPS, {"metadata": {"name": "a"}}),
+            (
+                500,
+                "InternalError",
+                'Internal error occurred: strict decoding error: unknown field "Data", unknown field "metadata.odd"',
+            ),
+        )
+
+    def test_managers(self) -> None:
+        """An empty list of managed fields leaves an object without any."""
+        self.mutate(edits(("add", "/metadata/managedFields", "[]")))
+        self.assertNotIn("managedFields", self.create("a", {"k": "v"})["metadata"])
+
+    def test_conditions_see_no_namespace(self) -> None:
+        """In matchConditions, namespaceObject is null; in validations and mutations it is the namespace."""
+        self.mutate(
+            edits(("add", "/data", "{'team': namespaceObject.metadata.labels.team}")),
+            matchConditions=[{"name": "none", "expression": "namespaceObject == null"}],
+        )
+        self.policy(
+            name="v",
+            matchConditions=[{"name": "none", "expression": "!has(namespaceObject.metadata)"}],
+            validations=[{"expression": "namespaceObject.metadata.labels.team != 'a'", "message": "not here"}],
+        )
+        self.assertIn("not here", self.refused("POST", MAPS, {"metadata": {"name": "a"}})[2])
+        self.ask("DELETE", f"{VALIDATING}/v")
+        self.assertEqual(self.create("a")["data"], {"team": "a"})
+
+    def test_collection(self) -> None:
+        """A deletecollection has no name: neither in the request nor in its refusal."""
+        self.policy(
+            matchConstraints={"resourceRules": [rule("configmaps", operations=["DELETE"])]},
+            validations=[{"expression": "has(request.name)", "message": "no name"}],
+        )
+        self.create("a")
+        self.create("b")
+        self.ask("DELETE", f"{MAPS}/a")
+        message = self.refused("DELETE", MAPS)[2]
+        self.assertTrue(message.startswith('configmaps "Unknown" is forbidden: '), message)
+
+
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+
+
+class WebhookMutationTests(WebhookTestCase):
+    """Mutations by webhooks."""
+
+    resources = (*WebhookTestCase.resources, "replicasets")
+
+    def answer(self, *operations: tuple[str, str, Any], rules: tuple[str, ...] = ("*",)) -> None:
+        """Have a webhook answer with a patch to everything."""
+        self.outgoing.answer = lambda url, review: patch(*operations)
+        all_writes = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": [*rules]}
+        self.configure(webhook(rules=[all_writes]), mutating=True)
+
+    def test_namespace(self) -> None:
+        """A webhook that puts an object in another namespace fails the request, and nothing is stored."""
+        self.answer(("add", "/metadata/namespace", "elsewhere"), rules=("configmaps",))
+        self.assertEqual(self.refused("POST", MAPS, {"metadata": {"name": "a"}}), (400, OTHER_NAMESPACE))
+        self.assertEqual(self.ask("GET", "/api/v1/configmaps")["items"], [])
+
+    def test_managers(self) -> None:
+        """A webhook that sends an empty list of managed fields leaves an object without any."""
+        self.answer(("add", "/metadata/managedFields", []), rules=("configmaps",))
+        self.assertNotIn("managedFields", self.config_map("a", labels={"a": "b"})["metadata"])
+
+    def test_unknown_fields(self) -> None:
+        """What a webhook adds that the kind does not have is dropped."""
+        self.answer(("add", "/odd", 1), rules=("configmaps",))
+        self.assertNotIn("odd", self.config_map("a"))
+
+    def test_scale(self) -> None:
+        """A webhook cannot make a scale invalid, or the scale of another object or of an older state."""
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        self.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+        said: list[tuple[str, str, Any]] = []
+        self.answer(rules=("deployments/scale",))
+        self.outgoing.answer = lambda url, review: patch(*said)
+        for operation, code, text in (
+            (("remove", "/metadata/namespace", None), 422, "metadata.namespace: Required value"),
+            (("replace", "/metadata/name", ""), 422, "metadata.name: Required value"),
+            (("add", "/metadata/uid", "x"), 409, "Precondition failed: UID in precondition: x"),
+            (("add", "/metadata/resourceVersion", "1"), 409, "the object has been modified"),
+        ):
+            said[:] = [operation]
+            found = self.refused("PATCH", f"{path}/d/scale", {"spec": {"replicas": 2}}, **{"content-type": MERGE})
+            self.assertEqual(found[0], code, found)
+            self.assertIn(text, found[1])
+        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 1)
+
+
+class CustomMutationTests(PolicyTestCase):
+    """Mutations of custom resources."""
+
+    def setUp(self) -> None:
+        """A definition with a status, and the plugins."""
+        self.server = CustomServer()
+        stores = self.server.stores
+        stores.find_custom = self.server.custom.served
+        stores.authorizer = self.server.authorizer
+        policies = [one for one in all_kinds() if "admissionpolic" in one.resource or one.resource == "namespaces"]
+        stores.add(policies)
+        for info in policies:
+            self.successResultOf(stores.get(info.group, info.resource).cache.start())
+        self.server.installer.install(policies)
+        plugins = [plugin.configured(stores, None) for plugin in (MutatingAdmissionPolicy, ValidatingAdmissionPolicy)]
+        stores.use(AdmissionChain(plugins, self.server.clock))
+        self.client = self.server.client()
+        self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
+        crd = definition()
+        crd["spec"]["versions"][0]["subresources"] = {"status": {}}
+        self.ask("POST", DEFINITIONS, crd)
+        self.server.settle()
+
+    def mutate(self, *operations: tuple[str, str, str]) -> None:
+        """Bind a policy with a JSON patch."""
+        constraints = {"resourceRules": [rule("kites", "kites/status")]}
+        self.policy("mutating", mutations=[edits(*operations)], matchConstraints=constraints)
+
+    def kite(self) -> dict[str, Any]:
+        """A valid object."""
+        return {"apiVersion": "example.com/v1", "kind": "Kite", "metadata": {"name": "k"}}
+
+    def test_namespace(self) -> None:
+        """An object cannot be moved to another namespace."""
+        self.mutate(("add", "/metadata/namespace", "'elsewhere'"))
+        self.assertEqual(self.refused("POST", KITES, self.kite()), (400, "BadRequest", OTHER_NAMESPACE))
+
+    def test_version(self) -> None:
+        """An object cannot become one of another group or version."""
+        self.mutate(("add", "/apiVersion", "'apps/v1'"))
+        self.assertEqual(
+            self.refused("POST", KITES, self.kite()),
+            (
+                500,
+                "InternalError",
+                "Internal error occurred: failed to convert object: apps/v1, Kind=Kite is unstructured and is not"
+                ' suitable for converting to "example.com/v1"',
+            ),
+        )
+
+    def test_kind(self) -> None:
+        """An object cannot become one of another kind."""
+        self.mutate(("add", "/kind", "'Odd'"))
+        message = 'Odd.example.com "k" is invalid: kind: Invalid value: "Odd": must be Kite'
+        self.assertEqual(self.refused("POST", KITES, self.kite()), (422, "Invalid", message))
+
+    def test_status(self) -> None:
+        """A write of the status keeps the object's name, whatever a mutation says."""
+        self.ask("POST", KITES, self.kite())
+        self.mutate(("add", "/metadata/name", "'b'"), ("add", "/metadata/uid", "'b'"))
+        body = {"metadata": {"annotations": {"a": "b"}}}
+        made = self.ask("PATCH", f"{KITES}/k/status", body, **{"content-type": MERGE})
+        self.assertEqual(made["metadata"]["name"], "k")
