@@ -34,7 +34,7 @@ def install_documents(
     Have the first server of the chain answer what describes the whole chain.
 
     @param address: The server's own address and port.
-    @param other_paths: What is served besides APIs, for the index.
+    @param other_paths: What is served besides APIs, for the index and for OpenAPI; also called in a thread.
     @param listed: The groups and versions that C{/apis} lists, if not those of C{installed}.
     @param aggregation: What others serve, whose documents become part of ours.
     @param made: Called when a document of aggregated discovery is put together.
@@ -53,7 +53,7 @@ def install_documents(
         front.claim(group_version_path(group_version), GroupVersionResources(installed, group_version))
         if group:
             front.claim(f"/apis/{group}", Group(listed, group))
-    builder = builder_of(definitions, definitions.minor)
+    builder = builder_of(definitions, definitions.minor, other_paths)
 
     def documents() -> IRemoteDocuments | None:
         return None if others is None else others.openapi

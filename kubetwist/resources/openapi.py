@@ -6,7 +6,7 @@ Documents are built in a thread when one is first asked for, and again after wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from .openapi_schemas import IDefinitions
 
 
-def builder_of(definitions: IDefinitions, release: str) -> Callable[[], Builder]:
+def builder_of(
+    definitions: IDefinitions, release: str, others: Callable[[], Collection[str]] = tuple
+) -> Callable[[], Builder]:
     """
     Give the builder of a release, made when it is first asked for, in a thread: importing it takes its time, too.
 
     @param release: Major and minor version: C{"1.36"}.
+    @param others: Returns the paths that are served beside APIs; called in that thread.
     """
     made: list[Builder] = []
 
@@ -43,7 +46,7 @@ def builder_of(definitions: IDefinitions, release: str) -> Callable[[], Builder]
         from .openapi_builder import Builder
 
         if not made:
-            made.append(Builder(definitions, release))
+            made.append(Builder(definitions, release, frozenset(others())))
         return made[0]
 
     return get

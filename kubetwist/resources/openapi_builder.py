@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import cast
 
@@ -10,15 +10,16 @@ from attrs import evolve
 
 from ..api.jsonpieces import decoded
 from ..api.resource import GroupVersion, JSONObject
+from ..schema.openapi import V2_REFERENCE, V3_REFERENCE
 from . import openapi_parts
 from .installed import InstalledResource
 from .openapi_custom import custom_paths
-from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path
+from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path, types_of
 from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed
 from .openapi_parts import V2, Part, Parts, joined
 from .openapi_protobuf import encode_v2
 from .openapi_protobuf_v3 import pieces_v3
-from .openapi_schemas import IDefinitions, known_to_middle, reachable, v2_schemas, v3_schemas
+from .openapi_schemas import IDefinitions, known_to_middle, reachable
 from .openapi_v2 import path_item, v2_frame
 from .openapi_v3 import v3_document
 from .remotespecs import RemoteSpec, SpecMerge, pieces
@@ -33,9 +34,13 @@ Remote = Sequence[tuple[GroupVersion, RemoteSpec]]
 class Builder:
     """Makes documents of what is served; thread-safe, as it keeps nothing that changes."""
 
-    def __init__(self, definitions: IDefinitions, release: str) -> None:
-        """@param release: Major and minor version: C{"1.36"}."""
+    def __init__(self, definitions: IDefinitions, release: str, others: Collection[str] = ()) -> None:
+        """
+        @param release: Major and minor version: C{"1.36"}.
+        @param others: Paths that are served beside APIs, see L{document_paths}.
+        """
         self._definitions = definitions
+        self._others = others
         self._release = release
         self._rules = Release(int(release.partition(".")[2]))
         self._parts = Parts(self._rules)
@@ -67,9 +72,9 @@ class Builder:
 
     def _v2(self, snapshot: Snapshot, form: str, remote: Remote) -> tuple[JSONObject, list[Part], SpecMerge | None]:
         """The document but for what it has of custom resources and of others, and these."""
-        schemas = v2_schemas(self._definitions)
+        schemas = self._definitions.openapi_schemas(V2_REFERENCE)
         names = _names(schemas)
-        paths = [path for _, path in document_paths([one for one, _ in snapshot])]
+        paths = [path for _, path in document_paths([one for one, _ in snapshot], self._others)]
         parts: list[Part] = []
         for group_version, resources in snapshot:
             if any(one.custom for one in resources):
@@ -79,8 +84,11 @@ class Builder:
                 paths += resource_paths(group_version, resources, names, self._rules)
         shared: dict[str, JSONObject] = {}
         written = {path.path: path_item(path, shared) for path in sorted(paths, key=lambda path: path.path)}
+        needed = types_of(paths)
         for part in parts:
             shared.update(part.shared)
+            needed |= part.needs
+        schemas = reachable(schemas, needed, None)
         merge = None
         if remote:
             own = {group_version for group_version, _ in snapshot}
@@ -89,7 +97,7 @@ class Builder:
                 # Of what is served here as well, everything is told already.
                 if group_version not in own:
                     merge.add(spec)
-        return v2_frame(written, schemas, shared, f"v{self._release}"), parts, merge
+        return v2_frame(written, schemas, shared, self._release), parts, merge
 
     def v3(self, snapshot: Snapshot, kept: dict[str, tuple[object, Packed]]) -> dict[str, tuple[object, Packed]]:
         """
@@ -98,13 +106,13 @@ class Builder:
         @param kept: What this returned last time; what has not changed since is not made again.
         """
         sources: dict[str, tuple[object, GroupVersion | None]] = {
-            name: (path, None) for name, path in document_paths([one for one, _ in snapshot])
+            name: (path, None) for name, path in document_paths([one for one, _ in snapshot], self._others)
         }
         for group_version, resources in snapshot:
             sources[root_path(group_version)] = resources, group_version
         found = {name: kept[name] for name, (source, _) in sources.items() if name in kept and kept[name][0] == source}
         if len(found) < len(sources):
-            schemas = v3_schemas(self._definitions)
+            schemas = self._definitions.openapi_schemas(V3_REFERENCE)
             names = _names(schemas)
             for name, (source, about) in sources.items():
                 if name in found:
@@ -125,7 +133,7 @@ class Builder:
         self,
         about: GroupVersion,
         resources: Sequence[InstalledResource],
-        schemas: dict[str, JSONObject],
+        schemas: Mapping[str, JSONObject],
         names: Definitions,
     ) -> Packed:
         """The v3 document of custom resources."""
@@ -141,7 +149,7 @@ class Builder:
         return Packed.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
 
 
-def _names(schemas: dict[str, JSONObject]) -> Definitions:
+def _names(schemas: Mapping[str, JSONObject]) -> Definitions:
     return Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
 
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import evolve
 
 from ..api.resource import GroupVersionKind, JSONObject
+from ..schema.openapi import V2_REFERENCE
 from .negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
 from .openapi_operations import Operation, Path
 from .openapi_parameters import RESOURCE_VERSION
-from .openapi_schemas import V2_REFERENCE, V3_REFERENCE
 
 if TYPE_CHECKING:
     from ..registry.customresources.definition import CustomVersion
@@ -210,6 +210,3 @@ def _leave_out(schema: JSONObject) -> None:
     required = [name for name in schema.pop("required", None) or () if not (properties.get(name) or {}).get("nullable")]
     if required and not (isinstance(further, dict) and further.get("nullable")):
         schema["required"] = required
-
-
-__all__ = ["V2_REFERENCE", "V3_REFERENCE", "CustomSchemas", "custom_definitions", "custom_paths"]

@@ -7,7 +7,7 @@ Both versions of OpenAPI are written from these, by L{.openapi_v2} and L{.openap
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from attrs import frozen
@@ -56,6 +56,24 @@ class Operation:
     answers: tuple[tuple[int, str], ...] = ((200, "OK"),)
     answer: str = ""
 
+
+#: What is published about service account tokens: path, tag, operation, media type and description.
+_ISSUER: Final = (
+    (
+        "/.well-known/openid-configuration",
+        "WellKnown",
+        "getServiceAccountIssuerOpenIDConfiguration",
+        JSON,
+        "get the OpenID Connect discovery document about the issuer of service account tokens",
+    ),
+    (
+        "/openid/v1/jwks",
+        "openid",
+        "getServiceAccountIssuerOpenIDKeyset",
+        "application/jwk-set+json",
+        "get the public keys that verify service account tokens, as a JSON Web Key Set",
+    ),
+)
 
 _LOG: Final = "log"
 #: Resources whose DELETE answers with the object, and is said to answer with a Status.
@@ -120,8 +138,21 @@ class Definitions:
         return name
 
 
-def document_paths(group_versions: Sequence[GroupVersion]) -> Iterator[tuple[str, Path]]:
-    """Everything that is not a resource, with the document that it stands in."""
+def types_of(paths: Iterable[Path]) -> set[str]:
+    """The definitions that the operations of C{paths} name; those of their bodies and answers."""
+    return {one for path in paths for operation in path.operations for one in (operation.body, operation.answer)}
+
+
+def document_paths(group_versions: Sequence[GroupVersion], others: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
+    """
+    Return everything that is not a resource, with the name of its v3 document.
+
+    @param others: Paths that are served beside APIs; of these, the documents about the issuer of tokens are described.
+    """
+    for path, tag, name, media_type, description in _ISSUER:
+        if path in others:
+            operation = Operation("get", name, tag, description, consumes=(), produces=(media_type,), answer=STRING)
+            yield path[1:], Path(f"{path}/", [operation])
     yield (
         "version",
         _document(
@@ -142,7 +173,8 @@ def document_paths(group_versions: Sequence[GroupVersion]) -> Iterator[tuple[str
 def _document(
     path: str, tag: str, description: str, name: str, answer: str, produces: tuple[str, ...] = MEDIA_TYPES
 ) -> Path:
-    return Path(path, [Operation("get", f"get{name}", tag, description, produces=produces, answer=answer)])
+    operation = Operation("get", f"get{name}", tag, description, consumes=produces, produces=produces, answer=answer)
+    return Path(path, [operation])
 
 
 def root_path(group_version: GroupVersion) -> str:

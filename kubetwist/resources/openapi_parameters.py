@@ -1,4 +1,9 @@
-"""The parameters of the API's operations: names and types as in the reference, what they mean in our words."""
+"""
+The parameters of the API's operations: names and types as in the reference, descriptions of our own.
+
+The descriptions use the reference's terms where its tests look for them, see kubernetes/kubernetes,
+C{test/cmd/discovery.sh}.
+"""
 
 from __future__ import annotations
 
@@ -33,43 +38,63 @@ def _queries(*rows: tuple[str, str, str]) -> tuple[Parameter, ...]:
 
 
 PRETTY: Final = _queries(
-    ("pretty", "string", "'true' asks for indented output, which browsers, curl and wget get without asking."),
+    ("pretty", "string", "If 'true', the output is indented. Browsers, curl and wget get indented output by default."),
 )
 
 LIST_AND_WATCH: Final = _queries(
     (
         "allowWatchBookmarks",
         "boolean",
-        "A watch may send BOOKMARK events, which tell the resourceVersion reached. Without meaning in other requests.",
+        "Request watch events of type BOOKMARK, which carry the resourceVersion that the watch has reached. Ignored if "
+        "this is not a watch.",
     ),
     (
         "continue",
         "string",
-        "The token from the metadata of the page before, to be sent with otherwise the same query. A token that is too "
-        "old is answered by 410 and a new token, with which the list goes on from the newest state. Not for watches.",
+        "The value of metadata.continue of the previous page; all other parameters must be the same as before. An "
+        "expired token is answered with 410 and a new token, which continues the list from the latest state. Not "
+        "supported by watches.",
     ),
-    ("fieldSelector", "string", "Leave only objects whose fields match."),
-    ("labelSelector", "string", "Leave only objects whose labels match."),
+    (
+        "fieldSelector",
+        "string",
+        "A selector that restricts the list of returned objects by their fields. Defaults to everything.",
+    ),
+    (
+        "labelSelector",
+        "string",
+        "A selector that restricts the list of returned objects by their labels. Defaults to everything.",
+    ),
     (
         "limit",
         "integer",
-        "At most so many objects; metadata.continue of the answer then leads to the next page. All pages show the "
-        "state of one moment. Not for watches.",
+        "The maximum number of objects to return. If there are more, metadata.continue of the response is set and "
+        "requests the next page; all pages show the state at one resourceVersion. Not supported by watches.",
     ),
-    ("resourceVersion", "string", "How new the answer must be, or from where a watch begins."),
+    (
+        "resourceVersion",
+        "string",
+        "For get and list, the resourceVersion that the response must not be older than; for watch, the one that "
+        "precedes the first event. Defaults to the most recent state.",
+    ),
     (
         "resourceVersionMatch",
         "string",
-        "How resourceVersion is meant in a list: Exact or NotOlderThan.",
+        "How resourceVersion applies to a list: Exact or NotOlderThan.",
     ),
     (
         "sendInitialEvents",
         "boolean",
-        "Begin a watch with an ADDED event for every object, and tell by a BOOKMARK event with the annotation "
-        "k8s.io/initial-events-end that all were sent. Needs resourceVersionMatch=NotOlderThan.",
+        "If true, a watch begins with an ADDED event for each object, followed by a BOOKMARK event with the annotation "
+        "k8s.io/initial-events-end. Requires resourceVersionMatch=NotOlderThan.",
     ),
-    ("timeoutSeconds", "integer", "End the list or watch after so many seconds."),
-    ("watch", "boolean", "Send a stream of changes after resourceVersion instead of a list."),
+    ("timeoutSeconds", "integer", "Timeout, in seconds, of the list or watch, whether or not anything was sent."),
+    (
+        "watch",
+        "boolean",
+        "Watch for changes to the described resources and return them as a stream of ADDED, MODIFIED and DELETED "
+        "events that follow resourceVersion.",
+    ),
 )
 
 #: Of lists, and of reading custom resources.
@@ -77,19 +102,30 @@ RESOURCE_VERSION: Final = next(one for one in LIST_AND_WATCH if one.name == "res
 
 #: Of 1.36 and later.
 SHARD_SELECTOR: Final = _queries(
-    ("shardSelector", "string", "Leave only objects of some hash ranges. An alpha feature; ignored where it is off."),
+    (
+        "shardSelector",
+        "string",
+        "A selector that restricts the list of returned objects by ranges of their hash. An alpha feature, ignored "
+        "unless it is enabled.",
+    ),
 )
 
-_DRY_RUN: Final = _queries(("dryRun", "string", "'All' does everything but store the result."))
+_DRY_RUN: Final = _queries(
+    ("dryRun", "string", "If 'All', every stage of the request is processed, but the result is not persisted."),
+)
 _FIELD_MANAGER: Final = _queries(
-    ("fieldManager", "string", "The name under which changed fields are owned: up to 128 printable characters."),
+    (
+        "fieldManager",
+        "string",
+        "The name of the manager that owns the fields which the request changes: up to 128 printable characters.",
+    ),
 )
 _FIELD_VALIDATION: Final = _queries(
     (
         "fieldValidation",
         "string",
-        "What is done about unknown and duplicate fields: Ignore drops them, Warn drops them and says so, Strict "
-        "refuses the request.",
+        "How the server handles unknown and duplicate fields: Ignore drops them, Warn drops them and sends a warning "
+        "for each, Strict rejects the request.",
     ),
 )
 
@@ -97,7 +133,13 @@ CREATE: Final = (*_DRY_RUN, *_FIELD_MANAGER, *_FIELD_VALIDATION)
 UPDATE: Final = CREATE
 PATCH: Final = (
     *CREATE,
-    *_queries(("force", "boolean", "An apply takes over fields that others own. Without meaning in other patches.")),
+    *_queries(
+        (
+            "force",
+            "boolean",
+            "If true, an apply takes over fields that other managers own. Must be unset for other patches.",
+        )
+    ),
 )
 
 DELETE: Final = (
@@ -106,13 +148,18 @@ DELETE: Final = (
         (
             "gracePeriodSeconds",
             "integer",
-            "Seconds until the object is gone; 0 is at once. Without it, the kind's own.",
+            "Seconds before the object is deleted; zero means immediately. Defaults to the grace period of its kind.",
         ),
-        ("orphanDependents", "boolean", "Keep dependents. Deprecated: see propagationPolicy."),
+        (
+            "orphanDependents",
+            "boolean",
+            "Whether dependent objects are orphaned. Deprecated: use propagationPolicy, which excludes this one.",
+        ),
         (
             "propagationPolicy",
             "string",
-            "What becomes of dependents: Orphan keeps them, Background deletes them later, Foreground before it.",
+            "Whether and how dependents are garbage collected: Orphan keeps them, Background deletes them after the "
+            "object, Foreground before it.",
         ),
     ),
 )
@@ -122,12 +169,12 @@ UNSAFE_DELETE: Final = _queries(
     (
         "ignoreStoreReadErrorWithClusterBreakingPotential",
         "boolean",
-        "Remove an object that can not be read from storage, without finalizers and preconditions.",
+        "If true, an object that cannot be read from storage is deleted without finalizers and preconditions.",
     ),
 )
 
-NAMESPACE: Final = Parameter("namespace", "path", "string", "The namespace of the object.")
-PATH: Final = Parameter("path", "path", "string", "The rest of the path.")
+NAMESPACE: Final = Parameter("namespace", "path", "string", "namespace of the object")
+PATH: Final = Parameter("path", "path", "string", "path of the request that is proxied")
 
 
 def name_of(kind: str) -> Parameter:
@@ -136,31 +183,33 @@ def name_of(kind: str) -> Parameter:
 
 
 _STREAMS: Final = (
-    ("container", "string", "Which container; needed where there are several."),
-    ("stderr", "boolean", "Send standard error."),
-    ("stdin", "boolean", "Take standard input."),
-    ("stdout", "boolean", "Send standard output."),
-    ("tty", "boolean", "Give it a terminal."),
+    ("container", "string", "The container. Defaults to the only container of the pod."),
+    ("stderr", "boolean", "Redirect the standard error stream of the container."),
+    ("stdin", "boolean", "Redirect the standard input stream of the container."),
+    ("stdout", "boolean", "Redirect the standard output stream of the container."),
+    ("tty", "boolean", "Allocate a terminal for the process."),
 )
-_PROXY: Final = _queries(("path", "string", "The path of the request that is handed on."))
+_PROXY: Final = _queries(("path", "string", "The path of the request that is proxied."))
 
 #: The options of what is connected to, and of logs.
 OPTIONS: Final[Mapping[str, tuple[Parameter, ...]]] = {
     "PodAttachOptions": _queries(*_STREAMS),
-    "PodExecOptions": _queries(("command", "string", "The command and its arguments, one after the other."), *_STREAMS),
-    "PodPortForwardOptions": _queries(("ports", "integer", "The ports to forward.")),
+    "PodExecOptions": _queries(
+        ("command", "string", "The command and its arguments, one per parameter. It is not run in a shell."), *_STREAMS
+    ),
+    "PodPortForwardOptions": _queries(("ports", "integer", "The ports to forward. Required for WebSockets.")),
     "PodProxyOptions": _PROXY,
     "NodeProxyOptions": _PROXY,
     "ServiceProxyOptions": _PROXY,
     "PodLogOptions": _queries(
-        ("container", "string", "Which container; needed where there are several."),
-        ("follow", "boolean", "Go on sending what is written later."),
-        ("insecureSkipTLSVerifyBackend", "boolean", "Do not check the kubelet's certificate."),
-        ("limitBytes", "integer", "End after so many bytes."),
-        ("previous", "boolean", "The log of the container's last run."),
-        ("sinceSeconds", "integer", "Only what was written in the last so many seconds."),
-        ("stream", "string", "All, Stdout or Stderr."),
-        ("tailLines", "integer", "Only so many lines from the end."),
-        ("timestamps", "boolean", "Begin each line with the time it was written."),
+        ("container", "string", "The container. Defaults to the only container of the pod."),
+        ("follow", "boolean", "Follow the log stream of the container."),
+        ("insecureSkipTLSVerifyBackend", "boolean", "Do not verify the serving certificate of the kubelet."),
+        ("limitBytes", "integer", "The number of bytes after which the output ends."),
+        ("previous", "boolean", "Return the log of the previous, terminated container."),
+        ("sinceSeconds", "integer", "Only lines that were written in this number of seconds before now."),
+        ("stream", "string", "The stream to return: All, Stdout or Stderr."),
+        ("tailLines", "integer", "The number of lines from the end of the log. Excludes a stream other than All."),
+        ("timestamps", "boolean", "Precede each line with the time, in RFC 3339, at which it was written."),
     ),
 }

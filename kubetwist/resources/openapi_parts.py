@@ -18,9 +18,10 @@ from attrs import frozen
 from twisted.logger import Logger
 
 from ..api.resource import GroupVersion, JSONObject
+from ..schema.openapi import V2_REFERENCE, V3_REFERENCE
 from .installed import InstalledResource
-from .openapi_custom import V2_REFERENCE, V3_REFERENCE, custom_definitions, custom_paths
-from .openapi_operations import Definitions, Path, Release, resource_paths, root_path
+from .openapi_custom import custom_definitions, custom_paths
+from .openapi_operations import Definitions, Path, Release, resource_paths, root_path, types_of
 from .openapi_protobuf import encode_v2
 from .openapi_schemas import references
 from .openapi_v2 import path_item as v2_item
@@ -98,7 +99,7 @@ class Parts:
         root = f"/{root_path(about)}/"
         found = resource_paths(about, lines, known, self._release)
         paths = custom_paths(path for path in found if path.path != root)
-        types = {one for path in paths for operation in path.operations for one in (operation.body, operation.answer)}
+        types = types_of(paths)
         types.update(name for schema in schemas.values() for name in references(schema))
         return self._makers[form](paths, schemas, frozenset(types - schemas.keys()))
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
 from ..api.resource import JSONObject
+from ..schema.openapi import V2_REFERENCE
 from .openapi_operations import STRING, Operation, Path
 from .openapi_parameters import Parameter
-from .openapi_schemas import V2_REFERENCE
 from .openapi_v3 import bearer_token, extensions
 
 
@@ -17,7 +17,7 @@ def v2_document(paths: Iterable[Path], schemas: Mapping[str, JSONObject], releas
     """
     The document.
 
-    @param schemas: See L{kubetwist.resources.openapi_schemas.v2_schemas}.
+    @param schemas: The definitions that it contains.
     @param release: What it calls its version.
     """
     shared: dict[str, JSONObject] = {}
@@ -66,7 +66,7 @@ def _operation(operation: Operation, path: Path, shared: dict[str, JSONObject]) 
     responses["401"] = {"description": "Unauthorized"}
     written: JSONObject = {
         "description": operation.description,
-        "consumes": list(operation.consumes) if operation.action else list(operation.produces),
+        **({"consumes": list(operation.consumes)} if operation.consumes else {}),
         "produces": list(operation.produces),
         "schemes": ["https"],
         "tags": [operation.tag],

@@ -13,8 +13,8 @@ import orjson
 
 from ..api.jsonpieces import decoded
 from ..api.resource import JSONObject
+from ..schema.openapi import V2_REFERENCE, V3_REFERENCE
 from .openapi_packed import Packed
-from .openapi_schemas import V2_REFERENCE, V3_REFERENCE
 from .openapi_v3 import bearer_token
 from .remotespecs import PARAMETERS, RemoteSpec
 

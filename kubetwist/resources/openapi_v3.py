@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..api.resource import GroupVersion, JSONObject
-from .openapi_operations import STRING, Operation, Path
+from ..schema.openapi import V3_REFERENCE
+from .openapi_operations import STRING, Operation, Path, types_of
 from .openapi_parameters import Parameter
-from .openapi_schemas import V3_REFERENCE, reachable
+from .openapi_schemas import reachable
 
 
 def v3_document(
@@ -17,18 +18,19 @@ def v3_document(
     """
     A document.
 
-    @param schemas: See L{kubetwist.resources.openapi_schemas.v3_schemas}.
+    @param schemas: The types that there are; the document contains those that its paths need.
     @param release: Major and minor version: C{"1.36"}.
     @param group_version: What the document is about, if it is about one.
     """
     paths = list(paths)
-    types = {one for path in paths for operation in path.operations for one in (operation.body, operation.answer)}
+    types = types_of(paths)
+    needed = reachable(schemas, types, group_version)
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": release},
         "paths": {path.path: path_item(path) for path in paths},
         "components": {
-            "schemas": reachable(schemas, types, group_version),
+            **({"schemas": needed} if needed else {}),
             "securitySchemes": {"BearerToken": bearer_token()},
         },
     }

@@ -19,8 +19,8 @@ from attrs import frozen
 
 from ..api.jsonpieces import check_object, decoded, members
 from ..api.resource import GroupVersion, JSONObject
+from ..schema.openapi import V2_REFERENCE
 from .openapi_protobuf import encode_v2
-from .openapi_schemas import V2_REFERENCE
 from .remotedocuments import BadDocument
 
 #: Bytes of a document.

@@ -1,20 +1,27 @@
 """
 Definitions in the form in which servers publish them.
 
-OpenAPI 3 has C{default}, wherever Go always writes a value, C{allOf} around references that have something beside them,
-and C{enum}; OpenAPI 2 has none of these. They follow from L{kubetwist.schema.goshape} and L{kubetwist.schema.enums}.
+OpenAPI 3 has C{default}, wherever Go always writes a value or the type declares one, and C{allOf} around references
+that have something beside them; OpenAPI 2 has none of these. Both have C{enum}. They follow from
+L{kubetwist.schema.goshape}, L{kubetwist.schema.enums} and the table of declared defaults here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
 from ..api.resource import JSONObject
-from .enums import enum_values
+from .enums import described_values, enum_values
 from .goshape import ALWAYS, LEAVES, json_kind, referred, shape
 
+V2_REFERENCE: Final = "#/definitions/"
+V3_REFERENCE: Final = "#/components/schemas/"
+
 #: Types that are several JSON types at once: in OpenAPI 2, and in OpenAPI 3.
-_UNIONS: dict[str, tuple[JSONObject, JSONObject]] = {
+_UNIONS: Final[dict[str, tuple[JSONObject, JSONObject]]] = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": (
         {"type": "string"},
         {"oneOf": [{"type": "string"}, {"type": "number"}]},
@@ -25,30 +32,75 @@ _UNIONS: dict[str, tuple[JSONObject, JSONObject]] = {
     ),
 }
 
-_ZEROS: dict[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+_ZEROS: Final[dict[str, Any]] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+
+_NAME: Final[dict[str, Any]] = {"name": ""}
+_RBD: Final[dict[str, Any]] = {"keyring": "/etc/ceph/keyring", "pool": "rbd", "user": "admin"}
+_ISCSI: Final[dict[str, Any]] = {"iscsiInterface": "default"}
+_SCALE_IO: Final[dict[str, Any]] = {"fsType": "xfs", "storageMode": "ThinProvisioned"}
+
+#: The defaults that types of k8s.io/api declare with C{+default}, by C{Type} or C{group.version.Type}, then by field.
+_DECLARED: Final[dict[str, dict[str, Any]]] = {
+    "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
+    "ConfigMapEnvSource": _NAME,
+    "ConfigMapKeySelector": _NAME,
+    "ConfigMapProjection": _NAME,
+    "ConfigMapVolumeSource": _NAME,
+    "ContainerPort": {"protocol": "TCP"},
+    "DeviceToleration": {"operator": "Equal"},
+    "FileKeySelector": {"optional": False},
+    "GRPCAction": {"service": ""},
+    "ISCSIPersistentVolumeSource": _ISCSI,
+    "ISCSIVolumeSource": _ISCSI,
+    "LocalObjectReference": _NAME,
+    "PodGroupSpec": {"disruptionMode": "Pod"},
+    "RBDPersistentVolumeSource": _RBD,
+    "RBDVolumeSource": _RBD,
+    "ReplicationControllerSpec": {"minReadySeconds": 0, "replicas": 1},
+    "ResourcePoolStatusRequestSpec": {"limit": 100},
+    "ScaleIOPersistentVolumeSource": _SCALE_IO,
+    "ScaleIOVolumeSource": _SCALE_IO,
+    "ScaleSpec": {"replicas": 0},
+    "SecretEnvSource": _NAME,
+    "SecretKeySelector": _NAME,
+    "SecretProjection": _NAME,
+    "ServicePort": {"protocol": "TCP"},
+    "certificates.v1beta1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
+}
+_NONE_DECLARED: Final[dict[str, Any]] = {}
 
 
 def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSONObject:
     """
-    A definition as published.
+    Return a definition as published.
 
     @param schema: As the data has it; it is changed.
-    @param ref_prefix: What stands before the name in a C{$ref}; C{"#/definitions/"} stands for OpenAPI 2.
+    @param ref_prefix: What precedes the name in a C{$ref}; L{V2_REFERENCE} stands for OpenAPI 2.
     """
-    defaults = ref_prefix != "#/definitions/"
+    defaults = ref_prefix != V2_REFERENCE
     if definition in _UNIONS:
-        union = _UNIONS[definition][defaults]
-        return {"description": schema["description"], **union} if "description" in schema else {**union}
+        return {"description": _scalar_descriptions()[definition], **_UNIONS[definition][defaults]}
     required = frozenset(schema.get("required", ()))
     published = _plain(schema)
     properties = schema.get("properties")
     if properties is None:
         return published
+    declared = _declared(definition) if defaults else _NONE_DECLARED
     published["properties"] = {
-        name: _field(definition, name, part, name in required, ref_prefix, defaults)
+        name: _field(definition, name, part, name in required, ref_prefix, defaults) | _default(declared, name)
         for name, part in properties.items()
     }
     return published
+
+
+def _declared(definition: str) -> dict[str, Any]:
+    """Return the declared defaults of a type's fields."""
+    *_, group, version, name = definition.split(".")
+    return _DECLARED.get(f"{group}.{version}.{name}", _DECLARED.get(name, _NONE_DECLARED))
+
+
+def _default(declared: dict[str, Any], name: str) -> JSONObject:
+    return {"default": declared[name]} if name in declared else {}
 
 
 def _field(
@@ -56,15 +108,19 @@ def _field(
 ) -> JSONObject:
     go = shape(definition, name, schema, required)
     part = _part(schema, ref_prefix, go.presence == ALWAYS, defaults)
-    values = enum_values(definition, go.go_type) if defaults else None
-    if values is not None:
-        holder = part.get("items") or part.get("additionalProperties") or part
-        holder["enum"] = values
+    values = enum_values(definition, go.go_type)
+    if values is None:
+        return part
+    holder = part.get("items") or part.get("additionalProperties")
+    if holder is None:
+        holder = part
+        part["description"] = described_values(definition, name, part.get("description", ""), values)
+    holder["enum"] = list(values)
     return part
 
 
 def _plain(schema: JSONObject) -> JSONObject:
-    """The schema without what the data added."""
+    """Return the schema without what the data added."""
     plain = {**schema}
     if isinstance(plain.get("type"), list):
         plain["type"] = plain["type"][0]
@@ -74,10 +130,10 @@ def _plain(schema: JSONObject) -> JSONObject:
 
 def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> JSONObject:
     """
-    A schema within a definition.
+    Return a schema within a definition.
 
     @param valued: Whether Go writes the value even when it is zero.
-    @param defaults: Whether to tell so.
+    @param defaults: Whether the form of OpenAPI has C{default}.
     """
     part = _plain(schema)
     kind = json_kind(schema)
@@ -94,6 +150,14 @@ def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> 
         part["items"] = _part(schema["items"], ref_prefix, False, defaults)
     elif kind == "object" and "additionalProperties" in schema:
         part["additionalProperties"] = _part(schema["additionalProperties"], ref_prefix, False, defaults)
-    elif valued and kind in _ZEROS and schema.get("format") != "byte":
+    elif valued and defaults and kind in _ZEROS and schema.get("format") != "byte":
         part["default"] = _ZEROS[kind]
     return part
+
+
+@cache
+def _scalar_descriptions() -> dict[str, str]:
+    """Return the descriptions that the data lacks, by type."""
+    text = Path(__file__).with_name("scalars.txt").read_text(encoding="ascii")
+    _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.M)
+    return {name: description.rstrip("\n") for name, description in zip(parts[::2], parts[1::2], strict=True)}

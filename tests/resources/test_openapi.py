@@ -22,8 +22,9 @@ from kubetwist.resources.openapi import OpenAPIV2, OpenAPIV3
 from kubetwist.resources.openapi_builder import Builder
 from kubetwist.resources.openapi_custom import custom_paths
 from kubetwist.resources.openapi_operations import Definitions, Path, Release, resource_paths
-from kubetwist.resources.openapi_schemas import reachable, references, v2_schemas, v3_schemas
+from kubetwist.resources.openapi_schemas import reachable, references
 from kubetwist.resources.remoteopenapi import RemoteOpenAPI
+from kubetwist.schema.openapi import V3_REFERENCE
 
 from .installedfake import APPS, CORE, NotFound, custom, installed
 from .test_openapi_protobuf import every
@@ -102,7 +103,7 @@ class FakeDefinitions:
 
 def paths_of(groups: InstalledGroups, group_version: GroupVersion, minor: int = 36) -> dict[str, dict[str, Any]]:
     """The operations of a version, by path and method."""
-    schemas = v3_schemas(FakeDefinitions())
+    schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
     names = Definitions((name, schema.get("x-kubernetes-group-version-kind", ())) for name, schema in schemas.items())
     paths = resource_paths(group_version, groups.resources(group_version), names, Release(minor))
     return {path.path: {one.method: one for one in path.operations} for path in paths}
@@ -208,45 +209,21 @@ class OperationsTests(SynchronousTestCase):
             names = {one.name for one in paths_of(installed(), APPS, minor)[path]["get"].parameters}
             self.assertEqual("shardSelector" in names, has)
 
+    def test_terms(self) -> None:
+        """The descriptions of parameters use the terms that the reference's tests look for."""
+        read = paths_of(installed(), APPS)["/apis/apps/v1/deployments"]["get"]
+        texts = {one.name: one.description for one in read.parameters}
+        for name in ("labelSelector", "fieldSelector", "shardSelector"):
+            self.assertIn("list of returned objects", texts[name])
+        self.assertTrue(texts["watch"].startswith("Watch for changes to the described resources "))
+
 
 class SchemasTests(SynchronousTestCase):
     """Tests for L{kubetwist.resources.openapi_schemas}."""
 
-    def test_defaults(self) -> None:
-        """What must be there has the zero of its type for a default; what is a pointer has none."""
-        spec = v3_schemas(FakeDefinitions())["io.k8s.api.core.v1.PodSpec"]["properties"]
-        defaults = {name: field["default"] for name, field in spec.items() if "default" in field}
-        self.assertEqual(defaults, {"name": "", "count": 0, "kept": "as is", "target": {}})
-
-    def test_references(self) -> None:
-        """In v3, nothing stands beside a reference; in v2 it does."""
-        name = "io.k8s.api.core.v1.Pod"
-        pod = v3_schemas(FakeDefinitions())[name]["properties"]
-        self.assertEqual(
-            pod["metadata"],
-            {
-                "description": "About it.",
-                "default": {},
-                "allOf": [{"$ref": f"#/components/schemas/{META}ObjectMeta"}],
-            },
-        )
-        self.assertEqual(
-            v2_schemas(FakeDefinitions())[name]["properties"]["metadata"],
-            {"description": "About it.", "$ref": f"#/definitions/{META}ObjectMeta"},
-        )
-
-    def test_unions(self) -> None:
-        """What may be a number or a text says so in v3, and is called a text in v2."""
-        name = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-        self.assertEqual(
-            v3_schemas(FakeDefinitions())[name],
-            {"description": "Both.", "format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
-        )
-        self.assertEqual(v2_schemas(FakeDefinitions())[name]["type"], "string")
-
     def test_reachable(self) -> None:
         """A document has the types that it needs, also those that refer to themselves, and no others."""
-        schemas = v3_schemas(FakeDefinitions())
+        schemas = FakeDefinitions().openapi_schemas(V3_REFERENCE)
         found = reachable(schemas, ["io.k8s.api.core.v1.PodList", "nowhere"], None)
         self.assertIn("io.k8s.api.core.v1.PodSpec", found)
         self.assertNotIn(f"{META}Unused", found)
@@ -254,7 +231,7 @@ class SchemasTests(SynchronousTestCase):
     def test_kinds_of_every_group(self) -> None:
         """Kinds that every group has are shown as those of the document's group and of the core group."""
         name = f"{META}DeleteOptions"
-        found = reachable(v3_schemas(FakeDefinitions()), [name], APPS)
+        found = reachable(FakeDefinitions().openapi_schemas(V3_REFERENCE), [name], APPS)
         self.assertEqual([kind["group"] for kind in found[name]["x-kubernetes-group-version-kind"]], ["", "apps"])
 
     @settings(max_examples=50)
@@ -273,9 +250,11 @@ class OpenAPICase(SynchronousTestCase):
     Asks for OpenAPI documents over HTTP in memory.
 
     @ivar remote: What other servers serve.
+    @ivar others: Paths that are served beside APIs.
     """
 
     remote: RemoteOpenAPI | None = None
+    others: tuple[str, ...] = ()
 
     def setUp(self) -> None:
         """Each test has a server of its own, which builds at once."""
@@ -291,7 +270,7 @@ class OpenAPICase(SynchronousTestCase):
 
     def serve(self, run: Any) -> None:
         """Make the server."""
-        builder = Builder(self.definitions, "1.36")
+        builder = Builder(self.definitions, "1.36", self.others)
         layer = Layer("test", NotFound())
         layer.claim_below("/openapi/v2", OpenAPIV2(self.groups, lambda: builder, run, lambda: self.remote))
         now = datetime(2026, 1, 2, tzinfo=UTC)
@@ -354,6 +333,25 @@ class OpenAPIV3Tests(OpenAPICase):
         collection = document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]
         self.assertNotIn("required", collection["delete"]["requestBody"])
         self.assertEqual(collection["get"]["x-kubernetes-action"], "list")
+
+    def test_issuer(self) -> None:
+        """The documents about the issuer of tokens are described where they are served; they need no types."""
+        path = "/.well-known/openid-configuration"
+        self.assertEqual(self.ask(f"/openapi/v3{path}")[0], 404)
+        self.assertNotIn(f"{path}/", self.get("/openapi/v2")["paths"])
+        self.others = (path, "/metrics")
+        self.serve(self.run_now)
+        names = [name for name in self.get("/openapi/v3")["paths"] if not name.startswith("api")]
+        self.assertEqual(names, [path[1:], "version"])
+        document = self.get(f"/openapi/v3{path}")
+        (item,) = document["paths"].values()
+        self.assertEqual(
+            item["get"]["responses"]["200"]["content"], {"application/json": {"schema": {"type": "string"}}}
+        )
+        self.assertNotIn("schemas", document["components"])
+        operation = self.get("/openapi/v2")["paths"][f"{path}/"]["get"]
+        self.assertNotIn("consumes", operation)
+        self.assertEqual(operation["operationId"], item["get"]["operationId"])
 
     def test_caching(self) -> None:
         """What is asked for by its hash may be kept for ever, and by an old hash it is elsewhere."""
@@ -518,6 +516,18 @@ class OpenAPIV2Tests(OpenAPICase):
         for path in document["paths"].values():
             for one in path.get("parameters", []):
                 self.assertIn(one["$ref"], known)
+
+    def test_definitions(self) -> None:
+        """It has the definitions that its paths refer to, directly or not, and no others."""
+        document = self.get("/openapi/v2")
+        self.assertEqual(document["info"], {"title": "Kubernetes", "version": "1.36"})
+        self.assertNotIn(f"{META}Unused", document["definitions"])
+        self.assertIn("io.k8s.api.core.v1.PodSpec", document["definitions"])
+        self.groups.remove_group_version(APPS)
+        before, document = document, self.get("/openapi/v2")
+        gone = before["definitions"].keys() - document["definitions"].keys()
+        self.assertIn("io.k8s.api.apps.v1.Deployment", gone)
+        self.assertNotIn("io.k8s.api.core.v1.Pod", gone)
 
     def test_headers(self) -> None:
         """The answer depends on what the client accepts, and may be asked for again by its tag."""

@@ -7,7 +7,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.customresources.definition import CustomDefinition
-from kubetwist.resources.openapi_custom import V2_REFERENCE, V3_REFERENCE, CustomSchemas
+from kubetwist.resources.openapi_custom import CustomSchemas
+from kubetwist.schema.openapi import V2_REFERENCE, V3_REFERENCE
 from tests.resources.customserver import definition
 from tests.resources.server import definitions
 

@@ -100,6 +100,33 @@ class OpenAPISchemaTests(SynchronousTestCase):
         self.assertNotIn("default", container["livenessProbe"])
         created = self.schema("#/components/schemas/", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
         self.assertNotIn("default", created["properties"]["creationTimestamp"])
+        request = self.schema("#/components/schemas/", "io.k8s.api.certificates.v1.CertificateSigningRequestSpec")
+        self.assertNotIn("default", request["properties"]["request"])
+
+    def test_declared_defaults(self) -> None:
+        """OpenAPI 3 has the defaults that Go types declare, also of one version only; OpenAPI 2 has no defaults."""
+        core, resource = "io.k8s.api.core.v1", "io.k8s.api.resource.v1"
+        for name, field, default in (
+            (f"{core}.ContainerPort", "protocol", "TCP"),
+            (f"{core}.FileKeySelector", "optional", False),
+            (f"{resource}.DeviceToleration", "operator", "Equal"),
+            ("io.k8s.api.certificates.v1beta1.PodCertificateRequestSpec", "maxExpirationSeconds", 86400),
+        ):
+            self.assertEqual(self.schema("#/components/schemas/", name)["properties"][field]["default"], default)
+        for name, schema in definitions().openapi_schemas("#/definitions/").items():
+            for field, part in schema.get("properties", {}).items():
+                self.assertNotIn("default", part, f"{name}.{field}")
+
+    def test_scalars(self) -> None:
+        """Types that are one JSON value have a description, although the data has none."""
+        for name in (
+            "io.k8s.apimachinery.pkg.api.resource.Quantity",
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+        ):
+            for prefix in ("#/definitions/", "#/components/schemas/"):
+                description = self.schema(prefix, name)["description"]
+                self.assertTrue(description.startswith(name.rpartition(".")[2]))
+                self.assertNotIn("io.k8s", description)
 
     def test_unions(self) -> None:
         """A quantity is a string to OpenAPI 2, and a string or number to OpenAPI 3."""

@@ -7,7 +7,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.definitions import Definitions
-from kubetwist.schema.enums import enum_values
+from kubetwist.schema.enums import described_values, enum_values
+from kubetwist.schema.openapi import V2_REFERENCE, V3_REFERENCE
 
 CORE = "io.k8s.api.core.v1"
 
@@ -18,10 +19,19 @@ class EnumTests(SynchronousTestCase):
     def test_values(self) -> None:
         """A type is looked for in the group of the field's own, then in the core group."""
         restart = ["Always", "Never", "OnFailure"]
-        self.assertEqual(enum_values(f"{CORE}.PodSpec", "v1.RestartPolicy"), restart)
-        self.assertEqual(enum_values("io.k8s.api.apps.v1.StatefulSetSpec", "[]v1.RestartPolicy"), restart)
+        self.assertEqual(list(enum_values(f"{CORE}.PodSpec", "v1.RestartPolicy") or ()), restart)
+        self.assertEqual(list(enum_values("io.k8s.api.apps.v1.StatefulSetSpec", "[]v1.RestartPolicy") or ()), restart)
         self.assertIsNone(enum_values(f"{CORE}.PodSpec", "string"))
         self.assertIsNone(enum_values(f"{CORE}.PodSpec", "v1.NoSuchType"))
+
+    def test_texts(self) -> None:
+        """Each value has a text, which may be empty, and may have another one in another version."""
+        self.assertEqual(set((enum_values(f"{CORE}.PodSpec", "v1.RestartPolicy") or {}).values()), {""})
+        package = "io.k8s.api.admissionregistration"
+        texts = [(enum_values(f"{package}.{v}.ParamKind", f"{v}.FailurePolicyType") or {}) for v in ("v1", "v1alpha1")]
+        self.assertEqual(list(texts[0]), list(texts[1]))
+        self.assertNotEqual(texts[0]["Fail"], texts[1]["Fail"])
+        self.assertTrue(all(texts[0].values()))
 
     def test_versions(self) -> None:
         """What is one in a version need not be one in another."""
@@ -29,24 +39,58 @@ class EnumTests(SynchronousTestCase):
         self.assertIsNotNone(enum_values(f"{package}.v1.MetricSpec", "v1.MetricSourceType"))
         self.assertIsNone(enum_values(f"{package}.v2.MetricSpec", "v2.MetricSourceType"))
 
-    def test_long_lines(self) -> None:
-        """Values over several lines are whole."""
+    def test_many(self) -> None:
+        """Values may be many, and may have blanks."""
         signals = enum_values(f"{CORE}.Lifecycle", "v1.Signal")
         assert signals is not None
         self.assertEqual([one for one in signals if not one.startswith("SIG") or " " in one], [])
-        self.assertEqual(signals, sorted(signals))
+        self.assertEqual(list(signals), sorted(signals))
         usages = enum_values("io.k8s.api.certificates.v1.CertificateSigningRequestSpec", "[]v1.KeyUsage")
         assert usages is not None
         self.assertIn("digital signature", usages)
 
     def test_published(self) -> None:
-        """OpenAPI 3 tells the values, of what lists and maps hold, too; OpenAPI 2 does not."""
-        definitions = Definitions.load("1.36")
-        for prefix, told in (("#/components/schemas/", True), ("#/definitions/", False)):
-            schemas: Any = definitions.openapi_schemas(prefix)
-            self.assertEqual("enum" in schemas[f"{CORE}.PodSpec"]["properties"]["restartPolicy"], told)
+        """Both versions of OpenAPI publish the values, also of what lists and maps hold."""
+        for prefix in (V2_REFERENCE, V3_REFERENCE):
+            schemas: Any = release().openapi_schemas(prefix)
+            self.assertIn("enum", schemas[f"{CORE}.PodSpec"]["properties"]["restartPolicy"])
             claim = schemas[f"{CORE}.PersistentVolumeClaimSpec"]["properties"]["accessModes"]
-            self.assertEqual("enum" in claim["items"], told)
+            self.assertIn("enum", claim["items"])
             self.assertNotIn("enum", claim)
             status = schemas[f"{CORE}.PersistentVolumeClaimStatus"]["properties"]["allocatedResourceStatuses"]
-            self.assertEqual("enum" in status["additionalProperties"], told)
+            self.assertIn("enum", status["additionalProperties"])
+
+    def test_described(self) -> None:
+        """The description of a field lists its values; the one of a list or map of them does not."""
+        schemas: Any = release().openapi_schemas(V2_REFERENCE)
+        protocol = schemas[f"{CORE}.ContainerPort"]["properties"]["protocol"]
+        text, _, values = protocol["description"].partition("\n\nPossible enum values:\n")
+        self.assertTrue(text.startswith("Protocol for port."))
+        self.assertEqual(
+            values.splitlines(),
+            [
+                ' - `"SCTP"` is the SCTP protocol.',
+                ' - `"TCP"` is the TCP protocol.',
+                ' - `"UDP"` is the UDP protocol.',
+            ],
+        )
+        policy = schemas[f"{CORE}.PodSpec"]["properties"]["restartPolicy"]
+        self.assertTrue(policy["description"].endswith('\n - `"OnFailure"`'))
+        modes = schemas[f"{CORE}.PersistentVolumeSpec"]["properties"]["accessModes"]
+        self.assertNotIn("Possible enum values", modes["description"])
+
+    def test_empty_line(self) -> None:
+        """Where the Go comment of a field ends with an empty line, the published text has it before the list, too."""
+        values = {"a": "", "b": "means b."}
+        listed = '\n\nPossible enum values:\n - `"a"`\n - `"b"` means b.'
+        for definition, field, between in (
+            (f"{CORE}.PodSpec", "restartPolicy", ""),
+            ("io.k8s.api.resource.v1.DeviceTaint", "effect", "\n"),
+            ("io.k8s.api.admissionregistration.v1.Mutation", "patchType", "\n"),
+        ):
+            self.assertEqual(described_values(definition, field, "Text.", values), f"Text.{between}{listed}")
+
+
+def release() -> Definitions:
+    """The types of a release."""
+    return Definitions.load("1.36")
