@@ -54,6 +54,7 @@ class LookupTests(SynchronousTestCase):
         self.assertFalse(strategy_for("coordination.k8s.io", "Lease").allow_unconditional_update)
         self.assertFalse(strategy_for("storage.k8s.io", "CSIDriver").allow_unconditional_update)
         self.assertTrue(strategy_for("", "ServiceAccount").delete_returns_object)
+        self.assertTrue(strategy_for("resource.k8s.io", "DeviceTaintRule").delete_returns_object)
         self.assertFalse(strategy_for("storage.k8s.io", "CSIStorageCapacity").delete_returns_object)
         self.assertFalse(strategy_for("", "ConfigMap").delete_returns_object)
         orphan = {kind for group, kind in KINDS if strategy_for(group, kind).default_garbage_collection}

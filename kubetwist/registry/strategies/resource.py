@@ -160,9 +160,19 @@ class ResourceClaimTemplateStrategy(Strategy):
         return dynamicresources.validate_claim_template_update(obj, old)
 
 
+class ReturnedWhenDeletedStrategy(Strategy):
+    """The alpha and beta kinds of resource.k8s.io: a spec with a generation and a status, returned by DELETE."""
+
+    has_generation = True
+    has_status = True
+    delete_returns_object = True
+
+
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "DeviceClass": DeviceClassStrategy(),
     "ResourceSlice": ResourceSliceStrategy(),
     "ResourceClaim": ResourceClaimStrategy(),
     "ResourceClaimTemplate": ResourceClaimTemplateStrategy(),
+    "DeviceTaintRule": ReturnedWhenDeletedStrategy(),
+    "ResourcePoolStatusRequest": ReturnedWhenDeletedStrategy(),
 }
