@@ -493,9 +493,24 @@ class IRuleExplainer(Interface):
         """
         What comes near to allowing it.
 
-        @return: Each with how far it is from it, in no order; its C{why} says what is missing. L{None}
-            where there was nothing to be found, but time has passed: whoever asks may have something else to do.
+        @return: Pairs of a distance and a description, in no order; C{why} says what is missing, and C{remedy}, if
+            present, has a C{command} that supplies it and the number of C{rules} that it grants. L{None} lets the
+            caller yield where nothing was found for a while.
         """
+
+
+class IGrantExplainer(IRuleExplainer):
+    """An authorizer whose rules are granted to users, and that can say what a user has and what to grant."""
+
+    def grants_of(attributes: Any) -> list[JSONObject]:
+        """
+        Return the grants of the user in the scope of the question, those that name the user before those of groups.
+
+        @return: Each with C{text}, a sentence about it, and whatever identifies it; a bounded number.
+        """
+
+    def remedy(attributes: Any) -> str:
+        """Return shell commands that allow what the question asks for, and nothing else."""
 
 
 class IAuthorizerFactory(Interface):

@@ -10,8 +10,8 @@ from twisted.application.service import IService
 
 from .logs.verbosity import Verbosity
 from .metrics.shown import Shown
-from .server.commandline import FlagOptions
-from .server.flags import Flag, FlagError
+from .server.commandline import HELP, FlagOptions
+from .server.flags import BOOLEAN, Flag, FlagError
 from .server.flagtable import FLAGS
 
 
@@ -29,6 +29,12 @@ class Options(FlagOptions):
     )
     command = "kubeapi"
     flags: ClassVar[Sequence[Flag]] = FLAGS
+    general: ClassVar[Sequence[Flag]] = (
+        HELP,
+        Flag(
+            "version", BOOLEAN, False, "Print the Kubernetes release and the version of kubetwist, and exit.", "Global"
+        ),
+    )
     verbosity: Verbosity
     shown: Shown
 

@@ -17,7 +17,7 @@ from zope.interface import implementer
 from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.rbacrules import Rule
 from ..api.resource import JSONObject, UserInfo
-from ..interfaces import IAuthorizer, IRuleExplainer, IRuleResolver
+from ..interfaces import IAuthorizer, IGrantExplainer, IRuleResolver
 from ..registry.grants import Grants, UnknownRole
 
 #: Decisions that are remembered; all are forgotten when there are more.
@@ -29,7 +29,7 @@ _RESOURCE_RULE = ("verbs", "apiGroups", "resources", "resourceNames")
 _PATH_RULE = ("verbs", "nonResourceURLs")
 
 
-@implementer(IAuthorizer, IRuleResolver, IRuleExplainer)
+@implementer(IAuthorizer, IRuleResolver, IGrantExplainer)
 @define(eq=False)
 class RBAC:
     """Allows what a role of the user allows; holds no opinion about the rest."""
@@ -87,16 +87,28 @@ class RBAC:
         return status
 
     def explain(self, attributes: AuthorizerAttributes) -> JSONObject | None:
-        """See L{IRuleExplainer.explain}."""
+        """See L{IGrantExplainer.explain}."""
         from .rbacwhy import explain
 
         return explain(self.grants, attributes)
 
     def near_misses(self, attributes: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
-        """See L{IRuleExplainer.near_misses}."""
+        """See L{IGrantExplainer.near_misses}."""
         from .rbacwhy import near_misses
 
         return near_misses(self.grants, attributes)
+
+    def grants_of(self, attributes: AuthorizerAttributes) -> list[JSONObject]:
+        """See L{IGrantExplainer.grants_of}."""
+        from .rbacwhy import grants_of
+
+        return grants_of(self.grants, attributes)
+
+    def remedy(self, attributes: AuthorizerAttributes) -> str:
+        """See L{IGrantExplainer.remedy}."""
+        from .rbacremedies import create_role
+
+        return create_role(attributes)
 
     def _decide(self, question: AuthorizerAttributes) -> Verdict:
         grants = self.grants

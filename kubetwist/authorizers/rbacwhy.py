@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ..api.authorization import AuthorizerAttributes
@@ -11,6 +11,7 @@ from ..api.rbacrules import Rule, allows, lacking
 from ..api.resource import JSONObject, UserInfo
 from ..api.users import split_service_account
 from ..registry.grants import CLUSTER, Binding, Grants, UnknownRole
+from .rbacremedies import bind
 
 #: Of a list in a rule, what is shown.
 _SHOWN: Final = 20
@@ -22,8 +23,11 @@ _OTHER_NAMESPACE: Final = 2
 _RESEMBLING: Final = 1
 _OTHERS: Final = 3
 _BOUND_NOWHERE: Final = 4
-#: What is added for roles of the system's own parts, which nobody else is meant to have.
+#: Added to the distance of roles that are meant for components of the system, and for its controllers.
 _SYSTEM: Final = 3
+_CONTROLLER: Final = 4
+#: Grants of a user that are listed.
+_MOST_GRANTS: Final = 20
 
 _TEXTS: Final = {
     "verb": "but not {verb}",
@@ -46,6 +50,22 @@ def explain(grants: Grants, question: AuthorizerAttributes) -> JSONObject | None
             if allows(rule, question):
                 return {**_source(binding, index, rule), "subject": binding.subject_of(user)}
     return None
+
+
+def grants_of(grants: Grants, question: AuthorizerAttributes) -> list[JSONObject]:
+    """See L{kubetwist.interfaces.IGrantExplainer.grants_of}."""
+    user = question.user
+    direct: list[JSONObject] = []
+    of_groups: list[JSONObject] = []
+    for binding in grants.bindings_of(user, question.namespace):
+        subject = binding.subject_of(user)
+        if subject is None:
+            continue
+        by_group = subject.get("kind") == "Group"
+        as_member = f", as a member of {quoted(_subject_name(subject))}" if by_group else ""
+        text = f"{_role(binding.role)} by {_described(binding)}{as_member}"
+        (of_groups if by_group else direct).append({"text": text, **_source(binding), "subject": dict(subject)})
+    return [*direct, *of_groups][:_MOST_GRANTS]
 
 
 def near_misses(grants: Grants, question: AuthorizerAttributes) -> Iterator[tuple[int, JSONObject] | None]:
@@ -73,14 +93,15 @@ def _of_binding(
         return
     for index, rule in enumerate(rules):
         if mine or allows(rule, question):
-            yield _of_rule(binding, index, rule, question, mine, here)
+            yield _of_rule(binding, rules, index, question, mine, here)
         else:
             yield None
 
 
 def _of_rule(
-    binding: Binding, index: int, rule: Rule, question: AuthorizerAttributes, mine: bool, here: bool
+    binding: Binding, rules: Sequence[Rule], index: int, question: AuthorizerAttributes, mine: bool, here: bool
 ) -> tuple[int, JSONObject] | None:
+    rule = rules[index]
     lacks = lacking(rule, question)
     which = f"rule {index} of {_role(binding.role)}"
     if mine and here:
@@ -101,7 +122,8 @@ def _of_rule(
     if mine:
         where = f"in the namespace {quoted(question.namespace)}" if question.namespace else "cluster-wide"
         why = f"{which} allows it, but the user has it by {_described(binding)}, not {where}"
-        return _OTHER_NAMESPACE, {"why": why, "missing": "namespace", **_source(binding, index, rule)}
+        remedy = _remedy(question, binding.role, rules) if binding.role[0] == "ClusterRole" else {}
+        return _OTHER_NAMESPACE, {"why": why, "missing": "namespace", **_source(binding, index, rule), **remedy}
     if not here:
         return None
     like = next((one for one in binding.subjects if _resembles(one, binding.namespace, question.user)), None)
@@ -115,6 +137,7 @@ def _of_rule(
             "missing": "subject",
             **_source(binding, index, rule),
             "subjects": [dict(one) for one in binding.subjects[:_SHOWN]],
+            **_remedy(question, binding.role, rules),
         },
     )
 
@@ -133,13 +156,14 @@ def _unbound(
                 shown["namespace"] = namespace
             why = f"rule {index} of {_role(role)} allows it, but nobody has this role"
             yield (
-                _BOUND_NOWHERE,
+                _BOUND_NOWHERE + _farther(role[1]),
                 {
                     "why": why,
                     "missing": "binding",
                     "role": shown,
                     "ruleIndex": index,
                     "rule": _clipped(rule),
+                    **_remedy(question, role, rules),
                 },
             )
             return
@@ -147,7 +171,14 @@ def _unbound(
 
 
 def _farther(role: str) -> int:
+    if role.startswith("system:controller:"):
+        return _CONTROLLER
     return _SYSTEM if role.startswith("system:") or role == "cluster-admin" else 0
+
+
+def _remedy(question: AuthorizerAttributes, role: tuple[str, str], rules: Sequence[Rule]) -> JSONObject:
+    """Return the command that grants a role which allows the question, unless the role is meant for the system."""
+    return {} if _farther(role[1]) else {"remedy": {"command": bind(question, role), "rules": len(rules)}}
 
 
 def _source(binding: Binding, index: int = -1, rule: Rule | None = None) -> JSONObject:

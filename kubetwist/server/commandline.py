@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from twisted.python import usage
 
-from .flags import Flag, FlagError, describe_flags, parse_flags
+from .flags import BOOLEAN, Flag, FlagError, describe_flags, parse_flags
 
 _USAGE_EXIT = 64
+HELP = Flag("help", BOOLEAN, False, "Print this text and exit.", "Global")
 
 
 class FlagOptions(usage.Options):
@@ -20,6 +21,7 @@ class FlagOptions(usage.Options):
     @cvar command: What C{twist} knows it by.
     @cvar flags: What can stand on the command line.
     @cvar about: What it does, for the help.
+    @cvar general: Flags that end the process with an answer; listed in the help, and handled by L{answer}.
     @ivar parent: The options of C{twist}, when that runs us.
     @ivar given: The names of the flags that stand on the command line.
     """
@@ -27,6 +29,7 @@ class FlagOptions(usage.Options):
     command: ClassVar[str]
     about: ClassVar[str]
     flags: ClassVar[Sequence[Flag]]
+    general: ClassVar[Sequence[Flag]] = (HELP,)
     parent: Any = None
     given: frozenset[str] = frozenset()
 
@@ -83,8 +86,8 @@ class FlagOptions(usage.Options):
         return f"Usage: twist {self.command} [flags]"
 
     def getUsage(self, width: int | None = None) -> str:
-        """What it does, and its flags."""
-        return f"{self.about}\n{describe_flags(self.flags)}"
+        """Return what the command does, and its flags."""
+        return f"{self.about}\n{describe_flags([*self.flags, *self.general])}"
 
     def __str__(self) -> str:
         return f"{self.getSynopsis()}\n\n{self.getUsage()}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from math import isfinite
 from textwrap import wrap
 from typing import Any, Final
@@ -244,7 +245,7 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
         # Underscores were once what dashes are now; the reference still takes them.
         flag = known.get(name.replace("_", "-"))
         if flag is None:
-            raise FlagError(f"unknown flag: --{name}")
+            raise FlagError(f"unknown flag: --{name}{_suggestion(name, known)}")
         if not equals:
             if flag.kind.switch:
                 text = "true"
@@ -260,6 +261,11 @@ def parse_flags(flags: Sequence[Flag], arguments: Sequence[str]) -> dict[str, An
             value = flag.kind.add(values[flag.name], value)
         values[flag.name] = value
     return values
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    similar = get_close_matches(name.replace("_", "-"), known, n=1, cutoff=0.7)
+    return f"; did you mean --{similar[0]}?" if similar else ""
 
 
 def describe_flags(flags: Sequence[Flag], width: int = 100) -> str:

@@ -27,7 +27,7 @@ from ..api.selectors import SelectorError, parse_field_selector, parse_label_sel
 from ..filters.authorization import WHY
 from ..filters.denials import sought
 from ..filters.impersonationmodes import completed
-from ..interfaces import IRuleExplainer
+from ..interfaces import IGrantExplainer, IRuleExplainer
 from ..registry.kinds import groups_in_order
 from ..registry.kindtable import KINDS
 from ..resources.negotiation import check_router
@@ -203,7 +203,12 @@ async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
 async def _tell_misses(
     reactor: Any, authorizers: Sequence[Any], question: AuthorizerAttributes, answer: JSONObject
 ) -> None:
-    """Gather what comes near, a little at a time."""
+    """Add what the user has, the nearest misses, gathered in slices, and what to grant."""
+    explainers = [one for one in authorizers if IGrantExplainer.providedBy(one)]
+    for authorizer in explainers:
+        answer.setdefault("grants", []).extend(
+            {"authorizer": authorizer.name, **grant} for grant in authorizer.grants_of(question)
+        )
     kept: list[tuple[int, int, JSONObject]] = []
     number = count()
     left = MOST_RULES
@@ -226,6 +231,12 @@ async def _tell_misses(
                 break
             await deferLater(reactor, 0, lambda: None)
     answer["nearMisses"] = [miss for _, _, miss in kept]
+    # Of the nearest roles, the one with the fewest rules gives away least.
+    remedies = [(far, miss["remedy"]["rules"], miss["remedy"]["command"]) for far, _, miss in kept if "remedy" in miss]
+    if remedies:
+        answer["remedy"] = min(remedies)[2]
+    elif explainers:
+        answer["remedy"] = explainers[0].remedy(question)
     if left <= 0:
         answer["incomplete"] = f"only {MOST_RULES} rules were looked at"
 
@@ -274,12 +285,19 @@ def as_text(answer: JSONObject) -> str:
     if allowed_by is not None:
         lines += ["", "Allowed by:"]
         lines += [f"  {name}: {_value(value)}" for name, value in allowed_by.items()]
+    grants = answer.get("grants")
+    if grants is not None:
+        lines += ["", "The user has:"]
+        lines += [f"  {grant['text']}" for grant in grants] or ["  nothing"]
     misses = answer.get("nearMisses")
     if misses:
         lines += ["", "Nearest misses:"]
         lines += [f"  {number}. {miss['why']}" for number, miss in enumerate(misses, 1)]
     elif misses is not None:
         lines += ["", "No rule comes near."]
+    if "remedy" in answer:
+        lines += ["", "To allow it:"]
+        lines += [f"  {line}" for line in answer["remedy"].splitlines()]
     if "incomplete" in answer:
         lines += ["", f"There may be others: {answer['incomplete']}."]
     return "\n".join(lines) + "\n"

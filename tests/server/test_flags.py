@@ -141,7 +141,8 @@ class FlagTests(SynchronousTestCase):
     def test_refusals(self) -> None:
         """What makes no sense is refused in one line that names the flag."""
         self.assert_refused("unknown flag: --nope", "--nope=1")
-        self.assert_refused("unknown flag: --secure-por", "--secure-por=1")
+        self.assert_refused("unknown flag: --secure-por; did you mean --secure-port?", "--secure-por=1")
+        self.assert_refused("unknown flag: --Etcd_server; did you mean --etcd-servers?", "--Etcd_server=x")
         self.assert_refused('unexpected argument "stray"', "stray")
         self.assert_refused('unexpected argument "-x"', "-x")
         self.assert_refused("flag needs an argument: --cert-dir", "--cert-dir")
@@ -192,6 +193,12 @@ class FlagTests(SynchronousTestCase):
             "--etcd-prefix=/",
         ):
             self.assertRaises(UsageError, parsed, argument)
+
+    def test_general_flags_in_help(self) -> None:
+        """The help lists --help and --version, too."""
+        text = Options().getUsage()
+        for flag in ("--help", "--version"):
+            self.assertIn(f"\n    {flag}\n", text)
 
     def test_under_twist(self) -> None:
         """Under twist a mistake ends the process with one line on stderr."""

@@ -264,6 +264,15 @@ class MissTests(WhyTestCase):
         self.assertEqual([missing for missing, _ in misses], ["binding", "subject"])
         self.assertIn('"system:part"', misses[1][1])
 
+    def test_controllers_last(self) -> None:
+        """Roles of controllers come behind those of other components of the system."""
+        for name in ("system:controller:x", "system:part"):
+            self.make(f"{API}/clusterroles", role(name, rule("list", "configmaps")))
+            self.make(f"{API}/clusterrolebindings", binding(name, f"ClusterRole/{name}", "User/part"))
+        (first, second) = self.misses("user=eve&verb=list&resource=configmaps&namespace=default")
+        self.assertIn('"system:part"', first[1])
+        self.assertIn('"system:controller:x"', second[1])
+
     def test_policy_file(self) -> None:
         """Lines of a policy file come near, too."""
         misses = self.misses("user=carol&verb=delete&resource=events&namespace=ns&apiGroup=")
@@ -302,6 +311,56 @@ class MissTests(WhyTestCase):
         self.assertEqual(miss["rule"]["resourceNames"][-1], "... and 980 more")
 
 
+class GrantTests(WhyTestCase):
+    """What the user has, and what to grant."""
+
+    def test_grants(self) -> None:
+        """Grants that name the user come before those of groups."""
+        self.make(ROLES, role("maps", rule("get", "configmaps")))
+        self.make(BINDINGS, binding("a-group", "Role/maps", "Group/qa"))
+        self.make(BINDINGS, binding("b-user", "Role/maps", "User/bob"))
+        answer = self.why("user=bob&group=qa&verb=list&resource=secrets&namespace=default")
+        self.assertEqual(
+            [grant["text"] for grant in answer["grants"]],
+            [
+                'Role "maps" by RoleBinding "b-user" in the namespace "default"',
+                'Role "maps" by RoleBinding "a-group" in the namespace "default", as a member of "qa"',
+            ],
+        )
+
+    def test_remedy_binds_the_smallest_role(self) -> None:
+        """Of roles that allow the question, the command binds the one with the fewest rules, and none of the system."""
+        self.make(f"{API}/clusterroles", role("a-large", rule("get", "secrets"), rule("get", "pods")))
+        self.make(f"{API}/clusterroles", role("b-small", rule("get", "pods")))
+        self.make(f"{API}/clusterroles", role("system:part", rule("get", "pods")))
+        query = "verb=get&resource=pods&namespace=ns"
+        self.assertEqual(
+            self.why(f"user=bob&{query}")["remedy"],
+            "kubectl create rolebinding bob-b-small --clusterrole=b-small --user=bob --namespace=ns",
+        )
+        self.assertEqual(
+            self.why(f"user=system:serviceaccount:ns:robot&{query}")["remedy"],
+            "kubectl create rolebinding robot-b-small --clusterrole=b-small --serviceaccount=ns:robot --namespace=ns",
+        )
+
+    def test_remedy_creates_a_role(self) -> None:
+        """Where no role allows the question, the commands create one that allows nothing else."""
+        for query, role_flags, where in (
+            ("resource=nodes/proxy", "clusterrole get-nodes-proxy --verb=get --resource=nodes/proxy", ""),
+            ("path=/metrics", "clusterrole get-metrics --verb=get --non-resource-url=/metrics", ""),
+            (
+                "resource=deployments&namespace=ns&name=web",
+                "role get-deployments-apps --verb=get --resource=deployments.apps --resource-name=web",
+                " --namespace=ns",
+            ),
+        ):
+            create, bind = self.why(f"user=a%20b&verb=get&{query}")["remedy"].splitlines()
+            self.assertEqual(create, f"kubectl create {role_flags}{where}")
+            name = role_flags.split()[1]
+            kind = role_flags.split()[0]
+            self.assertEqual(bind, f"kubectl create {kind}binding a-b-{name} --{kind}={name} '--user=a b'{where}")
+
+
 class TextTests(WhyTestCase):
     """What people are told."""
 
@@ -316,9 +375,12 @@ class TextTests(WhyTestCase):
             'User "bob" with groups ["system:authenticated"] may not "list" the resource "configmaps"'
             ' in the namespace "default".\n\nAsked:\n'
             "  PrivilegedGroup  no opinion\n  Node             no opinion\n  RBAC             no opinion\n"
-            "  ABAC             no opinion: No policy matched.\n\nNearest misses:\n"
+            "  ABAC             no opinion: No policy matched.\n\nThe user has:\n"
+            '  Role "maps" by RoleBinding "readers" in the namespace "default"\n\nNearest misses:\n'
             '  1. rule 0 of Role "maps", which the user has by RoleBinding "readers" in the namespace "default",'
-            ' allows "get", but not "list"\n',
+            ' allows "get", but not "list"\n\nTo allow it:\n'
+            "  kubectl create role list-configmaps --verb=list --resource=configmaps --namespace=default\n"
+            "  kubectl create rolebinding bob-list-configmaps --role=list-configmaps --user=bob --namespace=default\n",
         )
         self.assertEqual(self.text(f"{query}&output=text"), text)
         self.assertIn("No rule comes near.", self.text("user=x&verb=get&path=/nowhere&output=text"))
