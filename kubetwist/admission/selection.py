@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from twisted.plugin import getPlugins
 
-from ..interfaces import IAdmissionPluginFactory
+from ..api.providers import interface_error
+from ..interfaces import IAdmissionPluginFactory, IMutatingAdmission, IValidatingAdmission
 from .attributes import AdmissionContext
 from .chain import AdmissionChain
 from .configuration import BadAdmission
@@ -71,10 +72,13 @@ def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
     The factories of what is installed, by name.
 
     @param only: Instead of those that Twisted finds.
-    @raise UnknownPlugins: Two have the same name.
+    @raise UnknownPlugins: Two have the same name, or one does not provide L{IAdmissionPluginFactory}.
     """
     factories: dict[str, Any] = {}
     for factory in getPlugins(IAdmissionPluginFactory) if only is None else only:
+        wrong = interface_error(factory, IAdmissionPluginFactory)
+        if wrong:
+            raise UnknownPlugins(f"an installed admission plugin factory cannot be used: {wrong}")
         if factory.name in factories:
             raise UnknownPlugins(f"two admission plugins are called {factory.name}")
         factories[factory.name] = factory
@@ -167,6 +171,9 @@ def _made(factory: Any, server: AdmissionContext, configuration: Any) -> Any:
     except Exception as error:
         why = " ".join(str(error).split()) or type(error).__name__
         raise UnknownPlugins(f'couldn\'t init admission plugin "{factory.name}": {why}') from error
+    wrong = interface_error(plugin, IMutatingAdmission, IValidatingAdmission)
+    if wrong:
+        raise UnknownPlugins(f'couldn\'t init admission plugin "{factory.name}": {wrong}')
     if plugin.name != factory.name:
         raise UnknownPlugins(f'couldn\'t init admission plugin "{factory.name}": it calls itself {plugin.name}')
     return plugin

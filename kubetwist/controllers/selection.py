@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..api.goquote import quoted
+from ..api.providers import interface_error
 
 #: Every controller of kube-controller-manager, and the names that it had before; see its C{names} and aliases.
 KNOWN: Final[Mapping[str, str]] = {
@@ -72,16 +73,19 @@ def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
     The factories of what is installed, by name.
 
     @param only: Instead of those that Twisted finds.
-    @raise UnknownControllers: Two have the same name.
+    @raise UnknownControllers: Two have the same name, or one does not provide L{IControllerFactory}.
     """
+    from ..interfaces import IControllerFactory
+
     if only is None:
         from twisted.plugin import getPlugins
-
-        from ..interfaces import IControllerFactory
 
         only = getPlugins(IControllerFactory)
     factories: dict[str, Any] = {}
     for factory in only:
+        wrong = interface_error(factory, IControllerFactory)
+        if wrong:
+            raise UnknownControllers(f"an installed controller factory cannot be used: {wrong}")
         if factory.name in factories:
             raise UnknownControllers(f"two controllers are called {factory.name}")
         factories[factory.name] = factory

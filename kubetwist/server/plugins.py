@@ -17,6 +17,7 @@ from twisted.plugin import IPlugin, getPlugins
 from zope.interface import implementer
 
 from ..api.goquote import quoted
+from ..api.providers import interface_error
 from ..api.rbacrules import quoted_list
 from ..interfaces import (
     IAuthenticator,
@@ -101,18 +102,35 @@ def make_memory(options: Any, reactor: Any) -> IStorageBackend:
     return MemoryStorage(reactor)
 
 
-def named(factories: Iterable[Any], what: str) -> dict[str, Any]:
+def named(factories: Iterable[Any], interface: Any, what: str) -> dict[str, Any]:
     """
-    Factories by their names.
+    Return factories by their names.
 
-    @raise StartError: Two have the same.
+    @param interface: What they must provide.
+    @param what: The kind of plugin, for errors.
+    @raise StartError: Two have the same name, or one does not provide C{interface}.
     """
     found: dict[str, Any] = {}
     for factory in factories:
+        wrong = interface_error(factory, interface)
+        if wrong:
+            raise StartError(f"an installed {what} factory cannot be used: {wrong}")
         if factory.name in found:
             raise StartError(f"two {what} plugins are called {factory.name}")
         found[factory.name] = factory
     return found
+
+
+def checked(plugin: Any, interface: Any, what: str, name: str) -> Any:
+    """
+    Return a plugin that a factory made, if it provides C{interface}.
+
+    @raise StartError: It does not.
+    """
+    wrong = interface_error(plugin, interface)
+    if wrong:
+        raise StartError(f"the {what} {name} cannot be used: {wrong}")
+    return plugin
 
 
 def make_backend(options: Any, reactor: Any) -> IStorageBackend:
@@ -121,13 +139,14 @@ def make_backend(options: Any, reactor: Any) -> IStorageBackend:
 
     @raise StartError: There is no such backend.
     """
-    factories = named(getPlugins(IStorageBackendFactory), "storage backend")
+    factories = named(getPlugins(IStorageBackendFactory), IStorageBackendFactory, "storage backend")
     factory = factories.get(options["storage-backend"])
     if factory is None:
         raise StartError(
             f"--storage-backend must be one of {', '.join(sorted(factories))}, not {options['storage-backend']}"
         )
-    return factory.make(options, reactor)  # type: ignore[no-any-return]
+    backend: IStorageBackend = checked(factory.make(options, reactor), IStorageBackend, "storage backend", factory.name)
+    return backend
 
 
 def make_authenticator(options: Any, server: Any) -> IAuthenticator:
@@ -138,7 +157,7 @@ def make_authenticator(options: Any, server: Any) -> IAuthenticator:
     """
     from ..authentication.union import AuthenticatorUnion
 
-    factories = named(getPlugins(IAuthenticatorFactory), "authenticator")
+    factories = named(getPlugins(IAuthenticatorFactory), IAuthenticatorFactory, "authenticator")
     made = []
     last = None
     for factory in sorted(factories.values(), key=lambda one: (one.rank, one.name)):
@@ -148,6 +167,7 @@ def make_authenticator(options: Any, server: Any) -> IAuthenticator:
             raise StartError(str(error)) from error
         if authenticator is None:
             continue
+        checked(authenticator, IAuthenticator, "authenticator", factory.name)
         if factory.rank < LAST_RANK:
             made.append(authenticator)
         else:
@@ -196,10 +216,12 @@ def make_authorizer(options: Any, server: Any, installed: Iterable[Any] | None =
     @param installed: Factories to choose from instead of the installed plugins.
     @raise StartError: The flags make no sense, or one can not be made.
     """
-    factories = named(getPlugins(IAuthorizerFactory) if installed is None else installed, "authorizer")
+    available = getPlugins(IAuthorizerFactory) if installed is None else installed
+    factories = named(available, IAuthorizerFactory, "authorizer")
 
     def make(mode: str) -> IAuthorizer:
-        return factories[mode].make(options, server)  # type: ignore[no-any-return]
+        authorizer: IAuthorizer = checked(factories[mode].make(options, server), IAuthorizer, "authorizer", mode)
+        return authorizer
 
     try:
         path = options.get("authorization-config")

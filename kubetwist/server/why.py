@@ -204,7 +204,7 @@ async def _tell_misses(
     reactor: Any, authorizers: Sequence[Any], question: AuthorizerAttributes, answer: JSONObject
 ) -> None:
     """Add what the user has, the nearest misses, gathered in slices, and what to grant."""
-    explainers = [one for one in authorizers if IGrantExplainer.providedBy(one)]
+    explainers: list[Any] = [one for one in authorizers if IGrantExplainer.providedBy(one)]
     for authorizer in explainers:
         answer.setdefault("grants", []).extend(
             {"authorizer": authorizer.name, **grant} for grant in authorizer.grants_of(question)

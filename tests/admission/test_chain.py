@@ -93,6 +93,7 @@ class Validating(Writer):
     """Looks."""
 
 
+@implementer(IAdmissionPluginFactory)
 @define
 class Factory:
     """Makes one of them."""
@@ -104,6 +105,17 @@ class Factory:
     def make(self, server: Any, configuration: Any) -> Mutating:
         """Make it."""
         return Mutating(self.name)
+
+
+@implementer(IValidatingAdmission)
+class _Nameless:
+    """A plugin whose author forgot C{name}."""
+
+    def handles(self, operation: str) -> bool:
+        return True
+
+    def validate(self, attributes: Any) -> None:
+        return None
 
 
 class ChainTests(SynchronousTestCase):
@@ -362,10 +374,19 @@ class BuildTests(SynchronousTestCase):
             def make(self, server: Any, configuration: Any) -> Mutating:
                 return Mutating("Other")
 
+        class Incomplete(Factory):
+            def make(self, server: Any, configuration: Any) -> Any:
+                return _Nameless()
+
         missing = AdmissionPluginFactory("Missing", "kubetwist.nowhere:Missing")
         for factory, text in (
             (Bad("Bad"), 'couldn\'t init admission plugin "Bad": no {}'),
             (Liar("Liar"), 'couldn\'t init admission plugin "Liar": it calls itself Other'),
+            (
+                Incomplete("Incomplete"),
+                'couldn\'t init admission plugin "Incomplete": _Nameless lacks the attribute name of'
+                " IValidatingAdmission (As in --enable-admission-plugins.)",
+            ),
             (missing, "couldn't init admission plugin \"Missing\": No module named 'kubetwist.nowhere'"),
         ):
             with self.assertRaises(UnknownPlugins) as caught:

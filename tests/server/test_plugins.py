@@ -6,11 +6,12 @@ from typing import Any
 
 from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision
 from kubetwist.api.resource import UserInfo
-from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizerFactory, IStorageBackendFactory
+from kubetwist.interfaces import IAuthenticatorFactory, IAuthorizer, IAuthorizerFactory, IStorageBackendFactory
 from kubetwist.server.errors import StartError
 from kubetwist.server.plugins import (
     AuthenticatorFactory,
@@ -44,7 +45,7 @@ class InstalledTests(SynchronousTestCase):
             (IAuthorizerFactory, {"AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "ABAC", "Webhook"}),
             (IStorageBackendFactory, {"sqlite", "memory"}),
         ):
-            factories = named(getPlugins(interface), "test")
+            factories = named(getPlugins(interface), interface, "test")
             self.assertLessEqual(names, set(factories))
             for factory in factories.values():
                 verifyObject(interface, factory)
@@ -52,8 +53,39 @@ class InstalledTests(SynchronousTestCase):
     def test_twice(self) -> None:
         """Two plugins of the same name are refused."""
         twice = [AuthorizerFactory("Mine", "a:b"), AuthorizerFactory("Mine", "c:d")]
-        error = self.assertRaises(StartError, named, twice, "authorizer")
+        error = self.assertRaises(StartError, named, twice, IAuthorizerFactory, "authorizer")
         self.assertEqual(str(error), "two authorizer plugins are called Mine")
+
+    def test_incomplete(self) -> None:
+        """A plugin that lacks a part of its interface stops the start with one line that names the part."""
+
+        @implementer(IAuthorizer)
+        class Incomplete:
+            name = "Incomplete"
+
+        @implementer(IAuthorizerFactory)
+        class Factory:
+            name = "Incomplete"
+
+            def make(self, options: Any, server: Any) -> Any:
+                return Incomplete()
+
+        @implementer(IAuthorizerFactory)
+        class Nameless:
+            def make(self, options: Any, server: Any) -> Any:
+                return Incomplete()
+
+        options = {"authorization-mode": ("Incomplete",)}
+        error = self.assertRaises(StartError, make_authorizer, options, None, [Factory()])
+        self.assertEqual(
+            str(error), "the authorizer Incomplete cannot be used: Incomplete lacks the method authorize of IAuthorizer"
+        )
+        error = self.assertRaises(StartError, make_authorizer, options, None, [Nameless()])
+        self.assertEqual(
+            str(error),
+            "an installed authorizer factory cannot be used: Nameless lacks the attribute name of IAuthorizerFactory"
+            " (As in --authorization-mode.)",
+        )
 
 
 class ChosenControllersTests(SynchronousTestCase):

@@ -25,6 +25,7 @@ from twisted.python.failure import Failure
 
 from ...api.errors import APIStatusError, Cause
 from ...api.objectmeta import annotation_causes, label_causes
+from ...api.providers import interface_error
 from ...api.resource import GroupVersionKind, JSONObject
 from ...interfaces import IConversionPlugin
 from ...outgoing.clientconfig import settings_of
@@ -337,6 +338,9 @@ class Conversions:
             many = "two plugins of that name are" if found else "no plugin of that name is"
             return _refusing(f"{many} installed")
         plugin = found[0]
+        wrong = interface_error(plugin, IConversionPlugin)
+        if wrong:
+            return _refusing(wrong)
 
         def convert(objects: Sequence[JSONObject], api_version: str) -> Any:
             # It may change what it is given.

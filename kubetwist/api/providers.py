@@ -1,0 +1,51 @@
+"""Checks of plugins against the interfaces that they promise to provide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zope.interface.exceptions import BrokenImplementation, BrokenMethodImplementation, DoesNotImplement, Invalid
+from zope.interface.interface import Method
+from zope.interface.verify import verifyObject
+
+
+def interface_error(provider: object, interface: Any, *alternatives: Any) -> str:
+    """
+    Return why C{provider} does not provide C{interface}, in one line; C{""} if it does.
+
+    @param alternatives: Further interfaces. The provider declares at least one of all, and provides what it declares.
+    """
+    interfaces = (interface, *alternatives)
+    declared = [one for one in interfaces if one.providedBy(provider)]
+    if not declared:
+        names = " or ".join(one.__name__ for one in interfaces)
+        return f"{type(provider).__name__} does not provide {names}; declare it with @implementer"
+    problems: dict[str, None] = {}
+    for one in declared:
+        try:
+            verifyObject(one, provider)
+        except Invalid as error:
+            problems.update(dict.fromkeys(_described(error, provider)))
+    return "; ".join(problems)
+
+
+def _described(error: Any, provider: object) -> list[str]:
+    # Several problems come as one exception that has the others as its arguments.
+    several = getattr(error, "exceptions", None)
+    if several is not None:
+        return [text for one in several for text in _described(one, provider)]
+    name, kind = type(provider).__name__, type(error)
+    if kind is BrokenMethodImplementation:
+        return [f"{name}.{_plain(error.method)}() does not fit {error.interface.__name__}: {error.mess}"]
+    if kind is BrokenImplementation:
+        is_method = isinstance(error.name, Method)
+        described = "" if is_method or not error.name.__doc__ else f" ({error.name.__doc__})"
+        part = "method" if is_method else "attribute"
+        return [f"{name} lacks the {part} {_plain(error.name)} of {error.interface.__name__}{described}"]
+    if kind is DoesNotImplement:
+        return [f"{name} does not provide {error.interface.__name__}"]
+    return [" ".join(str(error).split())]
+
+
+def _plain(name: Any) -> str:
+    return getattr(name, "__name__", None) or str(name).strip("'")
