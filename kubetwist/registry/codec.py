@@ -14,6 +14,13 @@ from ..schema.objecttype import DecodeError, ObjectType
 from ..schema.protobuf import WireError, read_envelope
 from ..storage.record import Record, without_kind
 from .conversion import convert
+from .conversions.internal import (
+    INTERNAL_ANNOTATIONS,
+    ConversionError,
+    convert_zero,
+    read_annotations,
+    without_internal,
+)
 
 if TYPE_CHECKING:
     from ..schema.definitions import Definitions
@@ -75,6 +82,7 @@ class Codec:
     @ivar storage: The kind as it is stored.
     @ivar converts: Whether the two differ.
     @ivar protobuf: Whether its objects have a form in protobuf.
+    @ivar plain_metadata: Whether L{metadata} is what is stored.
     """
 
     protobuf: ClassVar[bool] = True
@@ -83,6 +91,7 @@ class Codec:
         self.gvk = gvk
         self.storage = storage
         self.converts = gvk != storage
+        self.plain_metadata = (gvk.group, gvk.kind) not in INTERNAL_ANNOTATIONS
         self._definitions = definitions
         self._type: ObjectType | None = None
 
@@ -95,7 +104,9 @@ class Codec:
 
     def zero(self) -> JSONObject:
         """An object of this version without content."""
-        return self.type.zero()
+        zero = self.type.zero()
+        convert_zero(self.gvk, zero)
+        return zero
 
     def message(self, value: JSONObject, definition: str = "") -> bytes:
         """
@@ -131,6 +142,10 @@ class Codec:
         obj["kind"] = self.gvk.kind
         obj["apiVersion"] = api_version
         complete_metadata(obj, value)
+        try:
+            read_annotations(self.gvk, obj)
+        except ConversionError as error:
+            raise self.unreadable(str(error)) from None
         return obj
 
     def complaints(self, document: Decoded, problems: list[str], raw: bytes = b"") -> list[str]:
@@ -190,6 +205,7 @@ class Codec:
         @param problems: Takes a text for every field that the kind does not have.
         @param converted: Whether the reference has a map here, not JSON, and so complains in other words.
         @param strict: Whether fields that the kind does not have are an error.
+        @raise ConversionError: It does not convert to the internal type.
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
         kind, api_version = identity(value)
@@ -206,6 +222,7 @@ class Codec:
         if strict:
             _check_known(problems)
         complete_metadata(obj, value)
+        read_annotations(self.gvk, obj)
         return obj
 
     def _read_as(self, kind: str, api_version: str, value: Any, strict: bool) -> None:
@@ -245,6 +262,15 @@ class Codec:
         if item is None:
             item = views[self.gvk] = without_kind(self.from_storage(orjson.loads(record.item)))
         return item
+
+    def metadata(self, obj: JSONObject) -> JSONObject:
+        """
+        The metadata in answers that are made of the internal type: of Tables' rows and of C{PartialObjectMetadata}.
+
+        @param obj: In the stored version.
+        """
+        meta: JSONObject = obj.get("metadata") or {}
+        return without_internal(self.gvk.group, self.gvk.kind, meta)
 
     def describe(self, type_name: str, field: str) -> str:
         """

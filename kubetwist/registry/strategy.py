@@ -8,7 +8,7 @@ admission) is elsewhere. All methods are synchronous and may change C{obj} only 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
 
@@ -48,6 +48,9 @@ class Strategy:
     metadata_update_rules: Sequence[Rule] = ("compare",)
     #: Likewise, of updates through subresources.
     status_metadata_update_rules: Sequence[Rule] = ("compare",)
+    #: The versions, besides the stored one, whose objects L{default} completes: it is applied to them before they are
+    #: converted, and not to what they are converted to.
+    default_versions: Collection[str] = ()
     #: The kind looks at the metadata of new objects; of others, the registry does where the kind finds nothing wrong.
     checks_metadata = True
     #: Finalizers without a domain must be known ones; custom resources only get a warning.
@@ -69,6 +72,20 @@ class Strategy:
 
     def default(self, obj: JSONObject) -> None:
         """Fill in, in C{obj}, what the kind's version fills in; idempotent, applied to every body and patch result."""
+
+    def defaulted(self, obj: JSONObject, to_storage: Callable[[JSONObject], JSONObject]) -> JSONObject:
+        """
+        An object as the store takes it: in the stored version, with defaults.
+
+        @param obj: In the version of the request; it may be changed.
+        @param to_storage: Converts it.
+        """
+        if obj.get("apiVersion") in self.default_versions:
+            self.default(obj)
+            return to_storage(obj)
+        obj = to_storage(obj)
+        self.default(obj)
+        return obj
 
     def complete(self, obj: JSONObject) -> None:
         """

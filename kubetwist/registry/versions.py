@@ -164,16 +164,14 @@ class Versions:
         if isinstance(value, dict):
             value = _with_kind(by_name(value) if strict else value, source)
         problems: list[str] = []
-        decoded = codec.redecode(value, problems, strict=strict)
-        if decoded["metadata"].get("managedFields") == []:
-            del decoded["metadata"]["managedFields"]
-        obj = codec.to_storage(decoded)
+        obj = codec.redecode(value, problems, strict=strict)
+        if obj["metadata"].get("managedFields") == []:
+            del obj["metadata"]["managedFields"]
         info = self._stores.infos.get((group, resource))
         owner = (
             (info.group, info.kind) if info is not None and info.kind == source.kind else (source.group, source.kind)
         )
-        strategy_for(*owner).default(obj)
-        return obj
+        return strategy_for(*owner).defaulted(obj, codec.to_storage)
 
 
 def _with_kind(value: JSONObject, default: GroupVersionKind) -> JSONObject:

@@ -136,13 +136,14 @@ class JSONEncoder:
     def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
         """What a bookmark shows."""
         if self._zero is None:
-            self._zero = orjson.dumps(self.codec.type.zero())
+            self._zero = orjson.dumps(self.codec.zero())
         zero = orjson.loads(self._zero)
+        annotations = (zero.get("metadata") or {}).get("annotations")
         return {
             "kind": self.endpoint.gvk.kind,
             "apiVersion": self.endpoint.gvk.api_version,
             **zero,
-            "metadata": bookmark_meta(revision, initial_events_end),
+            "metadata": bookmark_meta(revision, initial_events_end, annotations),
         }
 
 
@@ -151,11 +152,18 @@ def failed_event(status: JSONObject) -> bytes:
     return b'{"type":"ERROR","object":%b}\n' % orjson.dumps(status)
 
 
-def bookmark_meta(revision: int, initial_events_end: bool) -> JSONObject:
-    """The metadata of a bookmark."""
+def bookmark_meta(revision: int, initial_events_end: bool, annotations: JSONObject | None = None) -> JSONObject:
+    """
+    The metadata of a bookmark.
+
+    @param annotations: Those that the zero value of the kind has.
+    """
     meta: JSONObject = {"resourceVersion": str(revision)}
+    annotations = {**(annotations or {})}
     if initial_events_end:
-        meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+        annotations["k8s.io/initial-events-end"] = "true"
+    if annotations:
+        meta["annotations"] = annotations
     return meta
 
 
@@ -171,13 +179,15 @@ class PartialEncoder(JSONEncoder):
 
     def item(self, record: Record) -> bytes:
         """The record's metadata."""
-        return b'{"metadata":%b}' % orjson.dumps(orjson.loads(self.codec.item(record))["metadata"])
+        # Only custom resources convert metadata.
+        item = record.item if self.codec.protobuf else self.codec.item(record)
+        return b'{"metadata":%b}' % orjson.dumps(self.codec.metadata(orjson.loads(item)))
 
     def one(self, result: Result) -> bytes:
         """A single object's metadata."""
         if isinstance(result, Record):
             return self.head + self.item(result)[1:]
-        return self.head + orjson.dumps({"metadata": result.get("metadata", {})})[1:]
+        return self.head + orjson.dumps({"metadata": self.codec.metadata(result)})[1:]
 
     def listing(self, listing: Listing, token: str) -> Body:
         """A list; its items do repeat their kind, and no items are a null, as the reference has it."""

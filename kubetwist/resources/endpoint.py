@@ -117,10 +117,9 @@ class Endpoint:
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:
         """An object in this version as the store takes it: in the stored version, with defaults."""
-        obj = self.codec.to_storage(obj)
-        if self.strategy is not None:
-            self.strategy.default(obj)
-        return obj
+        if self.strategy is None:
+            return self.codec.to_storage(obj)
+        return self.strategy.defaulted(obj, self.codec.to_storage)
 
 
 def _emptied(obj: dict[str, Any], sent: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:

@@ -15,6 +15,7 @@ from ..api.options import PatchOptions
 from ..api.resource import JSONObject
 from ..api.times import now
 from ..registry.codec import patch_failure, warnings_of
+from ..registry.conversions.internal import ConversionError
 from ..schema.gotext import go_text
 from ..schema.nodes import Node
 from ..schema.objecttype import ObjectType
@@ -93,6 +94,10 @@ class Patch(ABC):
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.redecode(value, problems, converted=self.by_map)
+        except ConversionError as error:
+            if self.by_map:
+                raise APIStatusError.unknown(str(error)) from None
+            raise patch_failure(self.quoted(value), str(error)) from None
         except ValueError as error:
             raise patch_failure(self.quoted(value), str(error)) from None
         if self.by_map:
@@ -214,6 +219,10 @@ class Apply(Patch):
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.redecode(merged, problems, converted=True)
+        except ConversionError as error:
+            meta, gvk = self.applied.get("metadata") or {}, self.endpoint.gvk
+            place = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {gvk.api_version}, Kind={gvk.kind}"
+            raise APIStatusError.unknown(f"failed to convert to unversioned ({place}): {error}") from None
         except ValueError as error:
             raise APIStatusError.unknown(str(error)) from None
         if self.field_validation == "Warn":

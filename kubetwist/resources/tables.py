@@ -59,6 +59,7 @@ class TableEncoder:
         self.include = include
         self.plain = JSONEncoder(endpoint)
         printer = endpoint.printer
+        self._internal = printer is None
         if printer is None:
             group, kind = endpoint.info.group, endpoint.gvk.kind
             self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
@@ -79,13 +80,16 @@ class TableEncoder:
             views = record.views = {}
         pieces = views.get(self._view)
         if pieces is None:
-            gvk = self.endpoint.gvk
-            obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(self.plain.codec.item(record))}
+            codec = self.plain.codec
+            # As the reference, which makes the cells of its internal type: not of the version that was asked for.
+            gvk, item = (codec.storage, record.item) if self._internal else (codec.gvk, codec.item(record))
+            obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(item)}
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
             kept = cell_pieces(self._row(obj))
             conditions = row_conditions(group, kind, obj)
             rest = b'],"conditions":%b,"object":' % orjson.dumps(conditions) if conditions else b'],"object":'
-            meta_end = 0 if self.plain.codec.converts else len(b'{"metadata":') + len(orjson.dumps(obj["metadata"]))
+            stored = codec.plain_metadata and (self._internal or not codec.converts)
+            meta_end = len(b'{"metadata":') + len(orjson.dumps(obj["metadata"])) if stored else 0
             pieces = views[self._view] = (*kept, rest, meta_end)
         return pieces
 
@@ -109,7 +113,8 @@ class TableEncoder:
         if meta_end:
             meta = record.item[:meta_end][1:]
         else:
-            meta = b'"metadata":' + orjson.dumps(orjson.loads(self.plain.item(record))["metadata"])
+            item = record.item if self._internal else self.plain.item(record)
+            meta = b'"metadata":' + orjson.dumps(self.plain.codec.metadata(orjson.loads(item)))
         return b'{"cells":[%b%b%b%b}}' % (cells, rest, self._partial, meta)
 
     def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True) -> Body:
@@ -128,7 +133,10 @@ class TableEncoder:
         codec = self.plain.codec
         meta = obj.get("metadata") or {}
         key = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
-        record = Record(key, int(meta.get("resourceVersion") or 0), without_kind(codec.from_storage(obj)), {}, {})
+        version = int(meta.get("resourceVersion") or 0)
+        if self._internal:
+            return Record(key, version, without_kind(obj), {}, {})
+        record = Record(key, version, without_kind(codec.from_storage(obj)), {}, {})
         record.views = {codec.gvk: record.item}
         return record
 

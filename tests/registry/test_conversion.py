@@ -182,6 +182,40 @@ class AutoscalerTests(SynchronousTestCase):
             self.assertEqual(v2["metadata"], {"name": "h"})
             self.assertNotIn("behavior", v2["spec"])
 
+    def test_names_in_any_case(self) -> None:
+        """Annotations are read with names in any case, the last of which wins; labels keep theirs."""
+        metric = {
+            "Type": "Pods",
+            "PODS": {
+                "metricname": "a",
+                "metricName": "b",
+                "targetAverageValue": 1,
+                "Selector": {"matchLabels": {"Type": "x"}},
+            },
+        }
+        v2 = convert(scaler(V1, metadata={"name": "h", "annotations": {METRICS: json.dumps([metric])}}), V1, V2)
+        pods = {
+            "metric": {"name": "b", "selector": {"matchLabels": {"Type": "x"}}},
+            "target": {"type": "AverageValue", "averageValue": "1"},
+        }
+        self.assertEqual(v2["spec"]["metrics"], [{"type": "Pods", "pods": pods}])
+
+    def test_quantities(self) -> None:
+        """Quantities in annotations may be numbers, and come out in their canonical form."""
+        for sent, shown in (("1000m", "1"), (0.1, "100m"), (2, "2")):
+            metric = {"type": "Resource", "resource": {"name": "memory", "targetAverageValue": sent}}
+            v2 = convert(scaler(V1, metadata={"name": "h", "annotations": {METRICS: json.dumps([metric])}}), V1, V2)
+            self.assertEqual(v2["spec"]["metrics"][0]["resource"]["target"]["averageValue"], shown)
+
+    def test_cpu_without_utilization(self) -> None:
+        """The target of v1 is that of the first CPU metric that has a utilization, whatever comes before it."""
+        value = {
+            "type": "Resource",
+            "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "1"}},
+        }
+        v1 = convert(scaler(V2, {"metrics": [value, cpu(40)]}), V2, V1)
+        self.assertEqual(v1["spec"]["targetCPUUtilizationPercentage"], 40)
+
     def test_bad_behavior(self) -> None:
         """A behavior of wrong types is dropped whole."""
         text = '{"ScaleUp":{"SelectPolicy":"Max"},"ScaleDown":{"Policies":[{"Type":"Pods","Value":true}]}}'

@@ -310,11 +310,6 @@ class WorkloadTests(SynchronousTestCase):
             ["x", "Deployment/web", "cpu: 40%/70%, <unknown>/5 (avg) + 1 more...", "<unset>", 9, 2, "3m"],
         )
 
-    def test_autoscaler_v1(self) -> None:
-        """A v1 object has the row of the same object in v2."""
-        obj = made({"apiVersion": "autoscaling/v1", "spec": {"targetCPUUtilizationPercentage": 55}})
-        self.assertEqual(cells("autoscaling", "HorizontalPodAutoscaler", obj, NOW)[2], "cpu: <unknown>/55%")
-
 
 class NetworkTests(SynchronousTestCase):
     """Rows of services and what leads to them."""

@@ -7,21 +7,23 @@ kube-apiserver's internal type prints), so that clients and servers of any versi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import orjson
 
+from ...api.quantity import Quantity
 from ...api.resource import GroupVersionKind, JSONObject
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics"
 CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
+SCALE_DOWN_TOLERANCE = "autoscaling.alpha.kubernetes.io/scale-down-tolerance"
+SCALE_UP_TOLERANCE = "autoscaling.alpha.kubernetes.io/scale-up-tolerance"
 #: What only conversion may write; clients' own values are dropped.
-ANNOTATIONS = (METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR)
+ANNOTATIONS = (METRICS, CURRENT_METRICS, CONDITIONS, BEHAVIOR, SCALE_DOWN_TOLERANCE, SCALE_UP_TOLERANCE)
 
 #: Per cent of the requested CPU that are aimed at when nothing is said.
 DEFAULT_CPU_UTILIZATION = 80
@@ -35,6 +37,15 @@ def drop_annotations(obj: JSONObject) -> JSONObject:
     if not any(name in annotations for name in ANNOTATIONS):
         return obj
     return _with_annotations(obj, {name: text for name, text in annotations.items() if name not in ANNOTATIONS})
+
+
+def drop_annotations_in_place(meta: JSONObject) -> None:
+    """Drop the annotations that belong to conversion from metadata."""
+    annotations = meta.get("annotations")
+    if annotations and any(name in annotations for name in ANNOTATIONS):
+        meta["annotations"] = {name: text for name, text in annotations.items() if name not in ANNOTATIONS}
+        if not meta["annotations"]:
+            del meta["annotations"]
 
 
 def to_v1(obj: JSONObject) -> JSONObject:
@@ -56,9 +67,8 @@ def to_v1(obj: JSONObject) -> JSONObject:
         obj = _with_annotations(obj, {**(obj["metadata"].get("annotations") or {}), **notes})
     new_spec = _some(spec, "scaleTargetRef", "minReplicas", "maxReplicas")
     for metric in metrics:
-        if _is_cpu(metric):
-            goal = (metric["resource"].get("target") or {}).get("averageUtilization")
-            _put(new_spec, "targetCPUUtilizationPercentage", goal)
+        if _is_cpu_target(metric):
+            new_spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
             break
     new_status = _some(status, "observedGeneration", "lastScaleTime")
     new_status["currentReplicas"] = status.get("currentReplicas", 0)
@@ -348,7 +358,7 @@ def _rules_to_internal(rules: JSONObject | None) -> JSONObject | None:
 
 
 def _behavior_from_internal(text: str | None) -> JSONObject | None:
-    internal = _decoded(text)
+    internal = _with_names(_decoded(text), _BEHAVIOR_NAMES)
     if not isinstance(internal, dict):
         return None
     behavior = {}
@@ -398,11 +408,9 @@ def _rules_from_internal(internal: JSONObject) -> JSONObject:
 
 def _objects(text: str | None) -> list[JSONObject]:
     """The objects of an annotation's JSON list; none at all when anything in it has a type that does not fit."""
-    value = _decoded(text)
+    value = _with_names(_decoded(text), _METRIC_NAMES)
     return value if isinstance(value, list) and all(map(_fits, value)) else []
 
-
-_QUANTITY = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
 
 #: The fields that hold further ones: a metric's sources, and the object one of these is about.
 _PARTS = ("object", "pods", "resource", "containerResource", "external", "target")
@@ -428,11 +436,19 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Whether it is an C{int32}."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
 
 
 def _is_quantity(value: Any) -> bool:
-    return isinstance(value, str) and _QUANTITY.fullmatch(value) is not None
+    """Whether it is a quantity; reading has made texts of numbers."""
+    if not isinstance(value, str):
+        return False
+    try:
+        Quantity.parse(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_time(value: Any) -> bool:
@@ -458,16 +474,62 @@ def _is_selector(value: Any) -> bool:
     )
 
 
+#: The fields of both kinds of annotations that are quantities.
+_QUANTITIES = frozenset(
+    ("targetValue", "targetAverageValue", "averageValue", "currentValue", "currentAverageValue", "Tolerance")
+)
+
 #: What tells whether a field of the annotations' metrics and conditions has its type.
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("type", "status", "reason", "message"), _is_text),
     **dict.fromkeys(("name", "metricName", "container", "kind", "apiVersion"), _is_text),
     **dict.fromkeys(("targetAverageUtilization", "currentAverageUtilization", "observedGeneration"), _is_whole),
-    **dict.fromkeys(("targetValue", "targetAverageValue", "averageValue"), _is_quantity),
-    **dict.fromkeys(("currentValue", "currentAverageValue"), _is_quantity),
+    **dict.fromkeys(_QUANTITIES, _is_quantity),
     **dict.fromkeys(("selector", "metricSelector"), _is_selector),
     "lastTransitionTime": _is_time,
 }
+
+
+def _names(*names: str) -> dict[str, str]:
+    return {name.lower(): name for name in names}
+
+
+_BEHAVIOR_NAMES = _names(
+    *("ScaleUp", "ScaleDown", "StabilizationWindowSeconds", "SelectPolicy", "Policies", "Type", "Value"),
+    *("PeriodSeconds", "Tolerance"),
+)
+_METRIC_NAMES = _names(*_PARTS, *_CHECKS, "matchLabels", "matchExpressions", "key", "operator", "values")
+
+
+def _with_names(value: Any, names: dict[str, str], depth: int = 10) -> Any:
+    """
+    The value with fields by their own names: Go's C{encoding/json} takes names in any case, the last one wins.
+
+    @param names: The fields, by their names in lower case.
+    @param depth: How many levels are read; none of the types has as many.
+    """
+    if isinstance(value, list) and depth:
+        return [_with_names(item, names, depth - 1) for item in value]
+    if not isinstance(value, dict) or not depth:
+        return value
+    read: JSONObject = {}
+    for key, item in value.items():
+        name: str = names.get(key.lower()) or key
+        if name == "matchLabels":
+            read[name] = item
+        else:
+            read[name] = _canonical(item) if name in _QUANTITIES else _with_names(item, names, depth - 1)
+    return read
+
+
+def _canonical(value: Any) -> Any:
+    """A quantity, which may be a JSON number, as Go prints it; the value itself if it is none."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            return str(Quantity.parse(value if isinstance(value, str) else orjson.dumps(value).decode()))
+        except ValueError:
+            pass
+    return value
 
 
 def _decoded(text: str | None) -> Any:

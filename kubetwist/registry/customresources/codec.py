@@ -142,6 +142,11 @@ class CustomCodec(Codec):
         obj = self.with_kind(obj)
         return self.pruned(obj) if self.converts else obj
 
+    def metadata(self, obj: JSONObject) -> JSONObject:
+        """See L{Codec.metadata}; custom resources have no internal type."""
+        meta: JSONObject = obj.get("metadata") or {}
+        return meta
+
     def with_kind(self, obj: JSONObject) -> JSONObject:
         """An object of this version that says so."""
         return {**obj, "kind": self.gvk.kind, "apiVersion": self.gvk.api_version}

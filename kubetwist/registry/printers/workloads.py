@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...api.resource import JSONObject
-from ..conversions.autoscaling import to_v2
 from .ages import age, human_duration, parse_time, since
 from .texts import (
     NONE,
@@ -194,8 +193,6 @@ def scale(obj: JSONObject) -> Iterator[Any]:
 
 def horizontal_pod_autoscaler(obj: JSONObject) -> Iterator[Any]:
     """What it scales, and the metrics it looks at."""
-    if obj.get("apiVersion") == "autoscaling/v1":
-        obj = to_v2(obj)
     spec, status = spec_of(obj), status_of(obj)
     target = spec.get("scaleTargetRef") or {}
     yield name_of(obj)

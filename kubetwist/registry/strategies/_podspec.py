@@ -14,10 +14,26 @@ from ...api.podspecs import containers, declared
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 
+#: Annotations of releases before 1.6, which conversion drops from pods and templates.
+_INIT_CONTAINERS: Final = frozenset(
+    f"pod.{stage}.kubernetes.io/init-container{part}" for stage in ("alpha", "beta") for part in ("s", "-statuses")
+)
+
+
+def drop_init_container_annotations(meta: JSONObject) -> None:
+    """Drop the annotations that were once init containers: see C{pkg/apis/core/v1/conversion.go}."""
+    annotations = meta.get("annotations")
+    if annotations and not _INIT_CONTAINERS.isdisjoint(annotations):
+        kept = {name: text for name, text in annotations.items() if name not in _INIT_CONTAINERS}
+        if kept:
+            meta["annotations"] = kept
+        else:
+            del meta["annotations"]
+
 
 def default_pod_template(template: JSONObject) -> None:
     """A template has a spec, if only an empty one."""
-    template.setdefault("metadata", {})
+    drop_init_container_annotations(template.setdefault("metadata", {}))
     spec = template.get("spec")
     if spec is None:
         spec = template["spec"] = {}
@@ -49,6 +65,7 @@ def default_pod_spec(spec: JSONObject) -> None:
 
 def default_pod(obj: JSONObject) -> None:
     """What only pods get: service links, ports of the node's network, and requests out of limits."""
+    drop_init_container_annotations(obj["metadata"])
     spec = obj.get("spec")
     if spec is None:
         spec = obj["spec"] = {}

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.names import is_dns1123_label_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
+from ..conversions.internal import ROLLBACK_TO, TEMPLATE_GENERATION, keep_internal
 from ..strategy import Strategy
 from ..validation import workloads
 from ..validation.podwarnings import claim_warnings, name_warnings, template_warnings, unchanged
@@ -65,6 +67,11 @@ class DeploymentStrategy(WorkloadStrategy):
         return [*(() if old else name_warnings(obj["metadata"]["name"])), *super().warnings(obj, old)]
 
     status_protects = ("labels",)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The revision to go back to is a part of the internal spec."""
+        super().prepare_for_status_update(obj, old)
+        keep_internal(obj, old, (ROLLBACK_TO,))
 
     def default_spec(self, spec: JSONObject) -> None:
         """See C{pkg/apis/apps/v1/defaults.go}."""
@@ -163,12 +170,13 @@ class DaemonSetStrategy(WorkloadStrategy):
     def default(self, obj: JSONObject) -> None:
         """The annotation stands for a field of the internal type, so it is always there, and owned by who writes."""
         super().default(obj)
-        _set_template_generation(obj, str(_template_generation(obj)))
+        annotations = obj["metadata"].setdefault("annotations", {})
+        annotations.setdefault(TEMPLATE_GENERATION, "0")
 
     def prepare_for_create(self, obj: JSONObject) -> None:
         """The template has a generation too, from a time before the object's."""
         super().prepare_for_create(obj)
-        _set_template_generation(obj, "1")
+        _set_template_generation(obj, max(_template_generation(obj), 1))
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
         """The template's generation grows with the template."""
@@ -176,7 +184,12 @@ class DaemonSetStrategy(WorkloadStrategy):
         generation = _template_generation(old)
         if obj["spec"]["template"] != old["spec"].get("template"):
             generation += 1
-        _set_template_generation(obj, str(generation))
+        _set_template_generation(obj, generation)
+
+    def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
+        """The template's generation is a part of the spec."""
+        super().prepare_for_status_update(obj, old)
+        keep_internal(obj, old, (TEMPLATE_GENERATION,))
 
     def reset_status(self, obj: JSONObject) -> None:
         """No node has it yet."""
@@ -200,20 +213,21 @@ class DaemonSetStrategy(WorkloadStrategy):
         return workloads.validate_daemon_set_status(obj, old)
 
 
-_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
-
-
 def _template_generation(obj: JSONObject) -> int:
-    text = (obj["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
-    return int(text) if text.lstrip("-").isdigit() else 0
+    """What decoding has found to be a number; 0 where there is none."""
+    return int((obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
 
 
-def _set_template_generation(obj: JSONObject, generation: str) -> None:
-    obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = generation
+def _set_template_generation(obj: JSONObject, generation: int) -> None:
+    obj["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(generation)
 
 
 class StatefulSetStrategy(WorkloadStrategy):
     """apps/v1 StatefulSet."""
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A label in DNS: the names of pods begin with it."""
+        return is_dns1123_label_problems(name, prefix)
 
     def default_spec(self, spec: JSONObject) -> None:
         """See C{pkg/apis/apps/v1/defaults.go}; the claims' kind comes from conversion."""

@@ -22,9 +22,14 @@ class HorizontalPodAutoscalerStrategy(Strategy):
 
     has_status = True
     status_protects = ()
+    default_versions = ("autoscaling/v1",)
 
     def default(self, obj: JSONObject) -> None:
-        """See C{pkg/apis/autoscaling/v2/defaults.go}."""
+        """
+        See C{pkg/apis/autoscaling/v2/defaults.go} and C{pkg/apis/autoscaling/v1/defaults.go}.
+
+        In v1, metrics and behavior are in annotations, in which nothing is completed.
+        """
         spec = obj.setdefault("spec", {})
         spec.setdefault("maxReplicas", 0)
         reference = spec.setdefault("scaleTargetRef", {})
@@ -33,10 +38,6 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         if spec.get("minReplicas") is None:
             spec["minReplicas"] = 1
         if obj.get("apiVersion") == "autoscaling/v1":
-            if spec.get("targetCPUUtilizationPercentage") is None:
-                annotations = (obj.get("metadata") or {}).get("annotations") or {}
-                if "autoscaling.alpha.kubernetes.io/metrics" not in annotations:
-                    spec["targetCPUUtilizationPercentage"] = 80
             return
         if not spec.get("metrics"):
             spec["metrics"] = [

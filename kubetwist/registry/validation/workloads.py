@@ -7,6 +7,7 @@ from typing import Any, Final
 from ...api.errors import Cause, forbidden, invalid, required, too_long
 from ...api.names import byte_length
 from ...api.resource import JSONObject
+from ..conversions.internal import ROLLBACK_TO
 from .fields import (
     Causes,
     annotation_keys,
@@ -138,6 +139,9 @@ def validate_deployment(obj: JSONObject) -> list[Cause]:
     _deployment_strategy(spec.get("strategy") or {}, causes)
     for name in ("minReadySeconds", "revisionHistoryLimit"):
         not_negative(spec.get(name), f"spec.{name}", causes)
+    revision = (obj["metadata"].get("annotations") or {}).get(ROLLBACK_TO)
+    if revision is not None:
+        not_negative(int(revision), "spec.rollback.version", causes)
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None:
         not_negative(deadline, "spec.progressDeadlineSeconds", causes)
