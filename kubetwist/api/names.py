@@ -126,6 +126,15 @@ def search_domain_problems(name: str) -> list[str]:
     return problems
 
 
+def long_name_problems(name: str, prefix: bool = False) -> list[str]:
+    """
+    Names of kinds whose validation is declared as C{k8s-long-name}: subdomains, the length in bytes.
+
+    A C{generateName} is not checked: only the name that is made of it is.
+    """
+    return [] if prefix else is_dns1123_subdomain_problems(name, unit="bytes")
+
+
 def is_dns1123_label_problems(name: str, prefix: bool = False, *, unit: str = "characters") -> list[str]:
     """Names of namespaces, containers, volumes: a subdomain without dots."""
     if prefix:

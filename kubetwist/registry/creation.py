@@ -10,8 +10,8 @@ import orjson
 
 from ..admission.attributes import AdmissionAttributes
 from ..api import objectmeta, times
-from ..api.errors import APIStatusError, Cause
-from ..api.names import generate_name
+from ..api.errors import APIStatusError, Cause, invalid
+from ..api.names import generate_name, path_segment_problems
 from ..api.options import CreateOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
@@ -40,13 +40,21 @@ class Creation(StoredObjects):
         meta = obj["metadata"]
         drop_repeated_owners(scope, meta, patched=True)
         base = meta.get("generateName") if not meta.get("name") else None
-        for attempt in range(NAME_ATTEMPTS):
-            if base:
-                meta["name"] = generate_name(base)
+        if not base:
             try:
                 return await self.create_once(scope, obj, options, attributes)
             except KeyExists as error:
-                if base and attempt < NAME_ATTEMPTS - 1:
+                raise self.taken(error, meta) from None
+        # Each attempt has a copy of its own: what is made of the name, such as labels, is made of it in each.
+        original = orjson.dumps(obj)
+        for attempt in range(NAME_ATTEMPTS):
+            obj = attributes.object = orjson.loads(original)
+            meta = obj["metadata"]
+            meta["name"] = generate_name(base)
+            try:
+                return await self.create_once(scope, obj, options, attributes)
+            except KeyExists as error:
+                if attempt < NAME_ATTEMPTS - 1:
                     continue
                 raise self.taken(error, meta) from None
         raise AssertionError("the last attempt either returns or raises")
@@ -134,6 +142,12 @@ class Creation(StoredObjects):
             standard_finalizers=self.strategy.standard_finalizers,
         )
         causes += found
+        if not causes and meta.get("generateName"):
+            # Of what the kind has checked, the registry finds this again; kinds with long names have not.
+            causes += [
+                invalid("metadata.generateName", meta["generateName"], text)
+                for text in path_segment_problems(meta["generateName"], True)
+            ]
         return causes
 
     def checked(self, validate: Callable[..., Sequence[Cause]], *objects: JSONObject) -> Sequence[Cause]:

@@ -70,7 +70,7 @@ class Plugin:
 class StoreTestCase(SynchronousTestCase):
     """A test of stores."""
 
-    resources: tuple[str, ...] = ("configmaps", "pods", "namespaces", "deployments", "leases")
+    resources: tuple[str, ...] = ("configmaps", "pods", "namespaces", "deployments", "jobs", "leases")
 
     def setUp(self) -> None:
         """Empty ones."""

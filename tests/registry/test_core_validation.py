@@ -749,7 +749,7 @@ class MetadataTests(SynchronousTestCase):
             ("storage.k8s.io", "CSIDriver", 1),
             ("node.k8s.io", "RuntimeClass", 2),
             ("rbac.authorization.k8s.io", "ClusterRole", 2),
-            ("resource.k8s.io", "DeviceClass", 2),
+            ("resource.k8s.io", "DeviceClass", 1),
             ("flowcontrol.apiserver.k8s.io", "FlowSchema", 2),
         ):
             strategy = strategy_for(group, kind)

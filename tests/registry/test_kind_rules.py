@@ -165,7 +165,7 @@ class WarningTests(SynchronousTestCase):
             {"name": "a", "image": "a", "ports": [{**port, "name": "one"}, {**port, "name": "two"}]},
             {"name": "b", "image": "b", "ports": [{**port, "name": "one"}]},
         ]
-        found = strategy_for("", "Pod").warnings({"metadata": {}, "spec": {"containers": containers}}, None)
+        found = strategy_for("", "Pod").warnings({"metadata": {"name": "x"}, "spec": {"containers": containers}}, None)
         self.assertEqual(len(found), 4)
         self.assertIn('spec.containers[1].ports[0]: duplicate port name "one"', found[3])
 

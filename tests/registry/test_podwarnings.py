@@ -27,6 +27,17 @@ def told(annotations: dict[str, str] | None = None, path: str = "", **spec: Any)
 class PodTests(SynchronousTestCase):
     """What is told of a pod, in the words of the reference."""
 
+    def test_names(self) -> None:
+        """The name of a new pod is best a label in DNS, since it is its hostname."""
+        strategy = strategy_for("", "Pod")
+        for name, problem in (("a.b", "must not contain dots"), ("x" * 64, "must be no more than 63 characters")):
+            new = {"metadata": {"name": name}, "spec": {}}
+            (text,) = strategy.warnings(new, None)
+            self.assertTrue(text.startswith("metadata.name: this is used in the Pod's hostname"))
+            self.assertTrue(text.endswith(f"a DNS label is recommended: [{problem}]"))
+            self.assertEqual(strategy.warnings(new, new), ())
+        self.assertEqual(strategy.warnings({"metadata": {"name": "a-b"}, "spec": {}}, None), [])
+
     def test_labels(self) -> None:
         """Labels of nodes that have new names are told of wherever they select."""
         old = "beta.kubernetes.io/os"

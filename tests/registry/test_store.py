@@ -138,6 +138,18 @@ class CreateTests(StoreTestCase):
             self.assertEqual(made["metadata"]["name"], expected)
             self.assertEqual(made["metadata"]["generateName"], "a-")
 
+    def test_generate_name_with_labels(self) -> None:
+        """What is made of a generated name is made again with the next one, if the first is taken."""
+        jobs = self.store("jobs", "batch")
+        names = iter(("a-1", "a-1", "a-2"))
+        self.patch(creation, "generate_name", lambda base: next(names))
+        spec = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+        for name in ("a-1", "a-2"):
+            job = {"metadata": {"generateName": "a-"}, "spec": {"template": {"spec": spec}}}
+            jobs.strategy.default(job)
+            made = self.made(jobs, job)
+            self.assertEqual(made["spec"]["template"]["metadata"]["labels"]["job-name"], name)
+
     def test_generate_name_gives_up(self) -> None:
         """When every made name is taken the client is told to try again."""
         self.patch(creation, "generate_name", lambda base: "a-1")

@@ -66,6 +66,7 @@ class LookupTests(SynchronousTestCase):
             ("rbac.authorization.k8s.io", "Role", "system:Node", "a/b"),
             ("", "Namespace", "a-b", "a.b"),
             ("", "Service", "a-b", "a.b"),
+            ("apps", "StatefulSet", "a-b", "a.b"),
             ("", "ConfigMap", "a.b", "A"),
             ("networking.k8s.io", "IPAddress", "10.0.0.1", "10.0.0"),
         ):
@@ -330,7 +331,25 @@ class CreationTests(SynchronousTestCase):
             "batch.kubernetes.io/job-name": "x",
         }
         self.assertEqual(job["spec"]["template"]["metadata"]["labels"], labels)
+        self.assertNotIn("labels", job["metadata"])
+        strategy_for("batch", "Job").complete(job)
         self.assertEqual(job["metadata"]["labels"], labels)
+
+    def test_job_labels_follow_the_template(self) -> None:
+        """A job whose labels come from its template has those, too, that are generated there, as it is validated."""
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [dict(CONTAINER)]}}
+        job = defaulted("batch", "Job", spec={"template": template})
+        job["metadata"]["uid"] = "u"
+        strategy_for("batch", "Job").prepare_for_create(job)
+        self.assertEqual(job["metadata"]["labels"]["job-name"], "x")
+
+    def test_long_names(self) -> None:
+        """Kinds that declare long names count their bytes, and do not look at what a name is made from."""
+        for group, kind in (("", "ReplicationController"), ("resource.k8s.io", "DeviceClass")):
+            strategy = strategy_for(group, kind)
+            self.assertEqual(strategy.name_problems("x" * 254, False), ["must be no more than 253 bytes"])
+            self.assertEqual(strategy.name_problems("a.", True), [])
+            self.assertTrue(strategy.name_problems("a.", False))
 
     def test_namespace_finalizer(self) -> None:
         """A namespace waits for its contents when it is deleted."""

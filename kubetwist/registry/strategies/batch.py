@@ -58,12 +58,14 @@ class JobStrategy(Strategy):
         super().prepare_for_create(obj)
         spec, metadata = obj["spec"], obj["metadata"]
         drop_of_template(spec.get("template"), None, self.open_gates)
+        if spec.get("manualSelector"):
+            return
+        # Labels that came from the template go on following it: in the reference, too, they are the same map. A
+        # template that had none is followed when the object is completed, which is after it is validated.
         template = spec["template"]["metadata"]
-        # Labels that came from the template go on following it: in the reference, too, they are the same map.
-        follow = not metadata.get("labels") or metadata["labels"] is template.get("labels")
-        if not spec.get("manualSelector"):
-            _generate_selector(obj, spec)
-        if follow and template.get("labels"):
+        follow = "labels" in template and metadata.get("labels") is template["labels"]
+        _generate_selector(obj, spec)
+        if follow:
             metadata["labels"] = dict(template["labels"])
 
     def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:

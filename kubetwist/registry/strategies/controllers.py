@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.names import long_name_problems
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import workloads
@@ -21,6 +22,10 @@ class ReplicationControllerStrategy(Strategy):
     has_status = True
     status_protects = ()
     default_garbage_collection = "orphan"
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """See L{long_name_problems}."""
+        return long_name_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """Selector and labels come from the template, where they are not given."""

@@ -10,6 +10,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import small
+from ..validation.nodelabels import label_warnings
 
 
 class RuntimeClassStrategy(Strategy):
@@ -18,6 +19,10 @@ class RuntimeClassStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_unconditional_update = False
     standard_finalizers = False
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Deprecated labels in the selector of nodes."""
+        return list(label_warnings((obj.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector"))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """The handler is a label in DNS."""

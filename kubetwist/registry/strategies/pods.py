@@ -12,7 +12,7 @@ from ...api.times import now
 from ..qos import qos_class
 from ..strategy import Strategy
 from ..validation import pods, podupdates
-from ..validation.podwarnings import pod_warnings
+from ..validation.podwarnings import pod_name_warnings, pod_warnings
 from ._gates import drop_disabled_fields, drop_disabled_status
 from ._podcreation import app_armor_warnings, apply_app_armor_annotations, merge_match_label_keys
 from ._podspec import default_pod, round_up, round_up_resources
@@ -138,7 +138,9 @@ class PodStrategy(Strategy):
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
         """Duplicates and deprecated fields; updates, which are the work of controllers mostly, are spared."""
-        return pod_warnings(obj["spec"], obj["metadata"]) if old is None else ()
+        if old is not None:
+            return ()
+        return pod_name_warnings(obj["metadata"].get("name", "")) + pod_warnings(obj["spec"], obj["metadata"])
 
     def early_warnings(self, obj: JSONObject) -> Sequence[str]:
         """Annotations of old."""

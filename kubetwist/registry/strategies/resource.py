@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.goquote import quoted
+from ...api.names import long_name_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ...api.times import now
@@ -39,6 +40,10 @@ class DeviceClassStrategy(Strategy):
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_generation = True
     delete_returns_object = True
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """See L{long_name_problems}."""
+        return long_name_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""

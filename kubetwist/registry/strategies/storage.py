@@ -10,6 +10,7 @@ from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import storage
+from ..validation.nodelabels import selector_warnings, topology_warnings
 from ._podspec import VOLUME_SOURCE_DEFAULTS
 
 
@@ -26,6 +27,10 @@ class StorageClassStrategy(Strategy):
             obj["reclaimPolicy"] = "Delete"
         if obj.get("volumeBindingMode") is None:
             obj["volumeBindingMode"] = "Immediate"
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Deprecated labels in the topologies."""
+        return list(topology_warnings(obj.get("allowedTopologies"), "allowedTopologies"))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Provisioner, parameters, policies, topologies."""
@@ -120,6 +125,10 @@ class CSIStorageCapacityStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     allow_unconditional_update = False
+
+    def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
+        """Deprecated labels in the topology."""
+        return list(selector_warnings(obj.get("nodeTopology"), "nodeTopology"))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """A class, and quantities."""

@@ -29,6 +29,7 @@ from .fields import (
     unsupported,
 )
 from .initiators import initiator_problems
+from .nodelabels import term_warnings
 from .podvolumes import SHARED_SOURCES, csi_driver_name
 from .resources import is_native
 
@@ -74,13 +75,13 @@ _OLD_VOLUMES: Final = {
     "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
     "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
 }
-#: Labels of nodes that have another name now, and since when.
+#: Labels of nodes that an update may call by their new names.
 _RENAMED_LABELS: Final = {
-    "beta.kubernetes.io/arch": ("kubernetes.io/arch", "v1.14"),
-    "beta.kubernetes.io/os": ("kubernetes.io/os", "v1.14"),
-    "failure-domain.beta.kubernetes.io/region": ("topology.kubernetes.io/region", "v1.17"),
-    "failure-domain.beta.kubernetes.io/zone": ("topology.kubernetes.io/zone", "v1.17"),
-    "beta.kubernetes.io/instance-type": ("node.kubernetes.io/instance-type", "v1.17"),
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
 
 Source = Callable[[JSONObject, str, Causes], None]
@@ -358,7 +359,7 @@ def _renamed(old: Any, new: Any) -> Any:
     """C{old} with those of its labels by their new names that C{new} has by them."""
     if isinstance(old, dict) and isinstance(new, dict):
         changed = {name: _renamed(part, new.get(name)) for name, part in old.items()}
-        name, _ = _RENAMED_LABELS.get(old.get("key") or "", ("", ""))
+        name = _RENAMED_LABELS.get(old.get("key") or "")
         if name and name == new.get("key"):
             changed["key"] = name
         return changed
@@ -381,12 +382,7 @@ def volume_warnings(obj: JSONObject) -> Iterator[str]:
         )
     terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms):
-        for place, expression in enumerate(term.get("matchExpressions") or ()):
-            key = expression.get("key") or ""
-            if key in _RENAMED_LABELS:
-                name, since = _RENAMED_LABELS[key]
-                here = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions[{place}].key"
-                yield f'{here}: {key} is deprecated since {since}; use "{name}" instead'
+        yield from term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
     for kind, text in _OLD_VOLUMES.items():
         if spec.get(kind) is not None:
             yield f"spec.{text}"

@@ -10,11 +10,12 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ...api.names import is_dns1123_label_problems, label_value_problems
+from ...api.names import is_dns1123_label_problems
 from ...api.podspecs import containers
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 from .fields import quote
+from .nodelabels import DEPRECATED_LABELS, term_warnings
 
 APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
@@ -34,13 +35,6 @@ _OLD_VOLUMES: Final = {
     "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
     "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
     "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
-}
-_OLD_LABELS: Final = {
-    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
-    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
-    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
-    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
 }
 #: How many completions and how much parallelism together are more than can be kept track of.
 _MANY_COMPLETIONS: Final = 100_000
@@ -67,9 +61,9 @@ def pod_warnings(spec: JSONObject, metadata: JSONObject, path: str = "") -> list
     here = f"{prefix}spec"
     annotations = metadata.get("annotations") or {}
     texts = [
-        f"{here}.nodeSelector[{name}]: {_OLD_LABELS[name]}"
+        f"{here}.nodeSelector[{name}]: {DEPRECATED_LABELS[name]}"
         for name in spec.get("nodeSelector") or ()
-        if name in _OLD_LABELS
+        if name in DEPRECATED_LABELS
     ]
     # What most pods do not have is asked about first: each of them is looked at when it is made.
     affinity = spec.get("affinity")
@@ -147,6 +141,17 @@ def name_warnings(name: str) -> list[str]:
     ]
 
 
+def pod_name_warnings(name: str) -> list[str]:
+    """What to tell of the name of a pod."""
+    problems = is_dns1123_label_problems(name)
+    if not problems:
+        return []
+    return [
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+        f"a DNS label is recommended: [{' '.join(problems)}]"
+    ]
+
+
 def claim_warnings(spec: JSONObject, path: str) -> list[str]:
     """What to tell of a claim of storage."""
     texts = []
@@ -184,26 +189,16 @@ def _node_affinity(every: JSONObject, path: str) -> Iterator[str]:
     affinity = every.get("nodeAffinity") or {}
     here = f"{path}.nodeAffinity"
     for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        yield from _node_term(term, f"{here}.{_REQUIRED}.nodeSelectorTerms[{index}]", values=False)
+        yield from term_warnings(term, f"{here}.{_REQUIRED}.nodeSelectorTerms[{index}]", values=False)
     for index, one in enumerate(affinity.get(_PREFERRED) or ()):
-        yield from _node_term(one.get("preference") or {}, f"{here}.{_PREFERRED}[{index}].preference", values=True)
-
-
-def _node_term(term: JSONObject, path: str, *, values: bool) -> Iterator[str]:
-    for index, expression in enumerate(term.get("matchExpressions") or ()):
-        here, key = f"{path}.matchExpressions[{index}]", expression.get("key") or ""
-        if key in _OLD_LABELS:
-            yield f"{here}.key: {key} is {_OLD_LABELS[key]}"
-        for place, value in enumerate(expression.get("values") or () if values else ()):
-            for problem in label_value_problems(value):
-                yield f"{here}.values[{place}]: {value} is invalid, {problem}"
+        yield from term_warnings(one.get("preference") or {}, f"{here}.{_PREFERRED}[{index}].preference", values=True)
 
 
 def _spreading(spec: JSONObject, path: str) -> Iterator[str]:
     for index, one in enumerate(spec.get("topologySpreadConstraints") or ()):
         here, key = f"{path}.topologySpreadConstraints[{index}]", one.get("topologyKey") or ""
-        if key in _OLD_LABELS:
-            yield f"{here}.topologyKey: {key} is {_OLD_LABELS[key]}"
+        if key in DEPRECATED_LABELS:
+            yield f"{here}.topologyKey: {key} is {DEPRECATED_LABELS[key]}"
         if one.get("labelSelector") is None:
             yield f"{here}.labelSelector: {_NO_SELECTOR}"
 
