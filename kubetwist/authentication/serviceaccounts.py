@@ -132,7 +132,8 @@ class ServiceAccountTokens:
         self.tally.looked_up(hit, perf_counter() - began, "" if hit else "ok")
         # Whoever reviews a token may ask on behalf of somebody else.
         wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
-        shared = [audience for audience in found.audiences if audience in wanted]
+        # In the order of the review, and as often as there (C{authenticator.Audiences.Intersect}).
+        shared = [audience for audience in wanted if audience in found.audiences]
         if not shared and self._audiences:
             raise AuthenticationFailed(
                 f"token audiences {_listed(found.audiences)} is invalid for the target audiences {_listed(wanted)}"

@@ -7,6 +7,7 @@ deadlines go by this, whether or not anything answers at the path.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
@@ -27,6 +28,10 @@ _SELECTING: Final = frozenset(("list", "watch", "deletecollection"))
 _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 #: Longer URLs are parsed each time; remembered, they would let a client fill the memory.
 _REMEMBERED_URL: Final = 256
+
+#: Characters of selectors that are parsed for a name before the client is authorized.
+_LONGEST_SELECTORS: Final = 4096
+_WHOLE_NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
 
 #: What lasts as long as client and server want.
 LONG_RUNNING_VERBS: Final = frozenset(("watch", "proxy"))
@@ -185,10 +190,7 @@ def _read_collection(info: RequestInfo, query: bytes) -> None:
     watch = parameters.get("watch")
     if watch is not None and watch[0].lower() not in ("false", "0"):
         info.verb = "watch"
-    selectors = parameters.get("fieldSelector")
-    if selectors is None or not all(_whole_number(parameters.get(name)) for name in ("limit", "timeoutSeconds")):
-        return
-    name = _only_name(selectors[0])
+    name = _only_name(parameters)
     if name and name not in (".", "..") and "/" not in name and "%" not in name:
         info.name = name
 
@@ -208,17 +210,29 @@ def _whole_number(values: list[str] | None) -> bool:
     """Whether options with this parameter can be decoded."""
     if values is None or not values[0]:
         return True
+    return _WHOLE_NUMBER.fullmatch(values[0]) is not None and -(1 << 63) <= int(values[0]) < 1 << 63
+
+
+def _only_name(parameters: dict[str, list[str]]) -> str:
+    """
+    Return the name that a field selector demands, C{""} for none.
+
+    It is that of the first term in the order of the parsed selector. There is none where any of the options cannot be
+    decoded, the label selector among them: the request is about the whole collection then, until its handler refuses
+    the options.
+    """
+    fields = parameters.get("fieldSelector", [""])[0]
+    labels = parameters.get("labelSelector", [""])[0]
+    if "metadata.name" not in fields or len(fields) + len(labels) > _LONGEST_SELECTORS:
+        return ""
+    if not all(_whole_number(parameters.get(name)) for name in ("limit", "timeoutSeconds")):
+        return ""
+    from ..api.selectors import SelectorError, parse_field_selector, parse_label_selector
+
     try:
-        int(values[0])
-    except ValueError:
-        return False
-    return True
-
-
-def _only_name(selector: str) -> str:
-    """The name that a field selector demands; C{""} when it demands none."""
-    for term in selector.split(","):
-        field, equals, value = term.partition("=")
-        if equals and field == "metadata.name":
-            return value.removeprefix("=").replace("\\", "")
-    return ""
+        terms = parse_field_selector(fields)
+        if labels:
+            parse_label_selector(labels)
+    except SelectorError:
+        return ""
+    return next((value for field, value, equal in terms if equal and field == "metadata.name"), "")

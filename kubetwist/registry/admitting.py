@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..admission.attributes import CONNECT, CREATE, AdmissionAttributes
@@ -42,15 +43,23 @@ def virtual_attributes(
 
 
 async def admit_virtual(
-    info: ResourceInfo, stores: Stores, scope: RequestScope, obj: JSONObject, options: CreateOptions
+    info: ResourceInfo,
+    stores: Stores,
+    scope: RequestScope,
+    obj: JSONObject,
+    options: CreateOptions,
+    check: Callable[[JSONObject], object] | None = None,
 ) -> None:
     """
     Ask all plugins about such an object.
 
-    @raise APIStatusError: One refuses.
+    @param check: The rules of the kind, which come between mutation and validation; raises an L{APIStatusError}.
+    @raise APIStatusError: One refuses, or the object breaks the rules of its kind.
     """
     attributes = virtual_attributes(info, stores, scope, obj, options)
     await stores.admission.admit(attributes)
+    if check is not None:
+        check(obj)
     await stores.admission.validate(attributes)
 
 

@@ -71,9 +71,11 @@ class Connection:
 
         @raise APIStatusError: There is none (404).
         """
+        pods = self._stores.get("", "pods")
+        pods.requested_key(scope, name)
         pod = self._stores.view("", "pods", scope.namespace, name)
         if pod is None:
-            raise self._stores.get("", "pods").not_found(name)
+            raise pods.not_found(name)
         return pod
 
 
@@ -146,6 +148,7 @@ class ServiceProxy(Connection):
     def target(self, scope: RequestScope, name: str, options: JSONObject) -> Target:
         """See L{Connection.target}."""
         scheme, service, port = split_name(name, "service")
+        self._stores.get("", "services").requested_key(scope, service)
         address, number = service_backend(self._stores, scope.namespace, service, port, name)
         return proxy_target(scheme, address, str(number), options)
 

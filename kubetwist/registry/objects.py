@@ -116,6 +116,16 @@ class StoredObjects:
         """Where an object's record is in the cache, and its value below the resource's prefix."""
         return f"{namespace}/{name}" if self.info.namespaced else name
 
+    def requested_key(self, scope: RequestScope, name: str) -> str:
+        """
+        Return L{key} of an object that a request names.
+
+        @raise APIStatusError: The request's path has an empty namespace (400; C{NamespaceKeyFunc} of the reference).
+        """
+        if not scope.namespace and self.info.namespaced:
+            raise APIStatusError.bad_request("Namespace parameter required.")
+        return self.key(scope.namespace, name)
+
     def path(self, key: str) -> str:
         """Where an object is in the backend, by its key in the cache."""
         return self._prefix + key
@@ -223,7 +233,7 @@ class StoredObjects:
 
         @raise APIStatusError: There is none (404).
         """
-        record = self.cache.get(self.key(scope.namespace, name))
+        record = self.cache.get(self.requested_key(scope, name))
         if record is None:
             raise self.not_found(name)
         return record
@@ -329,7 +339,10 @@ class StoredObjects:
             meta.pop("namespace", None)
             return
         said = meta.get("namespace")
-        if not said:
+        if not scope.namespace:
+            # The path has an empty one: validation misses it then.
+            meta.pop("namespace", None)
+        elif not said:
             meta["namespace"] = scope.namespace
         elif said != scope.namespace:
             raise self.other_namespace()

@@ -176,7 +176,7 @@ async def get_at(store: Store, scope: RequestScope, name: str, options: GetOptio
 
 async def get_stored(store: Store, scope: RequestScope, name: str) -> Record:
     """One object, from the backend and not from the cache."""
-    key = store.key(scope.namespace, name)
+    key = store.requested_key(scope, name)
     began, failed = perf_counter(), True
     try:
         found = await store.backend.read(store.path(key))

@@ -11,8 +11,8 @@ from zope.interface import implementer
 from ..api import times
 from ..api.authorization import AuthorizerAttributes, Decision
 from ..api.errors import APIStatusError, Cause
-from ..api.options import CreateOptions, GetOptions, ListOptions
-from ..api.resource import GroupKind, GroupResource, JSONObject, UserInfo
+from ..api.options import CreateOptions
+from ..api.resource import GroupKind, JSONObject, UserInfo
 from ..api.selectors import (
     Requirement,
     SelectorError,
@@ -21,11 +21,10 @@ from ..api.selectors import (
     parse_label_selector,
 )
 from ..api.users import user_object
-from ..interfaces import ICreator, IGetter, ILister, IRuleResolver
-from ..storage.listing import Listing
-from ..storage.record import Record
+from ..interfaces import ICreator, IRuleResolver
 from .actions import Bindings
 from .admitting import admit_virtual
+from .componentstatuses import ComponentStatuses
 from .kinds import ResourceInfo
 from .scope import RequestScope
 from .validation.authorization import (
@@ -50,11 +49,7 @@ class AccessReview:
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
-        await admit_virtual(self.info, self._stores, scope, obj, options)
-        causes = _VALIDATE[self.info.kind](obj)
-        if causes:
-            # The reference names no kind here.
-            raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", causes)
+        await admit_virtual(self.info, self._stores, scope, obj, options, lambda obj: self._check(scope, obj))
         spec = obj["spec"]
         resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
         user = scope.user if self.info.kind == "SelfSubjectAccessReview" else subject(spec)
@@ -72,6 +67,24 @@ class AccessReview:
             status["evaluationError"] = "; ".join(problems)
         obj["status"] = status
         return obj
+
+    def _check(self, scope: RequestScope, obj: JSONObject) -> None:
+        """
+        Check what is asked, as mutations have left it.
+
+        @raise APIStatusError: It makes no sense (422), or is about another namespace than the request (400).
+        """
+        causes = _VALIDATE[self.info.kind](obj)
+        if causes:
+            # The reference names no kind here.
+            raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", causes)
+        if not self.info.namespaced:
+            return
+        if not scope.namespace:
+            raise APIStatusError.bad_request("namespace is required on this type: ")
+        if obj["metadata"].get("namespace") != scope.namespace:
+            text = f"spec.resourceAttributes.namespace must match namespace: {scope.namespace}"
+            raise APIStatusError.bad_request(text)
 
 
 _VALIDATE: Final[Mapping[str, Callable[[JSONObject], list[Cause]]]] = {
@@ -204,11 +217,9 @@ class TokenReview:
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
         check_namespace(scope, obj)
-        await admit_virtual(self.info, self._stores, scope, obj, options)
+        await admit_virtual(self.info, self._stores, scope, obj, options, _check_token)
         spec = obj.get("spec") or {}
-        token = spec.get("token", "")
-        if not token:
-            raise APIStatusError.bad_request("token is required for TokenReview in authentication")
+        token = spec["token"]
         issuer = self._context.token_issuer
         mine = () if issuer is None else issuer.audiences
         wanted = spec.get("audiences") or mine
@@ -227,6 +238,16 @@ class TokenReview:
         return obj
 
 
+def _check_token(obj: JSONObject) -> None:
+    if not (obj.get("spec") or {}).get("token"):
+        raise APIStatusError.bad_request("token is required for TokenReview in authentication")
+
+
+def _check_rules_namespace(obj: JSONObject) -> None:
+    if not (obj.get("spec") or {}).get("namespace"):
+        raise APIStatusError.bad_request("no namespace on request")
+
+
 @implementer(ICreator)
 class RulesReview:
     """C{SelfSubjectRulesReview}: what may I do? Only rule-based authorizers can tell."""
@@ -238,10 +259,8 @@ class RulesReview:
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """See L{ICreator.create}."""
-        await admit_virtual(self.info, self._stores, scope, obj, options)
-        namespace = (obj.get("spec") or {}).get("namespace", "")
-        if not namespace:
-            raise APIStatusError.bad_request("no namespace on request")
+        await admit_virtual(self.info, self._stores, scope, obj, options, _check_rules_namespace)
+        namespace = obj["spec"]["namespace"]
         authorizer = self._context.authorizer
         status: JSONObject = {"resourceRules": [], "nonResourceRules": [], "incomplete": True}
         if IRuleResolver.providedBy(authorizer):
@@ -250,36 +269,12 @@ class RulesReview:
         return {"metadata": {}, "spec": {}, "status": status}
 
 
-@implementer(IGetter, ILister)
-class ComponentStatuses:
-    """The health of what a control plane consists of; here, that is this server and its store."""
-
-    def __init__(self, info: ResourceInfo) -> None:
-        self.info = info
-
-    def get(self, scope: RequestScope, name: str, options: GetOptions) -> Any:
-        """See L{IGetter.get}."""
-        if name != "etcd-0":
-            raise APIStatusError.not_found(GroupResource("", "componentstatus"), name)
-        return {
-            "kind": "ComponentStatus",
-            "apiVersion": "v1",
-            "metadata": {"name": name},
-            "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
-        }
-
-    def list(self, scope: RequestScope, options: ListOptions) -> Any:
-        """See L{ILister.list}."""
-        item = b'{"metadata":{"name":"etcd-0"},"conditions":[{"type":"Healthy","status":"True","message":"ok"}]}'
-        return Listing([Record("etcd-0", 0, item, {}, {})], 0, "", None)
-
-
 def review_storage(info: ResourceInfo, stores: Stores, context: Any) -> Any:
     """The storage object of such a resource."""
     if info.kind == "Binding":
         return Bindings(info, stores.get("", "pods"))
     if info.kind == "ComponentStatus":
-        return ComponentStatuses(info)
+        return ComponentStatuses(info, stores)
     if info.kind == "TokenReview":
         return TokenReview(info, stores, context)
     if info.kind == "SelfSubjectReview":

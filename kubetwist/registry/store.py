@@ -70,7 +70,7 @@ class Store(Updates):
 
     async def delete(self, scope: RequestScope, name: str, options: DeleteOptions) -> tuple[Any, bool]:
         """See L{IGracefulDeleter.delete}; the state is L{None} where the reference answers with a Status only."""
-        key = self.key(scope.namespace, name)
+        key = self.requested_key(scope, name)
         for text in self.strategy.delete_warnings(options.propagation_policy, options.orphan_dependents):
             scope.warn(text)
         while True:
@@ -83,7 +83,7 @@ class Store(Updates):
 
     async def discard(self, scope: RequestScope, name: str) -> None:
         """See L{kubetwist.interfaces.IUnreadableDeleter.discard}."""
-        key = self.key(scope.namespace, name)
+        key = self.requested_key(scope, name)
         while True:
             found = self.cache.unreadable.get(key)
             if found is None:
@@ -176,11 +176,10 @@ class Store(Updates):
         return listing
 
     async def _delete_each(self, scope: RequestScope, records: Iterator[Record], options: DeleteOptions) -> None:
-        """Delete what is left of C{records}, which other workers take from, too."""
+        """Delete what is left of C{records}, which other workers take from, too; all are in the scope's namespace."""
         for record in records:
-            inner = scope.within(record.namespace)
             try:
-                await self.delete_item(inner, record.name, options)
+                await self.delete_item(scope, record.name, options)
             except APIStatusError as error:
                 if error.code != 404:
                     raise

@@ -89,7 +89,7 @@ class Updates(Creation):
         strategy = self.strategy
         if rules is None:
             rules = UpdateRules("", strategy.prepare_for_update, strategy.validate_update, main=True, creates=True)
-        key = self.key(scope.namespace, name)
+        key = self.requested_key(scope, name)
         for _ in range(ATTEMPTS):
             record = self.cache.get(key)
             if record is None:

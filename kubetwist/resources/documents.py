@@ -46,7 +46,8 @@ def install_documents(
     beta = int(definitions.minor.partition(".")[2]) < 33
     for path in ("/", "/index.html"):
         front.claim(path, Index(lambda: [*index_paths(installed), *other_paths()]), listed=False)
-    front.claim("/apis", Groups(installed, beta, lambda: None if others is None else others.discovery, listed, made))
+    groups = Groups(installed, beta, lambda: None if others is None else others.discovery, listed, made)
+    front.claim("/apis", groups, slashes=False)
     front.claim("/api", CoreVersions(installed, address, beta, made))
     for group_version in installed.group_versions():
         group = group_version.group

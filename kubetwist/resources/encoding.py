@@ -65,7 +65,8 @@ def headed_list_body(start: bytes, head: bytes, items: list[bytes], end: bytes) 
 
 def list_meta(listing: Listing, token: str) -> JSONObject:
     """The C{metadata} of a list."""
-    meta: JSONObject = {"resourceVersion": str(listing.revision)}
+    # What is not stored has no revision.
+    meta: JSONObject = {"resourceVersion": str(listing.revision)} if listing.revision else {}
     if token:
         meta["continue"] = token
         if listing.remaining is not None:

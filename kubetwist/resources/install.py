@@ -42,7 +42,7 @@ from .endpoint import Endpoint, InThread, in_threads_of
 from .installed import InstalledGroups, InstalledResource
 from .layer import Layer
 from .reads import Reads
-from .routing import RoutedResource, route_method
+from .routing import RoutedResource, resource_routes, route_method
 from .traced import traced_handler
 from .watching import Flusher
 from .writes import Writes
@@ -134,7 +134,7 @@ class Installer:
 
     def _leaf(self, path: str, endpoints: list[Endpoint]) -> Callable[[], RoutedResource]:
         def make() -> RoutedResource:
-            app = Klein()
+            app = resource_routes()
             for endpoint in endpoints:
                 self._route(app, path, endpoint)
             return RoutedResource(app)

@@ -24,14 +24,18 @@ class Layer(Resource):
         self._below: dict[tuple[bytes, ...], IResource | Callable[[], IResource]] = {}
         self._taken: dict[tuple[bytes, ...], IResource] = {}
         self._unlisted: set[tuple[bytes, ...]] = set()
+        self._one_slash: set[tuple[bytes, ...]] = set()
         self._beneath: dict[str, Callable[[], Iterable[str]]] = {}
 
-    def claim(self, path: str, resource: IResource, *, listed: bool = True) -> None:
+    def claim(self, path: str, resource: IResource, *, listed: bool = True, slashes: bool = True) -> None:
         """
         Answer C{path} itself, with or without a trailing slash, but nothing below it.
 
         @param listed: Whether those who look for paths are told of this one.
+        @param slashes: Whether any number of trailing slashes is allowed, not only one.
         """
+        if not slashes:
+            self._one_slash.add(segments(path))
         if not listed:
             self._unlisted.add(segments(path))
         self._exact[segments(path)] = resource
@@ -84,6 +88,15 @@ class Layer(Resource):
         return self.delegate if found is None else found
 
     def _find(self, path: list[bytes]) -> IResource | None:
+        """
+        Find who has claimed a path.
+
+        @param path: Its segments; those of trailing slashes are empty. A path that begins with several slashes is no
+            one's.
+        """
+        if len(path) > 1 and not path[0]:
+            return None
+        whole = path
         while path and not path[-1]:
             path = path[:-1]
         if self._taken:
@@ -93,7 +106,7 @@ class Layer(Resource):
                     return taken
         exact = self._exact.get(tuple(path))
         if exact is not None:
-            return exact
+            return None if len(whole) > len(path) + 1 and tuple(path) in self._one_slash else exact
         below = self._below
         for length in (3, 2, 1):
             key = tuple(path[:length])

@@ -37,8 +37,10 @@ def check_name(name: str) -> None:
     """
     Refuse a name that could be taken for a part of a path.
 
-    @raise APIStatusError: It is C{.} or C{..}, or has a percent sign (400).
+    @raise APIStatusError: It is empty, C{.} or C{..}, or has a percent sign (400).
     """
+    if not name:
+        raise APIStatusError.bad_request("name must be provided")
     if name in (".", "..") or "%" in name:
         what = "may not contain '%'" if "%" in name else f"may not be '{name}'"
         raise APIStatusError.bad_request(f'Name parameter invalid: "{name}": {what}')

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.exceptions import MethodNotAllowed, NotFound
-from werkzeug.routing import RequestRedirect
+from werkzeug.routing import BaseConverter, MapAdapter, RequestRedirect
 
 from klein import Klein
 from twisted.internet.defer import CancelledError, Deferred
@@ -41,6 +41,21 @@ def route_method(method: str) -> str:
     werkzeug has HEAD answered by whatever answers GET, which the reference does only where it says so.
     """
     return "HEAD-ALONE" if method == "HEAD" else method
+
+
+class Segment(BaseConverter):
+    """A segment of a path that a route names. It may be empty: handlers refuse that, as in the reference."""
+
+    regex = "[^/]*"
+    part_isolating = True
+
+
+def resource_routes() -> Klein:
+    """A Klein app without routes, for paths of resources: no segment is skipped because it is empty."""
+    app = Klein()
+    app.url_map.merge_slashes = False
+    app.url_map.converters["default"] = Segment
+    return app
 
 
 class HandlerResource(Resource):
@@ -116,7 +131,7 @@ class RoutedResource(HandlerResource):
     def __init__(self, app: Klein) -> None:
         super().__init__()
         self._app = app
-        self._map = app.url_map.bind("kubetwist")
+        self._map: MapAdapter = app.url_map.bind("kubetwist")
         self._matches: dict[tuple[bytes, str], tuple[Callable[..., Any], dict[str, Any]]] = {}
 
     def render(self, request: KubeRequest) -> Any:
@@ -133,8 +148,12 @@ class RoutedResource(HandlerResource):
         return self.run(request, handler, arguments)
 
     def _match(self, method: bytes, path: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+        verb = route_method(method.decode("latin-1"))
         try:
-            endpoint, arguments = self._map.match(path, route_method(method.decode("latin-1")))
+            endpoint, arguments = self._map.match(path.rstrip("/"), verb)
+            if "path" in arguments:
+                # Behind a proxy, trailing slashes mean something.
+                endpoint, arguments = self._map.match(path, verb)
         except (NotFound, RequestRedirect):
             raise APIStatusError.path_not_found() from None
         except MethodNotAllowed:

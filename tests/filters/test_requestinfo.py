@@ -43,6 +43,16 @@ GET /api/v1/pods?fieldSelector=metadata.name!=foo   list api - v1 - pods - - pod
 GET /api/v1/pods?fieldSelector=metadata.name=a/b    list api - v1 - pods - - pods
 GET /api/v1/pods?limit=x&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
 GET /api/v1/pods?watch=1&fieldSelector=metadata.name=a  watch api - v1 - pods - a pods
+GET /api/v1/pods?fieldSelector=metadata.name=z,metadata.name==m  list api - v1 - pods - m pods
+GET /api/v1/pods?fieldSelector=metadata.name=z,metadata.name=m,metadata.name!=a  list api - v1 - pods - m pods
+GET /api/v1/pods?fieldSelector=metadata.name=a&fieldSelector=metadata.name=b  list api - v1 - pods - a pods
+GET /api/v1/pods?fieldSelector=metadata.name=a,oops  list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a,b=\\x  list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a&labelSelector=x%20in  list api - v1 - pods - - pods
+GET /api/v1/pods?fieldSelector=metadata.name=a&labelSelector=x%20in%20(y)  list api - v1 - pods - a pods
+GET /api/v1/pods?timeoutSeconds=1_0&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
+GET /api/v1/namespaces//pods/foo                    get api - v1 - pods - foo pods/foo
+GET /api/v1/namespaces/other/pods//log              list api - v1 other pods log - pods//log
 GET /api/v1/namespaces/other/pods/foo/status        get api - v1 other pods status foo pods/foo/status
 GET /api/v1/namespaces/other/status                 get api - v1 other namespaces status other namespaces/other/status
 PUT /api/v1/namespaces/b/finalize                   update api - v1 b namespaces finalize b namespaces/b/finalize

@@ -50,6 +50,16 @@ class LayerTests(SynchronousTestCase):
         self.first.claim("/", self.leaf)
         self.assertIs(found(self.first, b"/")[0], self.leaf)
 
+    def test_slashes(self) -> None:
+        """A path that begins with several slashes is claimed by no server; several at the end may be allowed."""
+        self.first.claim("/", self.leaf)
+        self.first.claim("/api", self.leaf)
+        self.first.claim("/apis", self.leaf, slashes=False)
+        for path in (b"//", b"///", b"//api", b"/apis//"):
+            self.assertIs(found(self.first, path)[0], self.end, path)
+        for path in (b"/", b"/api/", b"/api//", b"/apis/"):
+            self.assertIs(found(self.first, path)[0], self.leaf, path)
+
     def test_listed_paths(self) -> None:
         """Claims are listed, sorted, with what is told to be below them; but for those that are not to be."""
         self.first.claim_below("/readyz", self.leaf, beneath=lambda: ("ping", "log"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -11,6 +12,9 @@ import yaml
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.outgoing.client import Answer
+from kubetwist.outgoing.errors import CallError
+from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources import respond
 from kubetwist.resources.encoding import to_yaml
 from tests.resources.server import Server, config_map
@@ -116,11 +120,54 @@ class GetTests(ReadTestCase):
         for name in ("../../secrets/default/a", "/secrets/default/a"):
             self.assertIsNone(self.server.stores.lookup("", "configmaps", "default", name))
 
+    def test_component_statuses(self) -> None:
+        """Component statuses are found out when they are read, and selected like other objects."""
+        paths: list[str] = []
+
+        class Client:
+            def __init__(self, url: str) -> None:
+                self.url = url
+
+            async def get(self, **options: Any) -> Answer:
+                paths.append(self.url)
+                if "10259" in self.url:
+                    raise CallError("GET", self.url, "connect: connection refused")
+                return Answer(200, {}, b"fine")
+
+            def retire(self) -> None:
+                pass
+
+        def call(settings: CallSettings) -> Client:
+            self.assertTrue(settings.insecure)
+            return Client(settings.url)
+
+        self.server.stores.outgoing = SimpleNamespace(client=call)  # type: ignore[assignment]
+        statuses = "/api/v1/componentstatuses"
+        _, found = self.client.ask("GET", statuses)
+        self.assertEqual(found["metadata"], {})
+        self.assertEqual(
+            [(one["metadata"]["name"], *one["conditions"][0].values()) for one in found["items"]],
+            [
+                ("scheduler", "Healthy", "False", 'Get "https://127.0.0.1:10259/healthz": connect: connection refused'),
+                ("controller-manager", "Healthy", "True", "fine"),
+                ("etcd-0", "Healthy", "True", "ok"),
+            ],
+        )
+        self.assertEqual(self.client.ask("GET", f"{statuses}/controller-manager")[1]["conditions"][0]["status"], "True")
+        paths.clear()
+        for query, names in (
+            ("fieldSelector=metadata.name%3Detcd-0", ["etcd-0"]),
+            ("fieldSelector=metadata.namespace%3Dx", []),
+            ("labelSelector=a", []),
+        ):
+            self.assertEqual(self.names(f"{statuses}?{query}"), names)
+        self.assertEqual(paths, [])
+        self.assertEqual(len(self.names(f"{statuses}?labelSelector=!a&fieldSelector=metadata.name!%3Detcd-0")), 2)
+
     def test_made_up_objects(self) -> None:
         """Component statuses are made to answer, and read like other objects."""
         code, found = self.client.ask("GET", "/api/v1/componentstatuses/etcd-0")
         self.assertEqual((code, found["conditions"][0]["status"]), (200, "True"))
-        self.assertEqual(self.names("/api/v1/componentstatuses"), ["etcd-0"])
         self.assertEqual(self.error("/api/v1/componentstatuses/x")[0], 404)
         code, reason, text = self.error("/api/v1/componentstatuses?watch=1")[:3]
         self.assertEqual((code, reason), (405, "MethodNotAllowed"))

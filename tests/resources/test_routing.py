@@ -209,6 +209,40 @@ class PathTests(SynchronousTestCase):
         """A slash at the end does not matter."""
         self.assertEqual(self.client.ask("GET", f"{MAPS}/")[0], 200)
         self.assertEqual(self.client.ask("GET", f"{MAPS}/a/")[0], 200)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}//")[0], 200)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a//")[0], 200)
+
+    def test_empty_namespace(self) -> None:
+        """With an empty namespace in the path a list is of all namespaces, and nothing else is possible."""
+        self.client.ask("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "b"}})
+        nowhere = "/api/v1/namespaces//configmaps"
+        code, found = self.client.ask("GET", nowhere)
+        self.assertEqual((code, [one["metadata"]["name"] for one in found["items"]]), (200, ["a", "b"]))
+        for method, path in (
+            ("GET", f"{nowhere}/a"),
+            ("PUT", f"{nowhere}/a"),
+            ("PATCH", f"{nowhere}/a"),
+            ("DELETE", f"{nowhere}/a"),
+            ("DELETE", nowhere),
+            ("GET", "/api/v1/namespaces//services/web/proxy/"),
+        ):
+            body = {"metadata": {"name": "a"}} if method in ("PUT", "PATCH") else None
+            media = {"content-type": "application/merge-patch+json"} if method == "PATCH" else {}
+            code, status = self.client.ask(method, path, body, **media)
+            self.assertEqual((code, status["message"]), (400, "Namespace parameter required."), (method, path))
+        for meta in ({"name": "c"}, {"name": "c", "namespace": "default"}):
+            code, status = self.client.ask("POST", nowhere, {"metadata": meta})
+            self.assertEqual(code, 422)
+            self.assertEqual(status["message"], 'ConfigMap "c" is invalid: metadata.namespace: Required value')
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/a")[0], 200)
+
+    def test_empty_name(self) -> None:
+        """A subresource of no name is refused; a name behind an empty one is not found."""
+        for path in ("/api/v1/nodes//status", "/api/v1/nodes//proxy", "/api/v1/namespaces/default/services//status"):
+            code, status = self.client.ask("GET", path)
+            self.assertEqual((code, status["message"]), (400, "name must be provided"), path)
+        for path in (f"{MAPS}//a", "/api/v1//nodes", "/api/v1/namespaces///configmaps"):
+            self.assertEqual(self.client.ask("GET", path)[0], 404, path)
 
     def test_connections(self) -> None:
         """Paths to other processes answer every method, with what is below them."""
