@@ -8,6 +8,7 @@ says otherwise, structs and maps by their fields unless C{x-kubernetes-map-type}
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, Final
 
 from ..api.resource import JSONObject
@@ -50,18 +51,36 @@ class MergeTypeBuilder:
     def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
         self.look_up = look_up
         self._named: dict[str, MergeType] = dict(_SPECIAL)
+        #: Types that are incomplete, or refer to incomplete ones: only the thread that makes them may use them.
+        self._making: dict[str, MergeType] = {}
+        self._lock = RLock()
 
     def named(self, definition: str) -> MergeType:
         """The type of a definition."""
         known = self._named.get(definition)
-        if known is None:
+        if known is not None:
+            return known
+        with self._lock:
+            known = self._named.get(definition) or self._making.get(definition)
+            return self._made(definition) if known is None else known
+
+    def _made(self, definition: str) -> MergeType:
+        """A type that is not there yet, and all that it refers to."""
+        making, outermost = self._making, not self._making
+        made: MergeType
+        try:
             schema = self.look_up(definition)
             if json_kind(schema) == "object":
-                known = self._named[definition] = Record(_is_atomic(schema))
-                self._define(known, schema, False)
+                made = making[definition] = Record(_is_atomic(schema))
+                self._define(made, schema, False)
             else:
-                known = self._named[definition] = self.inline(schema)
-        return known
+                made = making[definition] = self.inline(schema)
+            if outermost:
+                self._named.update(making)
+        finally:
+            if outermost:
+                making.clear()
+        return made
 
     def structural(self, schema: JSONObject, preserve_unknown: bool = False) -> Record:
         """

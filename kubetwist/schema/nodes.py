@@ -8,7 +8,8 @@ names of unknown fields into a list. When that happened, L{Node.walk} goes throu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from threading import RLock
+from typing import Any, Final, NoReturn
 
 from ..api.goquote import quoted
 from ..api.repeatedkeys import entries, merged
@@ -273,6 +274,10 @@ class Field:
 _KEEP, _DROP_EMPTY, _NULL_EMPTY = range(3)
 
 
+#: Held while a struct's closure is made: another thread that needs it waits.
+_compiling: Final = RLock()
+
+
 class StructNode(Node):
     """
     A struct.
@@ -327,12 +332,15 @@ class StructNode(Node):
         """Make the closure; where the type contains itself, one that looks it up later."""
         if hasattr(self, "read"):
             return self.read
-        if self._making:
-            return lambda value, unknown: self.read(value, unknown)
-        self._making = True
-        self.read = self._reader()
-        self._making = False
-        return self.read
+        with _compiling:
+            if hasattr(self, "read"):
+                return self.read
+            if self._making:
+                return lambda value, unknown: self.compiled()(value, unknown)
+            self._making = True
+            self.read = self._reader()
+            self._making = False
+            return self.read
 
     def _reader(self) -> Reader:
         go_type = self.go_type

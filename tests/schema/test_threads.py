@@ -1,0 +1,80 @@
+"""Types that are made at first use, when two threads use them first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.resource import JSONObject
+from kubetwist.schema.mergebuilder import MergeTypeBuilder
+from kubetwist.schema.mergetypes import Record
+from kubetwist.schema.typebuilder import TypeBuilder
+
+#: Seconds within which a thread that does not wait for another one is over.
+_ENOUGH = 0.1
+OUTER, INNER = "io.k8s.api.core.v1.PodSpec", "io.k8s.api.core.v1.Affinity"
+SCHEMAS: dict[str, JSONObject] = {
+    OUTER: {"type": "object", "properties": {"affinity": {"$ref": f"#/definitions/{INNER}"}}},
+    INNER: {"type": "object", "properties": {"name": {"type": "string"}, "outer": {"$ref": f"#/definitions/{OUTER}"}}},
+}
+
+
+class ThreadTests(SynchronousTestCase):
+    """Tests for builders of types."""
+
+    def _used_meanwhile(self, use: Callable[[], Any]) -> tuple[Callable[[str], JSONObject], list[Any]]:
+        """
+        What looks definitions up, and has another thread use the outer one when the inner one is looked up.
+
+        @return: That, and what the other thread found.
+        """
+        found: list[Any] = []
+        begun = Event()
+
+        def other() -> None:
+            begun.set()
+            found.append(use())
+
+        thread = Thread(target=other, daemon=True)
+
+        def look_up(definition: str) -> JSONObject:
+            if definition == INNER and not begun.is_set():
+                thread.start()
+                begun.wait()
+                # It either comes to an end with what there is, or waits for this thread.
+                thread.join(_ENOUGH)
+                self.addCleanup(thread.join)
+            return SCHEMAS[definition]
+
+        self.thread = thread
+        return look_up, found
+
+    def test_merge_types(self) -> None:
+        """A type of field ownership is used only when it and all that it refers to are complete."""
+
+        def use() -> int:
+            outer = builder.named(OUTER)
+            assert isinstance(outer, Record)
+            return len(outer.fields)
+
+        look_up, found = self._used_meanwhile(use)
+        builder = MergeTypeBuilder(look_up)
+        self.assertEqual(use(), 1)
+        self.thread.join()
+        self.assertEqual(found, [1])
+
+    def test_readers(self) -> None:
+        """A type that another thread is about to compile reads values as it will when it is done."""
+        value = {"affinity": {"name": "a", "outer": {"affinity": {"name": "b"}}}}
+
+        def use() -> Any:
+            return builder.struct(OUTER).compiled()(value, [])
+
+        look_up, found = self._used_meanwhile(use)
+        builder = TypeBuilder(look_up)
+        self.assertEqual(use(), value)
+        self.thread.join()
+        self.assertEqual(found, [value])
