@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Final
 
 from .goquote import quoted
@@ -23,13 +24,24 @@ _leading_zeros = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])").sub
 _number = re.compile("[0-9]{1,8}").fullmatch
 
 
+#: The same address is looked at several times: what is wrong with it, what is to be warned of, where it is.
+@lru_cache(maxsize=1024)
+def _parsed_ip(text: str) -> Address:
+    return ipaddress.ip_address(_leading_zeros("", text))
+
+
+@lru_cache(maxsize=1024)
+def _network(address: Address, length: int) -> Network:
+    return ipaddress.ip_network((address, length), strict=False)
+
+
 def parse_ip(text: str) -> Address | None:
     """The address that C{text} is when leading zeros do not matter; L{None} when it is none."""
     # 64 characters are more than any address has but for its zeros, and the parsers below need a bound.
     if len(text) > 64 or "%" in text or not text.isascii():
         return None
     try:
-        return ipaddress.ip_address(_leading_zeros("", text))
+        return _parsed_ip(text)
     except ValueError:
         return None
 
@@ -40,7 +52,7 @@ def parse_cidr(text: str) -> tuple[Address, Network] | None:
     address = parse_ip(before)
     if not slash or address is None or not _number(length) or int(length) > address.max_prefixlen:
         return None
-    return address, ipaddress.ip_network((address, int(length)), strict=False)
+    return address, _network(address, int(length))
 
 
 def shown_ip(address: Address) -> str:
@@ -53,6 +65,7 @@ def _is_mapped(address: Address) -> bool:
     return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
 
 
+@lru_cache(maxsize=1024)
 def _has_leading_zeros(text: str) -> bool:
     try:
         ipaddress.ip_address(text)
