@@ -160,6 +160,7 @@ class AdmissionAttributes:
         "_warn",
         "annotations",
         "charges",
+        "computing",
         "context",
         "deadline",
         "dry_run",
@@ -200,6 +201,7 @@ class AdmissionAttributes:
         warn: Callable[[str], Any] | None = None,
         annotate: Callable[[str, str, str], Any] | None = None,
         deadline: float | None = None,
+        computing: Callable[..., Awaitable[Any]] | None = None,
     ) -> None:
         """
         @param old: What is stored now, or what makes a copy of it when somebody asks.
@@ -208,6 +210,8 @@ class AdmissionAttributes:
         @param object_kind: What the objects are, if that differs.
         @param annotate: Takes key, value and level of an audit annotation.
         @param deadline: When the request is over, in the reactor's time.
+        @param computing: Calls a function with arguments in the thread for long computations; L{None} for objects that
+            are not large.
         """
         self.operation = operation
         self.group = group
@@ -228,6 +232,7 @@ class AdmissionAttributes:
         self._warn = warn
         self._annotate = annotate
         self.deadline = deadline
+        self.computing = computing
         self.annotations: dict[str, tuple[str, str]] | None = None
         self.reinvocation: Reinvocation | None = None
         self.charges: list[Charge] = []

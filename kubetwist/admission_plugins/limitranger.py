@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import ClassVar, Final, Literal
 
 from attrs import frozen
@@ -39,26 +39,48 @@ class LimitRanger:
         """Creating and updating."""
         return operation in ("CREATE", "UPDATE")
 
-    def admit(self, attributes: AdmissionAttributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IMutatingAdmission.admit}."""
         if attributes.resource != "pods" or attributes.operation != "CREATE":
-            return
+            return None
+        limit_ranges = list(attributes.context.views("", "limitranges", attributes.namespace))
+        if attributes.computing is not None and limit_ranges:
+            return attributes.computing(_fill_in_all, attributes.object, limit_ranges)
         assert attributes.object is not None
-        for limit_range in attributes.context.views("", "limitranges", attributes.namespace):
-            _fill_in(attributes.object, limit_range)
+        _fill_in_all(attributes.object, limit_ranges)
+        return None
 
-    def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}."""
         if not _concerns(attributes):
-            return
-        obj = attributes.object
-        assert obj is not None
-        problems_of = pod_problems if attributes.resource == "pods" else claim_problems
-        for limit_range in attributes.context.views("", "limitranges", attributes.namespace):
-            problems = list(dict.fromkeys(problems_of(obj["spec"], limit_range)))
-            if problems:
-                why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-                raise attributes.forbidden(why)
+            return None
+        limit_ranges = list(attributes.context.views("", "limitranges", attributes.namespace))
+        if attributes.computing is not None and limit_ranges:
+            return attributes.computing(_check_all, attributes, limit_ranges)
+        _check_all(attributes, limit_ranges)
+        return None
+
+
+def _fill_in_all(pod: JSONObject, limit_ranges: Sequence[JSONObject]) -> None:
+    """L{_fill_in} of each limit range."""
+    for limit_range in limit_ranges:
+        _fill_in(pod, limit_range)
+
+
+def _check_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONObject]) -> None:
+    """
+    Check an object against each limit range.
+
+    @raise APIStatusError: One forbids something of it (403).
+    """
+    obj = attributes.object
+    assert obj is not None
+    problems_of = pod_problems if attributes.resource == "pods" else claim_problems
+    for limit_range in limit_ranges:
+        problems = list(dict.fromkeys(problems_of(obj["spec"], limit_range)))
+        if problems:
+            why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+            raise attributes.forbidden(why)
 
 
 def _concerns(attributes: AdmissionAttributes) -> bool:

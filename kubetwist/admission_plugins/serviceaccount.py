@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any, ClassVar, Final
 
 from attrs import frozen
@@ -57,34 +57,33 @@ class ServiceAccount:
         account = attributes.context.view("", "serviceaccounts", attributes.namespace, name)
         if account is None:
             return self._admit_later(spec, attributes)
-        self._give(spec, account, attributes)
-        return None
+        return self._give(spec, account, attributes)
 
     async def _admit_later(self, spec: JSONObject, attributes: AdmissionAttributes) -> None:
         """As L{admit}, where the account may be about to be made, because the namespace has just been."""
         name = spec["serviceAccountName"]
         account = await attributes.context.appears("", "serviceaccounts", attributes.namespace, name, _PATIENCE)
-        self._give(spec, account or _account(spec, attributes), attributes)
+        given = self._give(spec, account or _account(spec, attributes), attributes)
+        if given is not None:
+            await given
 
-    def _give(self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
-        """Have a pod have what is its account's."""
-        if _wants_token(spec, account):
-            _mount_token(spec)
-        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
-        if enforces_secrets(account):
-            _check_secrets(spec, account, attributes)
+    def _give(self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> Awaitable[None] | None:
+        """Give a pod what its account prescribes, in the thread for long computations if the pod is large."""
+        if attributes.computing is not None:
+            return attributes.computing(_apply_account, spec, account, attributes)
+        _apply_account(spec, account, attributes)
+        return None
 
-    def validate(self, attributes: AdmissionAttributes) -> None:
+    def validate(self, attributes: AdmissionAttributes) -> Awaitable[None] | None:
         """See L{IValidatingAdmission.validate}: others may have changed what there is to check."""
         pod = attributes.object
         assert pod is not None
         ephemeral = attributes.subresource == "ephemeralcontainers" and attributes.operation == "UPDATE"
         if attributes.operation != "CREATE" and not ephemeral:
-            return
+            return None
         if not ephemeral and MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
             _check_mirror(pod, attributes)
-            return
+            return None
         spec = pod["spec"]
         if not spec.get("serviceAccountName"):
             name = pod["metadata"].get("name") or ""
@@ -93,8 +92,21 @@ class ServiceAccount:
         if enforces_secrets(account):
             if ephemeral:
                 _check_containers(spec, account, attributes, DEBUGGING)
+            elif attributes.computing is not None:
+                return attributes.computing(_check_secrets, spec, account, attributes)
             else:
                 _check_secrets(spec, account, attributes)
+        return None
+
+
+def _apply_account(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
+    """Mount the token of a pod's account, name its image pull secrets, and check the pod's secrets."""
+    if _wants_token(spec, account):
+        _mount_token(spec)
+    if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
+    if enforces_secrets(account):
+        _check_secrets(spec, account, attributes)
 
 
 def _account(spec: JSONObject, attributes: AdmissionAttributes) -> JSONObject:

@@ -13,7 +13,7 @@ from ..api import objectmeta, times
 from ..api.errors import APIStatusError, Cause, invalid
 from ..api.names import generate_name, path_segment_problems
 from ..api.options import CreateOptions, WriteOptions
-from ..api.resource import JSONObject
+from ..api.resource import JSONObject, UserInfo
 from ..storage.errors import KeyExists
 from .holds import TakenMeanwhile
 from .objects import StoredObjects
@@ -81,14 +81,12 @@ class Creation(StoredObjects):
             meta.pop("generation", None)
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = times.now()
-        for text in self.strategy.early_warnings(obj):
+        for text in await scope.compute(0, self.strategy.early_warnings, obj):
             scope.warn(text)
-        self.strategy.prepare_for_create(obj)
-        self.strategy.prepare_for_creator(obj, scope.user)
-        causes = self.creation_causes(obj)
+        causes = await scope.compute(0, self._prepared_creation, obj, scope.user)
         if causes:
-            raise self.invalid(meta.get("name", ""), causes)
-        for text in self.strategy.warnings(obj, None):
+            raise await scope.compute(0, self.invalid, meta.get("name", ""), causes)
+        for text in await scope.compute(0, self.strategy.warnings, obj, None):
             scope.warn(text)
         attributes.charges.clear()  # of a name before this one that was taken
         await self.admission.validate(attributes)
@@ -99,7 +97,7 @@ class Creation(StoredObjects):
         for attempt in range(HOLD_ATTEMPTS):
             hold = self.reserve(obj, None, options.dry_run)
             try:
-                self.complete(obj)
+                await scope.compute(0, self.complete, obj)
                 if options.dry_run:
                     if self.cache.get(key) is not None:
                         raise KeyExists(key)
@@ -128,6 +126,12 @@ class Creation(StoredObjects):
         @param old: L{None} when it is new.
         @raise APIStatusError: He may not.
         """
+
+    def _prepared_creation(self, obj: JSONObject, user: UserInfo) -> list[Cause]:
+        """Set what creation sets in a new C{obj}; return what is wrong with the result."""
+        self.strategy.prepare_for_create(obj)
+        self.strategy.prepare_for_creator(obj, user)
+        return self.creation_causes(obj)
 
     def creation_causes(self, obj: JSONObject) -> list[Cause]:
         """All that is wrong with a new object."""

@@ -406,6 +406,7 @@ class StoredObjects:
             warn=scope.warn,
             annotate=scope.annotate,
             deadline=scope.deadline,
+            computing=scope.in_thread if scope.large(0 if record is None else len(record.item)) else None,
         )
 
     def admitted_kind(self) -> GroupVersionKind:

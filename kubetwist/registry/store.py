@@ -107,11 +107,11 @@ class Store(Updates):
         self, scope: RequestScope, key: str, record: Record, options: DeleteOptions
     ) -> tuple[Any, bool]:
         """Take the next step of a deletion from the state in C{record}; fails when that is not the newest any more."""
-        old = self.load(record)
+        size = len(record.item)
+        old, obj = await scope.compute(size, self._changed, record, _unchanged)
         meta = old["metadata"]
         deletion.check_preconditions(options, meta, self.group_kind, record.name)
         await self.admit_deletion(scope, record, options)
-        obj = self.load(record)
         meta = obj["metadata"]
         now = times.utc_now()
         graceful, pending, left = deletion.begin_grace(self.strategy, obj, options, now)
@@ -183,3 +183,7 @@ class Store(Updates):
             except APIStatusError as error:
                 if error.code != 404:
                     raise
+
+
+def _unchanged(obj: JSONObject) -> JSONObject:
+    return obj

@@ -102,8 +102,7 @@ class Updates(Creation):
                 except KeyExists:
                     continue
             await self.prepare((record,))
-            old = self.load(record)
-            obj = change(self.load(record))
+            old, obj = await scope.compute(len(record.item), self._changed, record, change)
             drop_repeated_owners(scope, obj["metadata"], patched=patching)
             named_version = self.check_version(obj, record, patching)
             try:
@@ -115,6 +114,10 @@ class Updates(Creation):
                     raise APIStatusError.modified(self.group_resource, name) from None
         raise APIStatusError.modified(self.group_resource, name)
 
+    def _changed(self, record: Record, change: Callable[[JSONObject], JSONObject]) -> tuple[JSONObject, JSONObject]:
+        """An object as it is stored, and as an update changes it."""
+        return self.load(record), change(self.load(record))
+
     async def create_by_update(
         self,
         scope: RequestScope,
@@ -124,7 +127,7 @@ class Updates(Creation):
         patching: bool,
     ) -> Any:
         """PUT where nothing is; the resourceVersion does not matter, a uid can not match."""
-        obj = change(None)
+        obj = await scope.compute(0, change, None)
         meta = obj["metadata"]
         self.check_namespace(scope, meta)
         if meta.get("uid"):
@@ -154,25 +157,14 @@ class Updates(Creation):
         meta, before = obj["metadata"], old["metadata"]
         if rules.main:
             await self.permit(scope, obj, old, options)
-        self.keep_identity(meta, before)
-        rules.prepare(obj, old)
-        if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
-            meta["generation"] = (before.get("generation") or 0) + 1
-        causes = objectmeta.update_causes(
-            meta,
-            before,
-            self.info.namespaced,
-            self.strategy.names_for(obj),
-            rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,
-            standard_finalizers=self.strategy.standard_finalizers,
-        )
-        causes += self.checked(rules.validate, obj, old)
+        size = len(record.item)
+        causes = await scope.compute(size, self._prepared_causes, obj, old, rules)
         if causes:
             causes = told(causes, scope)
             if causes:
-                raise self.invalid(meta.get("name", ""), causes)
+                raise await scope.compute(size, self.invalid, meta.get("name", ""), causes)
         if rules.main:
-            for text in self.strategy.warnings(obj, old):
+            for text in await scope.compute(size, self.strategy.warnings, obj, old):
                 scope.warn(text)
         if attributes is not None:
             if rules.view is not None:
@@ -188,9 +180,8 @@ class Updates(Creation):
         if rules.main:
             hold = self.reserve(obj, old, options.dry_run)
         try:
-            self.complete(obj)
-            keep_times(old, obj)
-            if same(obj, old) and (options.dry_run or not await self.to_rewrite(key)):
+            unchanged = await scope.compute(size, self._completed, obj, old)
+            if unchanged and (options.dry_run or not await self.to_rewrite(key)):
                 hold.cancel()
                 return record
             draft = await self.drafted(obj)
@@ -204,6 +195,30 @@ class Updates(Creation):
             raise
         hold.commit()
         return self.written(key, revision, draft)
+
+    def _prepared_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
+        """Restore in an admitted C{obj} what updates may not change of C{old}; return what is wrong with the result."""
+        meta, before = obj["metadata"], old["metadata"]
+        self.keep_identity(meta, before)
+        rules.prepare(obj, old)
+        if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
+            meta["generation"] = (before.get("generation") or 0) + 1
+        causes = objectmeta.update_causes(
+            meta,
+            before,
+            self.info.namespaced,
+            self.strategy.names_for(obj),
+            rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,
+            standard_finalizers=self.strategy.standard_finalizers,
+        )
+        causes += self.checked(rules.validate, obj, old)
+        return causes
+
+    def _completed(self, obj: JSONObject, old: JSONObject) -> bool:
+        """Complete a valid C{obj}; return whether it equals C{old}."""
+        self.complete(obj)
+        keep_times(old, obj)
+        return same(obj, old)
 
     async def admit_update(
         self, scope: RequestScope, record: Record, obj: JSONObject, options: WriteOptions, rules: UpdateRules

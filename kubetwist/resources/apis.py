@@ -21,6 +21,7 @@ from ..controllers.fairness import GROUP as FAIRNESS
 from ..controllers.fairness import FairnessConfiguration
 from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
+from ..flowcontrol.computing import Computing
 from ..flowcontrol.levels import FlowControl
 from ..flowcontrol.readings import tell_of
 from ..interfaces import IAuthorizer, IStorageBackend
@@ -45,6 +46,7 @@ from .aggregation import add_aggregator
 from .connecting import passes_on
 from .customresources import CustomResources
 from .documents import install_documents, install_group_ends
+from .endpoint import in_threads_of
 from .install import Installer
 from .installed import IInstalled, MergedGroups
 from .layer import Layer
@@ -111,6 +113,7 @@ class APIs:
         self.stores.definitions = definitions
         self.stores.add(self.infos)
         self.flusher = Flusher(reactor)
+        self._computing = Computing(in_threads_of(reactor))
         self._min_request_timeout = min_request_timeout
         self._installers: dict[str, Installer] = {}
         self._custom: CustomResources | None = None
@@ -158,6 +161,7 @@ class APIs:
                 self.flusher,
                 min_request_timeout=self._min_request_timeout,
                 context=context,
+                in_thread=self._computing,
             )
             installer.install([info for info in self.infos if groups(info.group)])
             self._installers[layer.name] = installer
@@ -200,6 +204,7 @@ class APIs:
             self.flusher,
             conversion_of=self._conversion,
             min_request_timeout=self._min_request_timeout,
+            in_thread=self._computing,
         )
         self.stores.find_custom = self._custom.served
         gvk = store.gvk

@@ -17,6 +17,7 @@ from twisted.logger import Logger
 
 from ..api.errors import APIStatusError, named
 from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONObject
+from ..flowcontrol.computing import Computing
 from ..interfaces import IAuthorizer
 from ..registry.codec import Codec
 from ..registry.customresources.codec import CustomCodec
@@ -268,7 +269,7 @@ class CustomResources:
         self.reactor = reactor
         self.flusher = flusher
         self.min_request_timeout = min_request_timeout
-        self.in_thread = in_thread or in_threads_of(reactor)
+        self.in_thread = in_thread or Computing(in_threads_of(reactor))
         self.traced = stores.traced
         self._layer = layer
         self._everything = everything

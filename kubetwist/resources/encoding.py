@@ -79,11 +79,13 @@ class JSONEncoder:
     Objects as they are.
 
     @ivar head: What precedes the rest of an object: C{b'{"kind":"Pod","apiVersion":"v1",'}.
+    @ivar stored: Whether answers are made of the bytes of records as they are.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.codec = endpoint.codec
+        self.stored = not endpoint.codec.converts
         gvk = endpoint.gvk
         self.head = b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(gvk.kind), orjson.dumps(gvk.api_version))
         self.list_head = b'{"kind":%b,"apiVersion":%b,"metadata":' % (
@@ -173,6 +175,7 @@ class PartialEncoder(JSONEncoder):
 
     def __init__(self, endpoint: Endpoint, version: str) -> None:
         super().__init__(endpoint)
+        self.stored = False
         api_version = orjson.dumps(f"meta.k8s.io/{version}")
         self.api_version = f"meta.k8s.io/{version}"
         self.head = b'{"kind":"PartialObjectMetadata","apiVersion":%b,' % api_version

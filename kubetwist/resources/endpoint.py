@@ -96,6 +96,7 @@ class Endpoint:
             namespace, user, request.warn, request.user_agent, self.version.version, request.annotate, request.deadline
         )
         scope.from_storage = request.from_storage
+        scope.in_thread = self.in_thread
         return scope
 
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:
@@ -114,6 +115,12 @@ class Endpoint:
         for holder, name in emptied:
             holder[name] = None
         return obj
+
+    def defaulted(
+        self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None
+    ) -> dict[str, Any]:
+        """L{default}, then L{own}."""
+        return self.own(live, self.default(obj), manager, sent)
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:
         """An object in this version as the store takes it: in the stored version, with defaults."""

@@ -17,6 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
 from ..api.resource import GroupVersion, GroupVersionKind
+from ..flowcontrol.computing import Computing
 from ..interfaces import (
     ICollectionDeleter,
     IConnecter,
@@ -108,7 +109,7 @@ class Installer:
     ) -> None:
         """
         @param context: What actions and reviews need of the server besides the stores.
-        @param in_thread: Where long work is done; by default in the threads of C{reactor}.
+        @param in_thread: Where long work is done; by default one at a time in a thread of C{reactor}.
         """
         self.layer = layer
         self.installed = InstalledGroups()
@@ -118,7 +119,7 @@ class Installer:
         self._flusher = flusher
         self._min_request_timeout = min_request_timeout
         self._context = context
-        self._in_thread = in_thread or in_threads_of(reactor)
+        self._in_thread = in_thread or Computing(in_threads_of(reactor))
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
         """Serve C{infos}, in all versions that are on."""

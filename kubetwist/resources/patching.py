@@ -20,7 +20,7 @@ from ..schema.gotext import go_text
 from ..schema.nodes import Node
 from ..schema.objecttype import ObjectType
 from ..schema.strategicmerge import StrategicMergeError, strategic_merge
-from .bodies import YAML_IN_REACTOR
+from .bodies import JSON_IN_REACTOR, YAML_IN_REACTOR
 from .endpoint import Endpoint
 from .negotiation import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from .patchtexts import merged_text, stepwise_text
@@ -248,7 +248,7 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
     if kind is None or (kind is Apply and endpoint.fields is None):
         raise APIStatusError.unsupported_media_type(one for one in _KINDS if one != APPLY_PATCH)
     data = request.read_body()
-    if kind is Apply and len(data) > YAML_IN_REACTOR:
+    if len(data) > (YAML_IN_REACTOR if kind is Apply else JSON_IN_REACTOR):
         patch: Patch = await endpoint.in_thread(kind, endpoint, data, options)
         return patch
     return kind(endpoint, data, options)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ..api.errors import APIStatusError
 from ..api.latency import SERIALIZATION, Spending
 from ..api.resource import JSONObject
+from ..storage.record import Record
 from .encoding import JSONEncoder, PartialEncoder, YAMLEncoder, failed_event, not_a_list, pretty
 from .negotiation import (
     Negotiated,
@@ -17,6 +18,7 @@ from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
 if TYPE_CHECKING:
+    from ..registry.scope import RequestScope
     from ..server.site import KubeRequest
     from .endpoint import Endpoint
 
@@ -40,6 +42,14 @@ class View(NamedTuple):
         with Spending(SERIALIZATION):
             body: bytes = self.encoder.one(result)
             return pretty(body) if self.pretty else body
+
+    async def shown(self, result: Any, scope: RequestScope) -> bytes:
+        """A single object, made in the thread for long computations where it is large and more than stored bytes."""
+        size = len(result.item) if isinstance(result, Record) else 0
+        if not scope.large(size) or (size and not self.pretty and getattr(self.encoder, "stored", False)):
+            return self.one(result)
+        body: bytes = await scope.compute(size, self.one, result)
+        return body
 
 
 class ProtobufView(NamedTuple):
@@ -65,6 +75,12 @@ class ProtobufView(NamedTuple):
             document: bytes = self.encoder.inner.one(result)
             self.tell(document)
             return self.encoder.of_document(document)
+
+    async def shown(self, result: Any, scope: RequestScope) -> bytes:
+        """A single object, made in the thread for long computations where it is large."""
+        size = len(result.item) if isinstance(result, Record) else 0
+        body: bytes = await scope.compute(size, self.one, result)
+        return body
 
     def tell(self, document: bytes) -> None:
         """Tell of an object in JSON."""

@@ -59,15 +59,17 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
-        obj = decode_object(request, endpoint, document, data, options.field_validation)
+        scope = endpoint.scope(request, namespace)
+        scope.size = len(data)
+        obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, obj)
-        scope = endpoint.scope(request, namespace)
         for field in SET_BY_SERVER:
             obj["metadata"].pop(field, None)
-        obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options), document.value)
+        manager = manager_of(request, options)
+        obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
         result = await endpoint.storage.create(scope, obj, options)
-        request.respond(201, shown.one(result), shown.content_type)
+        request.respond(201, await shown.shown(result, scope), shown.content_type)
 
     async def create_named(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """POST on a subresource of an object."""
@@ -76,17 +78,18 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
-        obj = decode_object(request, endpoint, document, data, options.field_validation)
+        scope = endpoint.scope(request, namespace)
+        scope.size = len(data)
+        obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, obj)
-        scope = endpoint.scope(request, namespace)
         if endpoint.fields is not None:
-            obj = endpoint.own(None, endpoint.default(obj), manager_of(request, options))
+            obj = await scope.compute(0, endpoint.defaulted, None, obj, manager_of(request, options))
         result = await endpoint.storage.create_named(scope, name, obj, options)
         if isinstance(result, dict) and result.get("kind") == "Status":
             respond_status(request, 201, result, shown.protobuf, shown.content_type)
         else:
-            request.respond(201, shown.one(result), shown.content_type)
+            request.respond(201, await shown.shown(result, scope), shown.content_type)
 
     async def update(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """PUT of an object."""
@@ -96,7 +99,8 @@ class Writes:
         document, data = await read_document(request, endpoint)
         options = update_options(request.query)
         scope = endpoint.scope(request, namespace)
-        decoded = decode_object(request, endpoint, document, data, options.field_validation)
+        scope.size = len(data)
+        decoded = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, decoded)
         metadata = decoded["metadata"]
@@ -118,7 +122,7 @@ class Writes:
         result, created = await endpoint.storage.update(
             scope, name, change, options, may_create=lambda: self.check_create(request)
         )
-        request.respond(201 if created else 200, shown.one(result), shown.content_type)
+        request.respond(201 if created else 200, await shown.shown(result, scope), shown.content_type)
 
     async def check_create(self, request: KubeRequest) -> None:
         """
@@ -144,6 +148,7 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         options = patch_options(request.query, media)
         scope = endpoint.scope(request, namespace)
+        scope.size = len(request.read_body())
         patch: Patch = await make_patch(media, request, endpoint, options)
         if request.audit is not None:
             request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)
@@ -169,7 +174,7 @@ class Writes:
             creating=patch.creates,
             may_create=lambda: self.check_create(request),
         )
-        request.respond(201 if created else 200, shown.one(result), shown.content_type)
+        request.respond(201 if created else 200, await shown.shown(result, scope), shown.content_type)
 
     async def delete(self, request: KubeRequest, name: str, namespace: str = "") -> None:
         """DELETE of an object."""
@@ -184,7 +189,7 @@ class Writes:
         result, gone = await endpoint.storage.delete(scope, name, options)
         code = 202 if not gone and options.orphan_dependents is False else 200
         if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
-            request.respond(code, shown.one(result), shown.content_type)
+            request.respond(code, await shown.shown(result, scope), shown.content_type)
         else:
             respond_status(request, code, self.success(result), shown.protobuf, shown.content_type)
 

@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import decode_yaml
+from kubetwist.registry.scope import IN_REACTOR
 from kubetwist.server.channel import MAX_BODY
 from tests.resources.server import Answer, Server, config_map, pod
 
@@ -177,6 +178,44 @@ class CreateTests(WriteTestCase):
         self.assertEqual(self.client.ask("POST", MAPS, body, Content_Type=YAML)[0], 201)
         self.assertEqual(self.server.done_in_threads, [decode_yaml])
         self.assertEqual(self.client.ask("POST", MAPS, b"a: [", Content_Type=YAML)[0], 400)
+
+    def test_large_objects(self) -> None:
+        """What is computed of a large object is computed in a thread, whatever the verb; of a small one nothing is."""
+        threads = self.server.done_in_threads
+        merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
+        for size, name in ((10, "small"), (IN_REACTOR + 1, "large")):
+            path, obj = f"{MAPS}/{name}", config_map(name, x="1" * size)
+            for method, where, body, media in (
+                ("POST", MAPS, obj, "application/json"),
+                ("PUT", path, {**obj, "immutable": False}, "application/json"),
+                ("PATCH", path, {"data": {"y": "1"}}, merge),
+                ("PATCH", f"{path}?fieldManager=m&force=true", {**obj, "data": {"z": "1"}}, apply),
+                ("DELETE", path, None, ""),
+            ):
+                threads.clear()
+                code, _ = self.client.ask(method, where, body, **({"Content_Type": media} if media else {}))
+                self.assertIn(code, (200, 201))
+                done = {function.__name__ for function in threads}
+                wanted = {
+                    "POST": {"decode_object", "defaulted", "_prepared_creation", "complete"},
+                    "DELETE": {"_changed"},
+                }
+                self.assertLessEqual(
+                    wanted.get(method, {"_changed", "_prepared_causes", "_completed"}) if name == "large" else set(),
+                    done,
+                )
+                if name == "small":
+                    self.assertEqual(threads, [])
+
+    def test_large_answers(self) -> None:
+        """A large object is shown as YAML or as a Table by a thread, and as JSON from the bytes that are stored."""
+        threads = self.server.done_in_threads
+        for media, made in ((YAML, ["one"]), ("application/json;as=Table;v=v1;g=meta.k8s.io", ["one"]), ("", [])):
+            threads.clear()
+            obj = config_map(f"a{len(media)}", x="1" * (IN_REACTOR + 1))
+            answer = self.client.answer("POST", MAPS, obj, Accept=media or "application/json")
+            self.assertEqual(answer.code, 201)
+            self.assertEqual([function.__name__ for function in threads if function.__name__ == "one"], made)
 
     def test_yaml_bomb(self) -> None:
         """CVE-2019-11253: YAML whose aliases would grow to more than there is room for is refused, and quickly."""

@@ -66,6 +66,17 @@ class PodSecurity:
         pod = attributes.resource == "pods" and not attributes.group
         if attributes.subresource in IGNORED if pod else attributes.subresource:
             return None
+        if attributes.computing is not None:
+            return attributes.computing(self._decide, attributes, pod)
+        self._decide(attributes, pod)
+        return None
+
+    def _decide(self, attributes: AdmissionAttributes, pod: bool) -> None:
+        """
+        Judge a pod, or with C{pod} false the template of pods in an object.
+
+        @raise APIStatusError: The judgement is a refusal (403).
+        """
         judgement = self.judge.exempt(attributes.namespace, attributes.user.name)
         if judgement is None:
             judgement = self._pod(attributes) if pod else self._template(attributes)
@@ -77,7 +88,6 @@ class PodSecurity:
             self.tally.evaluated(mode, wanted, allowed, about)
         if judgement.refusal:
             raise attributes.forbidden(judgement.refusal)
-        return None
 
     def _pod(self, attributes: AdmissionAttributes) -> Judgement:
         labels = _labels(attributes)

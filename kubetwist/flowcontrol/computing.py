@@ -1,0 +1,98 @@
+"""
+Long computations, one at a time in a thread beside the reactor's.
+
+What is made of one large object (decoding, defaulting, validating, merging, finding out who owns which field) is pure
+Python without a place to pause in. In a thread it shares the interpreter's lock with the reactor, which gets it back
+after L{kubetwist.server.service.SWITCH_INTERVAL} seconds each time that it wants to go on. With several such threads
+the reactor would have to wait for all of them, so there is one; a request is several computations, and those of
+different requests take turns in it.
+
+The garbage collector is off meanwhile. It would look through the hundred thousands of objects that a computation holds
+again and again, with the lock held, and find nothing: values of JSON have no cycles.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import Any, NamedTuple
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+
+class _Computation(NamedTuple):
+    context: Context
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    result: Deferred[Any]
+
+
+class Computing:
+    """
+    Calls functions in a thread, in the order in which they came.
+
+    @ivar waiting: How many calls wait.
+    """
+
+    def __init__(self, in_thread: Callable[..., Deferred[Any]]) -> None:
+        """
+        @param in_thread: Calls a function with arguments in some thread.
+        """
+        self._in_thread = in_thread
+        self._waiting: deque[_Computation] = deque()
+        self._busy = False
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for those before them."""
+        return len(self._waiting)
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        """
+        Call a function in the thread, in the caller's context.
+
+        A call that is cancelled before its turn is not made; the result of one that is cancelled later is dropped.
+
+        @param function: Touches nothing that the reactor's thread changes.
+        @return: What it returns, or fails with what it raises.
+        """
+        result: Deferred[Any] = Deferred()
+        self._waiting.append(_Computation(copy_context(), function, arguments, result))
+        if not self._busy:
+            self._next()
+        return result
+
+    def _next(self) -> None:
+        """Begin with the next call."""
+        while self._waiting:
+            context, function, arguments, result = self._waiting.popleft()
+            if result.called:
+                continue
+            self._busy = True
+            self._in_thread(context.run, _uncollected, function, *arguments).addBoth(self._done, result)
+            return
+
+    def _done(self, outcome: Any, result: Deferred[Any]) -> None:
+        self._busy = False
+        # Whoever waits for the result goes on with it at once: the thread need not wait for that.
+        self._next()
+        if result.called:
+            return
+        if isinstance(outcome, Failure):
+            result.errback(outcome)
+        else:
+            result.callback(outcome)
+
+
+def _uncollected(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function while garbage is not collected, unless it was not before."""
+    if not gc.isenabled():
+        return function(*arguments)
+    gc.disable()
+    try:
+        return function(*arguments)
+    finally:
+        gc.enable()

@@ -1,0 +1,100 @@
+"""The thread for long computations."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.flowcontrol.computing import Computing
+
+_asked_by: ContextVar[str] = ContextVar("asked_by", default="")
+
+
+class ComputingTests(SynchronousTestCase):
+    """Tests for L{Computing}."""
+
+    def setUp(self) -> None:
+        """Threads that work when told to."""
+        self.begun: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
+        self.computing = Computing(self._in_thread)
+
+    def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        result: Deferred[Any] = Deferred()
+        self.begun.append((function, arguments, result))
+        return result
+
+    def _work(self) -> None:
+        """Have the thread do what it has begun."""
+        function, arguments, result = self.begun.pop(0)
+        try:
+            value = function(*arguments)
+        except Exception:
+            result.errback()
+        else:
+            result.callback(value)
+
+    def test_one_at_a_time(self) -> None:
+        """Computations are made one after the other, in the order in which they came."""
+        results = [self.computing(lambda value: value * 2, number) for number in range(4)]
+        self.assertEqual((len(self.begun), self.computing.waiting), (1, 3))
+        for number, result in enumerate(results):
+            self.assertNoResult(result)
+            self._work()
+            self.assertEqual(self.successResultOf(result), number * 2)
+        self.assertEqual((len(self.begun), self.computing.waiting), (0, 0))
+
+    def test_next_begins_first(self) -> None:
+        """The thread begins with the next computation before anybody goes on with the result of the last one."""
+        seen: list[int] = []
+        first = self.computing(int)
+        self.computing(int)
+        first.addCallback(lambda value: seen.append(len(self.begun)))
+        self._work()
+        self.assertEqual(seen, [1])
+
+    def test_failure(self) -> None:
+        """What a computation raises is what its caller gets, and the next one is made."""
+        failing, following = self.computing(int, "x"), self.computing(int, "1")
+        self._work()
+        self.failureResultOf(failing, ValueError)
+        self._work()
+        self.assertEqual(self.successResultOf(following), 1)
+
+    def test_cancelled(self) -> None:
+        """A computation that is cancelled before its turn is not made, and the result of a later one is dropped."""
+        made: list[int] = []
+        running, waiting, last = (self.computing(made.append, number) for number in range(3))
+        for result in (waiting, running):
+            result.cancel()
+            self.failureResultOf(result, CancelledError)
+        self._work()
+        self._work()
+        self.assertEqual(made, [0, 2])
+        self.assertIsNone(self.successResultOf(last))
+
+    def test_context(self) -> None:
+        """A computation sees the context variables of its caller."""
+        token = _asked_by.set("a")
+        first = self.computing(_asked_by.get)
+        _asked_by.reset(token)
+        second = self.computing(_asked_by.get)
+        self._work()
+        self._work()
+        self.assertEqual((self.successResultOf(first), self.successResultOf(second)), ("a", ""))
+
+    def test_garbage(self) -> None:
+        """Garbage is not collected during a computation, and as before afterwards, also when it fails."""
+        self.addCleanup(gc.enable)
+        for enabled in (True, False):
+            (gc.enable if enabled else gc.disable)()
+            result, failing = self.computing(gc.isenabled), self.computing(int, "x")
+            self._work()
+            self.assertFalse(self.successResultOf(result))
+            self._work()
+            self.failureResultOf(failing, ValueError)
+            self.assertEqual(gc.isenabled(), enabled)
