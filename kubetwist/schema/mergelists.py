@@ -13,7 +13,7 @@ from typing import Any
 from .fieldpath import SELF, key_step, shown_step, value_step
 from .fieldset import LEAF, FieldSet, is_member
 from .gotext import go_text
-from .mergetypes import Changes, MergeType, Problem, TypedError
+from .mergetypes import Changes, MergeType, Problem, TypedError, emptied
 
 #: The value of a key that an item leaves out and that has no default.
 ABSENT = object()
@@ -216,7 +216,7 @@ class Associative(MergeType):
             if found is None:
                 result.append(item)
             elif not is_member(found):
-                result.append(self.item_without(item, found))
+                result.append(emptied(item, self.item_without(item, found)))
         return result or None
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:

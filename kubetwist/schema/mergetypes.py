@@ -69,7 +69,12 @@ class MergeType:
         return applied
 
     def without(self, value: Any, fields: FieldSet) -> Any:
-        """C{value} less the fields, and items of lists and maps, that are in C{fields}; L{None} when none is left."""
+        """
+        Remove the fields, and the items of lists and maps, that are in C{fields}.
+
+        @return: What is left; L{None} when that is nothing. A map or list within C{value} that loses all it contains
+            without being in C{fields} itself stays, empty (structured-merge-diff, C{typed/remove.go}).
+        """
         return value
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
@@ -87,6 +92,13 @@ class MergeType:
     def reconciled(self, fields: FieldSet) -> FieldSet:
         """What stood under a step before its type, perhaps, became one that is owned whole."""
         return fields
+
+
+def emptied(value: Any, rest: Any) -> Any:
+    """Return C{rest}, or an empty container of the type of C{value} if C{rest} is L{None} and C{value} a container."""
+    if rest is None and (value.__class__ is dict or value.__class__ is list):
+        return value.__class__()
+    return rest
 
 
 class Scalar(MergeType):
@@ -257,7 +269,7 @@ class Record(MergeType):
                 result[name] = item
             elif not is_member(found):
                 kind = self.field(name)
-                result[name] = item if kind is None else kind.without(item, found)
+                result[name] = item if kind is None else emptied(item, kind.without(item, found))
         return result or None
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:

@@ -257,7 +257,7 @@ class MergeTests(SynchronousTestCase):
         )
 
     def test_without(self) -> None:
-        """Fields and items can be taken out; what has nothing left is null."""
+        """Fields and items can be taken out; containers that are emptied stay, unless they are taken out themselves."""
         value = {
             "name": "x",
             "labels": {"a": "1"},
@@ -270,8 +270,13 @@ class MergeTests(SynchronousTestCase):
             "f:hops": {'k:{"host":"a","port":443}': {".": {}, "f:host": {}}},
         }
         self.assertEqual(
-            TYPE.without(value, fields), {"name": "x", "labels": None, "inner": {"a": "1"}, "hops": [{"host": "b"}]}
+            TYPE.without(value, fields), {"name": "x", "labels": {}, "inner": {"a": "1"}, "hops": [{"host": "b"}]}
         )
+        self.assertEqual(TYPE.without(value, {"f:labels": {".": {}, "f:a": {}}})["name"], "x")
+        self.assertNotIn("labels", TYPE.without(value, {"f:labels": {".": {}, "f:a": {}}}))
+        hop = 'k:{"host":"a","port":443}'
+        self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {}}}), {"hops": []})
+        self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {"f:host": {}}}}), {"hops": [{}]})
 
 
 class CheckTests(SynchronousTestCase):
