@@ -66,6 +66,7 @@ class Structural:
 
     __slots__ = (
         "_default",
+        "_prune",
         "_read",
         "additional",
         "default",
@@ -94,6 +95,7 @@ class Structural:
         self.list_type: str = schema.get("x-kubernetes-list-type") or ""
         self.list_map_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self._read: Reader | None = None
+        self._prune: Reader | None = None
         self._default: Filler | None = None
 
     @property
@@ -114,6 +116,54 @@ class Structural:
         if self._read is None:
             self._read = _compiled(self, meta)
         return self._read
+
+    def pruner(self, meta: Reader) -> Reader:
+        """
+        Return what reads values of this schema as L{reader} does, but fills in no defaults.
+
+        Nulls that a default would replace stay, as in apiextensions-apiserver,
+        C{pkg/apiserver/schema/defaulting/prunenulls.go}.
+
+        @param meta: Reads the metadata of embedded resources.
+        """
+        if self._prune is None:
+            self._prune = _compiled(self, meta, fills=False)
+        return self._prune
+
+    def child_reader(self, meta: Reader, fills: bool) -> Reader:
+        """Return L{reader} or, if it is not to fill in defaults, L{pruner}."""
+        return self.reader(meta) if fills else self.pruner(meta)
+
+    def fill(self, value: Any, meta: Reader, dropped: list[str]) -> Any:
+        """
+        Copy a value and fill in defaults, without pruning anything.
+
+        See apiextensions-apiserver, C{pkg/apiserver/schema/defaulting/algorithm.go}.
+
+        @param meta: As in L{filler}.
+        @param dropped: As in L{Filler}.
+        """
+        if value.__class__ is list:
+            items = self.items
+            if items is None:
+                return copied(value)
+            return [items.filled(one, meta, dropped) for one in value]
+        if value.__class__ is not dict:
+            return copied(value)
+        result: dict[str, Any] = {}
+        for name, item in value.items():
+            part = self.child(name)
+            result[name] = copied(item) if part is None else part.filled(item, meta, dropped)
+        for name, part in self.properties.items():
+            if part.has_default and name not in result:
+                result[name] = part.filler(meta)(dropped)
+        return result
+
+    def filled(self, value: Any, meta: Reader, dropped: list[str]) -> Any:
+        """Return C{value} as L{fill} does, or the default in place of a null that may not be there."""
+        if value is None and self.has_default and not self.nullable:
+            return self.filler(meta)(dropped)
+        return self.fill(value, meta, dropped)
 
     def filler(self, meta: Reader) -> Filler:
         """What makes the default, complete with the defaults of its own fields."""
@@ -186,11 +236,16 @@ def _unknown(value: Any, unknown: list[str]) -> Any:
     return whole(value) if cls is float else value
 
 
-def _compiled(schema: Structural, meta: Reader) -> Reader:
+def _compiled(schema: Structural, meta: Reader, fills: bool = True) -> Reader:
+    """
+    Compile a schema.
+
+    @param fills: Whether defaults are filled in.
+    """
     if not schema.properties and schema.items is None and not schema.open and not schema.embedded:
         return _preserved if schema.preserve else _leaf
-    read_list = _items(schema, meta)
-    read_object = _fields(schema, meta)
+    read_list = _items(schema, meta, fills)
+    read_object = _fields(schema, meta, fills)
 
     def read(value: Any, unknown: list[str]) -> Any:
         cls = value.__class__
@@ -211,13 +266,13 @@ def _preserved(value: Any, unknown: list[str]) -> Any:
     return copied(value)
 
 
-def _items(schema: Structural, meta: Reader) -> Reader:
+def _items(schema: Structural, meta: Reader, fills: bool) -> Reader:
     items = schema.items
     if items is None:
         return _preserved if schema.preserve else _unknown
     # Below a preserving list, items preserve whatever they do not know, too.
-    read_item = _loose(items, meta) if schema.preserve else items.reader(meta)
-    null = items.filler(meta) if items.has_default and not items.nullable else None
+    read_item = (_loose(items) if schema.preserve else items).child_reader(meta, fills)
+    null = items.filler(meta) if fills and items.has_default and not items.nullable else None
 
     def read(value: list[Any], unknown: list[str]) -> Any:
         if null is None:
@@ -227,30 +282,31 @@ def _items(schema: Structural, meta: Reader) -> Reader:
     return read
 
 
-def _loose(schema: Structural, meta: Reader) -> Reader:
-    """As the schema's own reader, but for what it does not know, which is kept."""
+def _loose(schema: Structural) -> Structural:
+    """The same schema, but for what it does not know, which is kept."""
     loose = Structural({})
     for name in ("additional", "default", "embedded", "items", "nullable", "open", "properties"):
         setattr(loose, name, getattr(schema, name))
     loose.preserve = True
-    return loose.reader(meta)
+    return loose
 
 
-def _fields(schema: Structural, meta: Reader) -> Reader:
+def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
     readers: dict[str, Reader] = {}
-    nullable: set[str] = set()
+    #: Fields whose nulls stay.
+    nulls: set[str] = set()
     defaults: list[tuple[str, Filler]] = []
     for name, part in schema.properties.items():
         if schema.embedded and name in META_FIELDS:
             continue
-        readers[name] = part.reader(meta)
-        if part.nullable:
-            nullable.add(name)
-        if part.has_default:
+        readers[name] = part.child_reader(meta, fills)
+        if part.nullable or (part.has_default and not fills):
+            nulls.add(name)
+        if part.has_default and fills:
             defaults.append((name, part.filler(meta)))
     if schema.embedded:
         readers |= {"apiVersion": _text, "kind": _text, "metadata": meta}
-    others = _others(schema, meta)
+    others = _others(schema, meta, fills)
     find = readers.get
     embedded = schema.embedded
 
@@ -262,7 +318,7 @@ def _fields(schema: Structural, meta: Reader) -> Reader:
                 others(result, name, item, unknown)
             elif item is not None:
                 result[name] = item if reader is _leaf and item.__class__ in SCALARS else reader(item, unknown)
-            elif name in nullable:
+            elif name in nulls:
                 result[name] = None
             elif embedded and name == "metadata":
                 result[name] = {}
@@ -274,7 +330,7 @@ def _fields(schema: Structural, meta: Reader) -> Reader:
     return read
 
 
-def _others(schema: Structural, meta: Reader) -> Callable[[dict[str, Any], str, Any, list[str]], None]:
+def _others(schema: Structural, meta: Reader, fills: bool) -> Callable[[dict[str, Any], str, Any, list[str]], None]:
     """What becomes of fields that are not among the properties."""
     additional = schema.additional
 
@@ -291,13 +347,14 @@ def _others(schema: Structural, meta: Reader) -> Callable[[dict[str, Any], str, 
         if schema.preserve:
             return keep
         return keep_bare if schema.open else drop
-    fill = additional.filler(meta) if additional.has_default else None
-    read = additional.reader(meta)
+    fill = additional.filler(meta) if additional.has_default and fills else None
+    read = additional.child_reader(meta, fills)
+    keeps_null = additional.nullable or (additional.has_default and not fills)
 
     def follow(result: dict[str, Any], name: str, item: Any, unknown: list[str]) -> None:
         if item is not None:
             result[name] = read(item, unknown)
-        elif additional.nullable:
+        elif keeps_null:
             result[name] = None
         elif fill is not None:
             result[name] = fill(unknown)
@@ -346,6 +403,50 @@ class CustomType:
         if unknown:
             problems += self.explain(obj)
         return decoded
+
+    def prune(self, obj: JSONObject) -> JSONObject:
+        """
+        Bring an object that was converted to this version into the form in which it is shown or stored.
+
+        @return: A new object without unknown fields, and without defaults: those of the version in which it is stored
+            were filled in before the conversion.
+        @raise DecodeError: As in L{decode}.
+        """
+        try:
+            pruned: JSONObject = self.schema.pruner(self._meta.compiled())(obj, Dropped())
+        except (Mismatch, Unreadable, NotText):
+            self.explain(obj)
+            raise
+        return pruned
+
+    def metadata(self, value: JSONObject) -> JSONObject:
+        """
+        Decode the metadata of an object, less the fields that do not fit.
+
+        See C{GetObjectMetaWithOptions} in apiextensions-apiserver, C{pkg/apiserver/schema/objectmeta/algorithm.go}.
+        """
+        read = self._meta.compiled()
+        try:
+            decoded: JSONObject = read(value, [])
+        except (Mismatch, Unreadable):
+            decoded = {}
+            for name, item in value.items():
+                try:
+                    decoded |= read({name: item}, [])
+                except (Mismatch, Unreadable):
+                    continue
+        return decoded
+
+    def fill(self, obj: JSONObject) -> JSONObject:
+        """
+        Fill in defaults without pruning anything, as after an apply.
+
+        @return: A new object that shares nothing with C{obj} that could be changed.
+        @raise APIStatusError: The defaults are too large (413).
+        """
+        meta = self._meta.compiled()
+        filled: JSONObject = self.schema.fill(obj, meta, Dropped())
+        return filled
 
     def explain(self, obj: JSONObject) -> list[str]:
         """

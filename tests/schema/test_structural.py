@@ -137,6 +137,32 @@ class DefaultTests(SynchronousTestCase):
         found = self.KIND.decode({"a": None, "b": None, "c": None, "f": None}, [])
         self.assertEqual(found, {"a": "x", "b": None, "d": {"e": 1}})
 
+    def test_pruned(self) -> None:
+        """A converted object loses unknown fields and nulls, but gets no defaults; nulls with a default stay."""
+        self.assertEqual(self.KIND.prune({"f": {"x": 1}, "z": 1}), {"f": {}})
+        found = self.KIND.prune({"a": None, "b": None, "c": None, "f": {"e": None}})
+        self.assertEqual(found, {"a": None, "b": None, "f": {"e": None}})
+        many = custom({"m": {"type": "object", "additionalProperties": {"type": "string", "default": "x"}}})
+        self.assertEqual(many.prune({"m": {"a": None}}), {"m": {"a": None}})
+        self.assertEqual(many.decode({"m": {"a": None}}, []), {"m": {"a": "x"}})
+
+    def test_only_filled(self) -> None:
+        """An applied object gets its defaults, and keeps unknown fields and nulls."""
+        obj = {"a": None, "b": None, "c": None, "f": {"x": None}, "z": [1.0, None]}
+        filled = self.KIND.fill(obj)
+        self.assertEqual(
+            filled,
+            {"a": "x", "b": None, "c": None, "d": {"e": 1}, "f": {"x": None, "e": 1}, "z": [1, None]},
+        )
+        self.assertIsNot(filled["f"], obj["f"])
+        items = custom({"l": {"type": "array", "items": {"type": "string", "default": "x"}}})
+        self.assertEqual(items.fill({"l": [None, "y"]}), {"l": ["x", "y"]})
+
+    def test_malformed_metadata(self) -> None:
+        """Of an applied object's metadata, only fields that do not fit are dropped."""
+        meta = {"name": "x", "creationTimestamp": "yesterday", "labels": {"a": None}}
+        self.assertEqual(self.KIND.metadata(meta), {"name": "x", "labels": {"a": ""}})
+
     def test_not_shared(self) -> None:
         """Defaults of different objects can be changed without harm."""
         self.KIND.decode({}, [])["d"]["e"] = 2

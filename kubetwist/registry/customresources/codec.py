@@ -23,10 +23,13 @@ class OlderRecord(Record):
     """
     A record of an object that was written when another version was the one that is stored, and is still in that.
 
+    Any update writes it anew, in the version that is stored now.
+
     @ivar version: That version.
     """
 
     __slots__ = ("version",)
+    other_form = True
 
     def __init__(self, key: str, revision: int, draft: Draft, version: str) -> None:
         plain = Record.from_draft(key, revision, draft)
@@ -36,6 +39,27 @@ class OlderRecord(Record):
     def deleted_at(self, revision: int) -> Record:
         """See L{Record.deleted_at}."""
         return OlderRecord(self.key, revision, Draft(self.body(), self.labels, self.fields), self.version)
+
+
+class RenamedRecord(Record):
+    """
+    As L{OlderRecord}, where conversion only changes the apiVersion: C{item} is in the version that is stored now.
+
+    @ivar original: The object as C{item}, with all fields and defaults of the version in which it is stored.
+    """
+
+    __slots__ = ("original",)
+    other_form = True
+
+    def __init__(self, key: str, revision: int, draft: Draft, original: Draft) -> None:
+        plain = Record.from_draft(key, revision, draft)
+        super().__init__(key, revision, plain.item, draft.labels, draft.fields)
+        self.original = Record.from_draft(key, revision, original)
+
+    def deleted_at(self, revision: int) -> Record:
+        """See L{Record.deleted_at}."""
+        original = Draft(self.original.body(), self.labels, self.fields)
+        return RenamedRecord(self.key, revision, Draft(self.body(), self.labels, self.fields), original)
 
 
 def stored_version(record: Record) -> str:
@@ -110,9 +134,12 @@ class CustomCodec(Codec):
         """
         Make an object of what a patch left; unknown fields are pruned, whatever C{strict} says.
 
+        @param converted: Whether it is the result of an apply, which the field manager has completed.
         @raise ValueError: It is not an object of this kind any more.
         @raise APIStatusError: It says that it is of another kind or version (422).
         """
+        if converted:
+            return {**value, "metadata": self.type.metadata(value.get("metadata") or {})}
         kind, api_version = value.get("kind"), value.get("apiVersion")
         if not kind:
             shown = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
@@ -158,14 +185,23 @@ class CustomCodec(Codec):
         return record.views is not None and self.gvk in record.views
 
     def item(self, record: Record) -> bytes:
-        """See L{Codec.item}; the record must have been converted, where somebody else does that."""
+        """See L{Codec.item}; the record must have been converted, where that is done elsewhere."""
         if self.conversion is None:
-            return super().item(record)
+            if not self.converts:
+                return record.item
+            views = record.views
+            if views is None:
+                views = record.views = {}
+            item: bytes | None = views.get(self.gvk)
+            if item is None:
+                original = record.original if isinstance(record, RenamedRecord) else record
+                item = views[self.gvk] = without_kind(self.from_storage(orjson.loads(original.item)))
+            return item
         if (stored_version(record) or self.storage.version) == self.gvk.version:
             return record.item
         assert record.views is not None, "who shows a record converts it before"
-        item: bytes = record.views[self.gvk]
-        return item
+        converted: bytes = record.views[self.gvk]
+        return converted
 
     async def convert_records(self, records: Sequence[Record], version: str) -> None:
         """
@@ -186,7 +222,14 @@ class CustomCodec(Codec):
             record.views[self.gvk] = without_kind(self.pruned(obj))
 
     def pruned(self, obj: JSONObject) -> JSONObject:
-        """What is left of an object in this version."""
+        """Remove what this version does not have from a converted object; nothing is filled in."""
+        try:
+            return self.type.prune(obj)
+        except DecodeError:
+            return obj
+
+    def reread(self, obj: JSONObject) -> JSONObject:
+        """Return an object as it is when it has been stored in this version and read again, with its defaults."""
         try:
             return self.type.decode(obj, [])
         except DecodeError:

@@ -235,10 +235,14 @@ class CustomDefinition:
 
         @raise KeyError: It has none of that name.
         """
-        for one in self.versions:
-            if one.name == name:
-                return one
-        raise KeyError(name)
+        found = self.find(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def find(self, name: str) -> CustomVersion | None:
+        """Return a version by its name; L{None} if there is none."""
+        return next((one for one in self.versions if one.name == name), None)
 
     @cached_property
     def info(self) -> ResourceInfo:

@@ -15,7 +15,7 @@ from ...schema.mismatch import DecodeError
 from ...schema.structural import OBJECT_META
 from ...storage.record import Record
 from ...storage.watchcache import WatchCache
-from .codec import CustomCodec, OlderRecord
+from .codec import CustomCodec, OlderRecord, RenamedRecord
 from .conversion import UnderWay
 from .definition import CustomDefinition, CustomVersion
 from .ownership import CustomVersions
@@ -135,24 +135,29 @@ class ServedResource:
 
     def record(self, key: str, value: bytes, revision: int) -> Record:
         """
-        A stored value as the cache keeps it: in shape and with its defaults, in the version that is stored now.
+        Make the cache's record of a stored value: in shape, and with the defaults of the version in which it is stored.
 
-        Where somebody else converts, an older one stays in its version until it is looked at.
+        If that is another than the one that is stored now, the record is of a class of its own. Where conversion is
+        done elsewhere, it stays in its version until it is read.
         """
         obj = orjson.loads(value)
         definition = self.definition
         stored = str(obj.get("apiVersion", "")).rpartition("/")[2]
-        older = stored != definition.storage_version and definition.conversion is not None
-        for name in (stored,) if older else dict.fromkeys((stored, definition.storage_version)):
-            try:
-                obj = definition.version(name).type.decode(obj, [])
-            except KeyError:
-                continue
-            except DecodeError as error:
-                self._log.warn("{key} of {crd} is malformed: {error}", key=key, crd=definition.name, error=error)
+        version = definition.find(stored)
+        if version is None and definition.conversion is None:
+            version = definition.version(definition.storage_version)
+        try:
+            if version is not None:
+                obj = version.type.decode(obj, [])
+        except DecodeError as error:
+            self._log.warn("{key} of {crd} is malformed: {error}", key=key, crd=definition.name, error=error)
         meta = obj.setdefault("metadata", {})
         meta.setdefault("generation", 1)
         if definition.namespaced and not meta.get("namespace"):
             meta["namespace"] = key.partition("/")[0]
         draft = self.main.draft(obj)
-        return OlderRecord(key, revision, draft, stored) if older else Record.from_draft(key, revision, draft)
+        if stored == definition.storage_version:
+            return Record.from_draft(key, revision, draft)
+        if definition.conversion is not None:
+            return OlderRecord(key, revision, draft, stored)
+        return RenamedRecord(key, revision, self.main.draft(self.codec.pruned(obj)), draft)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from ...admission.attributes import AdmissionAttributes
 from ...api.errors import APIStatusError
 from ...api.options import CreateOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions
 from ...api.resource import GroupVersionKind, JSONObject
@@ -50,13 +51,27 @@ class CustomStore(Store):
         return self.codec.gvk
 
     async def drafted(self, obj: JSONObject) -> Draft:
-        """An object ready to be written, in the stored version."""
+        """An object ready to be written, in the stored version, as it will be read."""
         codec = self.served.codec
         if self.codec.gvk != codec.gvk:
             if codec.conversion is not None:
                 [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
-            obj = codec.pruned(obj)
-        return self.draft(obj)
+            return self.draft(codec.reread(codec.with_kind(obj)))
+        if "status" not in obj and (default := codec.type.default_of("status")) is not None:
+            # Creation drops the status, which has its default only when the object is read.
+            obj = {**obj, "status": default}
+        draft = self.draft(obj)
+        # An apply leaves nulls that validation may accept and reading drops.
+        return self.draft(codec.reread(codec.with_kind(obj))) if b"null" in draft.body else draft
+
+    async def _as_read(self, obj: JSONObject) -> JSONObject:
+        """Return an object that is not stored, because of a dry run, as it would be read after it was."""
+        obj = orjson.loads((await self.drafted(obj)).body)
+        if self.codec.gvk != self.served.codec.gvk:
+            if self.codec.conversion is not None:
+                [obj] = await self.codec.conversion.convert([self.served.codec.with_kind(obj)], self.codec.gvk)
+            obj = self.codec.pruned(obj)
+        return self.codec.with_kind(obj)
 
     # --- conversion by others
 
@@ -126,6 +141,13 @@ class CustomStore(Store):
             why = "create not allowed while custom resource definition is terminating"
             raise APIStatusError.forbidden(self.group_resource, name, why)
         return await self._shown(await super().create(scope, obj, options))
+
+    async def create_once(
+        self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
+    ) -> Any:
+        """See L{Creation.create_once}; a dry run returns the object as it would be read."""
+        created = await super().create_once(scope, obj, options, attributes)
+        return await self._as_read(created) if options.dry_run else created
 
     async def update(
         self,

@@ -50,16 +50,6 @@ class CustomStrategy(Strategy):
         self.version = version
         self.has_status = version.has_status
 
-    def prepare_for_create(self, obj: JSONObject) -> None:
-        """Whoever creates an object does not say its status, where that is a subresource; it may have a default."""
-        super().prepare_for_create(obj)
-        self._fill_status(obj)
-
-    def prepare_for_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The status stays as it is, where it is a subresource."""
-        super().prepare_for_update(obj, old)
-        self._fill_status(obj)
-
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
         """Nothing but the status changes."""
         super().prepare_for_status_update(obj, old)
@@ -69,21 +59,10 @@ class CustomStrategy(Strategy):
                 meta[name] = before[name]
             else:
                 meta.pop(name, None)
-        self._fill_status(obj)
-
-    def _fill_status(self, obj: JSONObject) -> None:
-        if self.has_status and "status" not in obj:
-            default = self.version.type.default_of("status")
-            if default is not None:
-                obj["status"] = default
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """What changes outside of the metadata makes a new generation, the status too where it is no subresource."""
-        return any(
-            obj.get(name) != old.get(name)
-            for name in obj.keys() | old.keys()
-            if name not in ("metadata", "kind", "apiVersion")
-        )
+        return _content(obj) != _content(old)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """By the schema, then the paths of the scale, embedded resources and lists."""
@@ -174,6 +153,11 @@ class CustomStrategy(Strategy):
                     "finalizer writers"
                 )
         return texts
+
+
+def _content(obj: JSONObject) -> JSONObject:
+    """Return what an object has outside of its metadata; null is not the same as nothing."""
+    return {name: value for name, value in obj.items() if name not in ("metadata", "kind", "apiVersion")}
 
 
 def _causes(schema: ValueSchema, value: Any, prefix: str, correlation: Correlation | None) -> list[Cause]:
