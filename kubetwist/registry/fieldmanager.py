@@ -26,7 +26,7 @@ from ..schema.managedfields import (
     write,
 )
 from ..schema.mergetypes import MergeType, TypedError
-from ..schema.ownership import Conflicts, Filter, Ownership, Versions, same
+from ..schema.ownership import Conflicts, Filters, Ownership, Versions, same
 from . import lastapplied
 from .conversion import convert
 from .resetfields import allowed_fields
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 BEFORE_FIRST_APPLY = "before-first-apply"
 #: Whose applies heed, and keep, what client-side apply leaves in an annotation.
 KUBECTL = "kubectl"
-_EVERY_FIELD = Filter()
+#: Begins the error for a live object that does not fit its type.
+LIVE_MISFIT = "failed to create typed live object ({})"
 
 
 class BuiltInVersions:
@@ -62,14 +63,27 @@ class BuiltInVersions:
             gvk = self.kinds.get(api_version)
             if gvk is None:
                 # Clients make these up; they are not remembered.
+                parsed_version(api_version)
                 return None
             known = self._definitions.knows(gvk)
             found = self._types[api_version] = self._definitions.merge_type_for(gvk) if known else None
             return found
 
-    def convert(self, obj: JSONObject, source: str, target: str) -> JSONObject:
+    def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
         """See L{Versions.convert}."""
         return convert(obj, self.kinds[source], self.kinds[target])
+
+
+def parsed_version(api_version: str) -> GroupVersion:
+    """
+    Parse the C{apiVersion} of an entry.
+
+    @raise TypedError: It has more than one slash.
+    """
+    try:
+        return GroupVersion.parse(api_version)
+    except ValueError as error:
+        raise TypedError(str(error)) from None
 
 
 class FieldManager:
@@ -87,29 +101,32 @@ class FieldManager:
         *,
         stored: GroupVersionKind | None = None,
         subresource: str = "",
-        allowed: Filter = _EVERY_FIELD,
-        reconciles: bool = False,
+        filters: Filters | None = None,
+        types_change: bool = False,
     ) -> None:
         """
         @param zero: Makes the empty object of the kind, as L{ObjectType.zero}.
         @param stored: The version of the objects that are given to L{update} and L{apply}, if it is another.
-        @param allowed: Which fields the endpoint's clients may own.
-        @param reconciles: Whether the kind's types may change while the server runs, so that what is owned whole
-            may have been owned by its parts; of kinds where they do not, only what clients send is looked at.
+        @param filters: Which fields the endpoint's clients may own, by the version of the fields.
+        @param types_change: Whether the kind's types may change while the server runs. If so, stored objects may not
+            fit them, and what is owned whole may have been owned by its parts.
         """
         self.gvk = gvk
         self._subresource = subresource
         self._stored = None if stored is None or stored == gvk else stored
         self._version = gvk.api_version
         self._versions = versions
-        self._rules = Ownership(versions, self._version, allowed)
-        self._allowed = allowed
+        self._rules = Ownership(versions, self._version, filters or {})
         self._make_zero = zero
         self._zero: JSONObject | None = None
-        self._reconciles = reconciles
+        self._types_change = types_change
 
-    def _nothing(self) -> JSONObject:
-        """What a new object is compared to."""
+    def nothing(self) -> JSONObject:
+        """
+        Return what a new object is compared to; a hook for subclasses.
+
+        @raise TypedError: There is no such object.
+        """
         if self._zero is None:
             self._zero = {"metadata": {}, "kind": self.gvk.kind, "apiVersion": self._version, **self._make_zero()}
         return self._zero
@@ -131,36 +148,72 @@ class FieldManager:
         sent = meta.pop("managedFields", None)
         before = live["metadata"].get("managedFields") if live is not None else None
         try:
-            managers = self._read(sent, before)
+            managers, foreign = self._read(sent, before)
             if managers or live is None or not live["metadata"].get("uid"):
-                old = self._nothing() if live is None else self._in_version(live)
                 me = Manager(UPDATE, manager or "unknown", self._version, self._subresource)
-                self._rules.update(managers, old, self._in_version(new), me, now)
+                old = self.nothing() if live is None else self._in_version(live)
+                self._update(managers, old, self._in_version(new), me, now, foreign=foreign)
                 cap(managers)
         except (TypedError, RecursionError):
-            # As in the reference, writes do not fail for that. Values may be nested deeper than Python can follow.
-            if before:
-                meta["managedFields"] = before
+            # As in the reference, the write does not fail, and managedFields are cleared: see UpdateNoErrors in
+            # apimachinery's managedfields/internal/fieldmanager.go. Values may be nested deeper than Python can follow.
             return
         if managers:
             meta["managedFields"] = write(managers)
 
-    def _read(self, sent: Any, before: Any) -> Managers:
-        """The entries to go by: those a client sent, if they are any good and it may send them, or those of before."""
+    def _update(
+        self, managers: Managers, old: JSONObject, new: JSONObject, me: Manager, now: str, *, foreign: bool = False
+    ) -> None:
+        """
+        See L{Ownership.update}; the objects are checked first.
+
+        @param foreign: Whether a client sent C{managers}.
+        @raise TypedError: An object does not fit the type, or cannot be shown in a version in which somebody owns
+            a part of it.
+        """
+        if self._types_change:
+            self._check_both(old, new)
+        if foreign or self._types_change:
+            self._rules.reconcile(managers, old)
+        try:
+            self._rules.update(managers, old, new, me, now)
+        except TypedError:
+            # Where types do not change, the objects are checked for the text of the error only.
+            self._check_both(old, new)
+            raise
+
+    def _check_both(self, old: JSONObject, new: JSONObject) -> None:
+        self._check(new, "failed to convert new object ({}) to smd typed")
+        self._check(old, "failed to convert live object ({}) to smd typed")
+
+    def _check(self, obj: JSONObject, about: str) -> None:
+        """
+        Check an object of the endpoint's version, in which lists may have items with the same key.
+
+        @param about: Begins the text of the error; braces stand for the object's name and kind.
+        @raise TypedError: It does not fit its type.
+        """
+        try:
+            self._rules.check(obj, True)
+        except TypedError as error:
+            raise TypedError(f"{about.format(self.named(obj))}: {error}") from None
+
+    def _read(self, sent: Any, before: Any) -> tuple[Managers, bool]:
+        """
+        Choose the entries to go by: those a client sent, if they are valid and it may send them, or those of before.
+
+        @return: They, and whether the client sent them.
+        """
         if sent is not None and not self._subresource and sent != before:
             if is_reset(sent):
-                return {}
+                return {}, False
             try:
                 managers = read_foreign(sent)
             except MalformedEntries:
                 managers = {}
             if managers:
-                self._rules.reconcile(managers)
-                return managers
-        managers = read(before or ())
-        if self._reconciles:
-            self._rules.reconcile(managers)
-        return managers
+                return managers, True
+        return read(before or ()), False
 
     def apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
         """
@@ -180,20 +233,24 @@ class FieldManager:
 
     def _apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
         self._check_kind(applied)
-        old = dict(self._nothing() if live is None else self._in_version(live))
+        old = dict(self.nothing() if live is None else self._in_version(live))
         old["kind"], old["apiVersion"] = self.gvk.kind, self._version
         before = old["metadata"].get("managedFields")
         old["metadata"] = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
         managers = self._tracked(before, old, now)
         self._check_applied(applied)
         try:
+            if self._types_change:
+                self._check(old, LIVE_MISFIT)
+                self._rules.reconcile(managers, old)
             merged = self._merge(managers, old, applied, manager, now, force)
         except Conflicts as conflicts:
             raise conflict_error(conflicts) from None
         except TypedError as error:
-            raise APIStatusError.unknown(f"failed to create typed live object ({self._named(old)}): {error}") from None
-        if merged is old:
-            merged = dict(old)
+            raise APIStatusError.unknown(self._why(old, error)) from None
+        if merged is not old:
+            merged = self.completed(merged, applied)
+        merged = dict(merged)
         meta = merged["metadata"] = dict(merged["metadata"])
         if managers:
             meta["managedFields"] = write(managers)
@@ -201,15 +258,30 @@ class FieldManager:
             lastapplied.refresh(meta, applied)
         return merged
 
+    def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
+        """
+        Return what a changed object is before it is decoded by its type; a hook for subclasses.
+
+        @param merged: The object with what was applied, in the endpoint's version.
+        @raise APIStatusError: There is no such object.
+        """
+        return merged
+
+    def _why(self, live: JSONObject, error: TypedError) -> str:
+        """The text for an apply that failed; where types do not change, live objects are only checked when it did."""
+        try:
+            self._check(live, LIVE_MISFIT)
+        except TypedError as misfit:
+            return str(misfit)
+        return str(error)
+
     def _tracked(self, before: Any, old: JSONObject, now: str) -> Managers:
         """The entries of an object; where there are none, one that owns all there is."""
         managers = read(before or ())
-        if self._reconciles:
-            self._rules.reconcile(managers)
         if not managers:
             me = Manager(UPDATE, BEFORE_FIRST_APPLY, self._version, self._subresource)
             try:
-                self._rules.update(managers, self._nothing(), old, me, now)
+                self._update(managers, self.nothing(), old, me, now)
             except TypedError as error:
                 raise APIStatusError.unknown(f"failed to create manager for existing fields: {error}") from None
         return managers
@@ -244,10 +316,10 @@ class FieldManager:
         problems = self._rules.type.check(applied, False)
         if problems:
             error = TypedError.of(problems)
-            raise APIStatusError.unknown(f"failed to create typed patch object ({self._named(applied)}): {error}")
+            raise APIStatusError.unknown(f"failed to create typed patch object ({self.named(applied)}): {error}")
 
-    def _named(self, obj: JSONObject) -> str:
-        """An object as errors have it, which is how it names itself."""
+    def named(self, obj: JSONObject) -> str:
+        """Return an object's namespace, name and kind as errors show them: what the object itself says."""
         return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_shown_kind(kind_of(obj))}"
 
 
@@ -264,7 +336,7 @@ def built_in_field_manager(
         lambda: definitions.type_for(gvk).zero(),
         stored=info.storage_kind,
         subresource=subresource,
-        allowed=allowed_fields(info, subresource),
+        filters=dict.fromkeys((kind.api_version for kind in kinds), allowed_fields(info, subresource)),
     )
 
 

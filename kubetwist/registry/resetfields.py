@@ -34,6 +34,7 @@ _SPECIAL: Final[dict[tuple[str, str, str], Filter]] = {
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", "status"): BUT_SPEC_AND_METADATA,
     ("apiregistration.k8s.io", "apiservices", "status"): BUT_SPEC_AND_METADATA,
     ("apps", "deployments", "status"): _without("spec", "metadata.labels"),
+    ("certificates.k8s.io", "podcertificaterequests", ""): EVERYTHING,
     ("certificates.k8s.io", "certificatesigningrequests", ""): _without("spec", "status"),
     ("certificates.k8s.io", "certificatesigningrequests", "status"): _without("spec", "status.conditions"),
     ("certificates.k8s.io", "certificatesigningrequests", "approval"): _without("spec", "status.certificate"),

@@ -213,7 +213,7 @@ class APIs:
             BuiltInVersions(self.definitions, {gvk.api_version: gvk}),
             Codec(self.definitions, gvk, gvk).zero,
             subresource="status",
-            allowed=allowed_fields(store.info, "status"),
+            filters={gvk.api_version: allowed_fields(store.info, "status")},
         )
         self._definition_controller = DefinitionController(store, self._custom, self.reactor, fields)
 

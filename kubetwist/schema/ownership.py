@@ -7,6 +7,7 @@ different versions of a kind, L{Versions} says what an object is in each.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -23,7 +24,10 @@ from .fieldset import (
     union,
 )
 from .managedfields import Entry, Manager, Managers
-from .mergetypes import MergeType
+from .mergetypes import MergeType, TypedError
+
+#: By C{apiVersion}, what was added or modified in a write, and what was removed.
+Changed = Mapping[str, tuple[FieldSet, FieldSet]]
 
 #: What nobody owns, since it is no part of what clients want.
 NOBODYS: FieldSet = of_paths(
@@ -53,13 +57,18 @@ class Versions(Protocol):
     """The versions of a kind."""
 
     def type_of(self, api_version: str) -> MergeType | None:
-        """The type of a version; L{None} when the kind has no such version (any more)."""
-
-    def convert(self, obj: JSONObject, source: str, target: str) -> JSONObject:
         """
-        An object in another version; C{obj} stays as it is.
+        Return the type of a version; L{None} when the kind has no such version (any more).
 
-        @raise ValueError: It can not be converted.
+        @raise TypedError: The version is unknown, and the kind does not forget the fields that were owned in it.
+        """
+
+    def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
+        """
+        Convert an object to another version; C{obj} is not changed.
+
+        @param hub: The version of the endpoint. Kinds without an internal version are converted by way of it.
+        @raise TypedError: The conversion failed.
         """
 
 
@@ -75,6 +84,10 @@ class Filter(NamedTuple):
     def __call__(self, fields: FieldSet) -> FieldSet:
         """What is left of a set."""
         return recursive_difference(fields, self.without) if self.without else fields
+
+
+#: The filters of an endpoint by C{apiVersion}; fields of other versions are not filtered.
+Filters = Mapping[str, Filter]
 
 
 class Conflicts(Exception):
@@ -104,6 +117,31 @@ class Conflicts(Exception):
         return fields
 
 
+class _Views:
+    """One object in the versions that managers use, converted once to each."""
+
+    def __init__(self, rules: Ownership, obj: JSONObject, about: str) -> None:
+        """
+        @param obj: The object in the version of C{rules}.
+        @param about: Begins the text of a failed conversion.
+        """
+        self._rules = rules
+        self._known = {rules.version: obj}
+        self._about = about
+
+    def in_version(self, target: str) -> JSONObject:
+        """
+        Return the object in a version.
+
+        @raise TypedError: It cannot be converted, or does not fit that version's type.
+        """
+        found = self._known.get(target)
+        if found is None:
+            source = self._rules.version
+            found = self._known[target] = self._rules.convert(self._known[source], source, target, self._about)
+        return found
+
+
 class Ownership:
     """
     The rules, for one endpoint.
@@ -113,10 +151,10 @@ class Ownership:
     @ivar type: Its type.
     """
 
-    def __init__(self, versions: Versions, version: str, allowed: Filter) -> None:
+    def __init__(self, versions: Versions, version: str, filters: Filters) -> None:
         self.versions = versions
         self.version = version
-        self._allowed = allowed
+        self._filters = filters
 
     @property
     def type(self) -> MergeType:
@@ -125,6 +163,39 @@ class Ownership:
         assert found is not None, self.version
         return found
 
+    def check(self, obj: JSONObject, duplicates: bool, version: str = "") -> None:
+        """
+        Check that an object fits its type.
+
+        @param duplicates: Whether items of a list may have the same key.
+        @param version: The object's, if it is not the endpoint's.
+        @raise TypedError: It does not.
+        """
+        kind = self.versions.type_of(version or self.version)
+        assert kind is not None, version
+        problems = kind.check(obj, duplicates)
+        if problems:
+            raise TypedError.of(problems)
+
+    def convert(self, obj: JSONObject, source: str, target: str, about: str = "") -> JSONObject:
+        """
+        Convert an object and check it, unless it already has that version: then it is returned unchecked.
+
+        Objects that are being pruned lack required fields, so a conversion that could be left out might fail; see
+        apimachinery, C{util/managedfields/internal/versionconverter.go}.
+
+        @param about: Begins the text of the error.
+        @raise TypedError: It cannot be converted, or does not fit the type of C{target}.
+        """
+        if source == target:
+            return obj
+        try:
+            converted = self.versions.convert(obj, source, target, self.version)
+            self.check(converted, False, target)
+        except TypedError as error:
+            raise TypedError(f"{about}: {error}" if about else str(error)) from None
+        return converted
+
     def compare(self, old: JSONObject, new: JSONObject, version: str) -> tuple[FieldSet, FieldSet]:
         """What was added or modified from C{old} to C{new}, which are of C{version}, and what was removed."""
         kind = self.versions.type_of(version)
@@ -132,15 +203,28 @@ class Ownership:
         if old == new:
             return LEAF, LEAF
         changed, removed = kind.compare(old, new)
-        return self._allowed(changed or LEAF), self._allowed(removed or LEAF)
+        allowed = self._filters.get(version)
+        if allowed is None:
+            return changed or LEAF, removed or LEAF
+        return allowed(changed or LEAF), allowed(removed or LEAF)
 
-    def reconcile(self, managers: Managers) -> None:
-        """Bring entries that were written by other types of the same versions up to date."""
+    def reconcile(self, managers: Managers, live: JSONObject) -> None:
+        """
+        Bring entries that were written by other types of the same versions up to date.
+
+        @param live: The object in the endpoint's version.
+        @raise TypedError: The object cannot be shown in the version of an entry.
+        """
+        shown = {self.version}
         for manager, entry in list(managers.items()):
-            kind = self.versions.type_of(entry.api_version)
+            version = entry.api_version
+            kind = self.versions.type_of(version)
             if kind is None:
                 del managers[manager]
                 continue
+            if version not in shown:
+                self.convert(live, self.version, version)
+                shown.add(version)
             fields = kind.reconciled(entry.fields)
             if fields is not entry.fields:
                 managers[manager] = entry._replace(fields=fields, source=None)
@@ -150,10 +234,11 @@ class Ownership:
         Note, in C{managers}, that C{manager} made C{new} of C{old}.
 
         @param now: The time, as the entry has it if anything changed.
+        @raise TypedError: An object cannot be shown in a version in which a part of it is owned.
         """
         changed, removed = self.compare(old, new, self.version)
         if managers:
-            self._release(managers, old, new, {self.version: (changed, removed)})
+            self._release(managers, self._changes(managers, old, new, (changed, removed)))
         own = difference(changed, NOBODYS)
         if own:
             previous = managers.get(manager)
@@ -161,23 +246,16 @@ class Ownership:
                 own = union(own, previous.fields)
             managers[manager] = Entry(self.version, now, own)
 
-    def _release(
-        self,
-        managers: Managers,
-        old: JSONObject,
-        new: JSONObject,
-        known: dict[str, tuple[FieldSet, FieldSet]],
-        keep: Manager | None = None,
-    ) -> None:
-        """Take from all but C{keep} what changed and what is gone, and drop who owns nothing."""
+    def _release(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
+        """Take from all managers but C{keep} what changed and what was removed; drop those who own nothing then."""
         for manager, entry in list(managers.items()):
             fields = entry.fields
             if manager != keep:
-                changes = self._changes(entry.api_version, old, new, known)
-                if changes is None:
+                found = changes.get(entry.api_version)
+                if found is None:
                     del managers[manager]
                     continue
-                changed, removed = changes
+                changed, removed = found
                 if changed:
                     fields = difference(fields, changed)
                 if removed:
@@ -188,17 +266,26 @@ class Ownership:
                 managers[manager] = Entry(entry.api_version, entry.time, fields)
 
     def _changes(
-        self, version: str, old: JSONObject, new: JSONObject, known: dict[str, tuple[FieldSet, FieldSet]]
-    ) -> tuple[FieldSet, FieldSet] | None:
-        """The changes as another version sees them; L{None} for one that is gone."""
-        changes = known.get(version)
-        if changes is None:
-            if self.versions.type_of(version) is None:
-                return None
-            convert = self.versions.convert
-            changes = known[version] = self.compare(
-                convert(old, self.version, version), convert(new, self.version, version), version
-            )
+        self,
+        managers: Managers,
+        old: JSONObject,
+        new: JSONObject,
+        own: tuple[FieldSet, FieldSet],
+        keep: Manager | None = None,
+    ) -> Changed:
+        """
+        Compare two objects in the version of each manager but C{keep}; versions that are gone have no entry.
+
+        @param own: The result for the endpoint's version.
+        @raise TypedError: One of the objects cannot be shown in a version.
+        """
+        changes = {self.version: own}
+        before = _Views(self, old, "failed to convert old object")
+        after = _Views(self, new, "failed to convert new object")
+        for manager, entry in managers.items():
+            version = entry.api_version
+            if manager != keep and version not in changes and self.versions.type_of(version) is not None:
+                changes[version] = self.compare(before.in_version(version), after.in_version(version), version)
         return changes
 
     def apply(
@@ -211,17 +298,24 @@ class Ownership:
         @param now: The time, as the entry has it if anything changed.
         @return: The object with it, which is C{live} itself when nothing changed.
         @raise Conflicts: Others own what would change, and it is not forced; C{managers} is spoilt.
+        @raise TypedError: The object cannot be shown in a version in which a part of it is owned.
         """
         merged: JSONObject = self.type.merge(live, applied)
         last = managers.get(manager)
-        own = self._allowed(self.type.owned(applied))
+        own = self.type.owned(applied)
+        allowed = self._filters.get(self.version)
+        if allowed is not None:
+            own = allowed(own)
         managers[manager] = Entry(self.version, last.time if last else "", own)
         if last is not None and last.fields and self._drops(last, own):
-            merged = self._pruned(merged, managers, last)
-        known = {self.version: self.compare(live, merged, self.version)}
+            try:
+                merged = self._pruned(merged, managers, last)
+            except TypedError as error:
+                raise TypedError(f"failed to prune fields: {error}") from None
+        changes = self._changes(managers, live, merged, self.compare(live, merged, self.version), manager)
         if not force:
-            self._check_conflicts(managers, live, merged, manager, known)
-        self._release(managers, live, merged, known, keep=manager)
+            self._check_conflicts(managers, changes, manager)
+        self._release(managers, changes, manager)
         own = difference(own, NOBODYS)
         unchanged = same(live, merged)
         if not own:
@@ -232,22 +326,14 @@ class Ownership:
             managers[manager] = Entry(self.version, now, own)
         return live if unchanged else merged
 
-    def _check_conflicts(
-        self,
-        managers: Managers,
-        old: JSONObject,
-        new: JSONObject,
-        manager: Manager,
-        known: dict[str, tuple[FieldSet, FieldSet]],
-    ) -> None:
+    def _check_conflicts(self, managers: Managers, changes: Changed, manager: Manager) -> None:
         found = {}
         for other, entry in managers.items():
-            if other != manager:
-                changes = self._changes(entry.api_version, old, new, known)
-                if changes is not None and changes[0]:
-                    disputed = intersection(entry.fields, changes[0])
-                    if disputed:
-                        found[other] = disputed
+            changed = changes.get(entry.api_version, (LEAF, LEAF))[0]
+            if changed and other != manager:
+                disputed = intersection(entry.fields, changed)
+                if disputed:
+                    found[other] = disputed
         if found:
             raise Conflicts(found)
 
@@ -260,35 +346,50 @@ class Ownership:
         return bool(difference(self.type.named(last.fields), self.type.named(own)))
 
     def _pruned(self, merged: JSONObject, managers: Managers, last: Entry) -> JSONObject:
-        """C{merged} less what its applier applied last time and, like everybody else, does not own now."""
-        kind = self.versions.type_of(last.api_version)
+        """
+        Remove from C{merged} what its applier applied last time and, like all others, does not own now.
+
+        @raise TypedError: It cannot be shown in a version in which a part of it is owned.
+        """
+        version = last.api_version
+        kind = self.versions.type_of(version)
         if kind is None:
             return merged
-        convert = self.versions.convert
-        before = convert(merged, self.version, last.api_version)
+        about = "failed to convert merged object to last applied version"
+        before = self.convert(merged, self.version, version, about)
         named = kind.named(last.fields)
-        pruned = kind.without(before, named)
-        pruned = self._with_owned(before, pruned or {}, last.api_version, managers)
+        try:
+            pruned, shown = self._with_owned(before, kind.without(before, named) or {}, version, managers)
+        except TypedError as error:
+            raise TypedError(f"failed add back owned items: {error}") from None
+        about = "failed add back dangling items: failed to convert pruned object to last applied version"
+        pruned = self.convert(pruned, shown, version, about)
         has, keeps = kind.named(kind.owned(before)), kind.named(kind.owned(pruned))
         pruned = kind.without(before, intersection(difference(has, keeps), named))
-        return convert(pruned or {}, last.api_version, self.version)
+        return self.convert(pruned or {}, version, self.version)
 
-    def _with_owned(self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers) -> JSONObject:
-        """C{pruned} with what of C{merged} somebody owns; both are of C{version}, and so is the result."""
-        owned: dict[str, FieldSet] = {version: LEAF}
+    def _with_owned(
+        self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers
+    ) -> tuple[JSONObject, str]:
+        """
+        Put back into C{pruned} what of C{merged} somebody owns; both are of C{version}.
+
+        @return: The result, and its version.
+        """
+        owned: dict[str, FieldSet] = {}
         for entry in managers.values():
             owned[entry.api_version] = union(owned.get(entry.api_version, LEAF), entry.fields)
         # The version of the objects comes first: others may not be able to show what lost too much.
-        for other, fields in owned.items():
+        for other in sorted(owned, key=lambda one: one != version):
             kind = self.versions.type_of(other)
-            if kind is None or not fields:
+            if kind is None:
                 continue
-            whole = self.versions.convert(merged, version, other)
-            part = self.versions.convert(pruned, version, other)
-            kept = union(kind.named(kind.owned(part)), kind.named(fields))
-            rest = kind.without(whole, difference(kind.named(kind.owned(whole)), kept))
-            pruned = self.versions.convert(rest or {}, other, version)
-        return pruned
+            merged = self.convert(merged, version, other, f"failed to convert merged object at version {other}")
+            pruned = self.convert(pruned, version, other, f"failed to convert pruned object at version {other}")
+            kept = union(kind.named(kind.owned(pruned)), kind.named(owned[other]))
+            pruned = kind.without(merged, difference(kind.named(kind.owned(merged)), kept)) or {}
+            version = other
+        return pruned, version
 
 
 def same(one: Any, other: Any) -> bool:

@@ -35,7 +35,7 @@ def endpoint(resource: str, version: str = "v1", subresource: str = "") -> Field
         definitions().type_for(gvk).zero,
         stored=info.storage_kind,
         subresource=subresource,
-        allowed=allowed_fields(info, subresource),
+        filters=dict.fromkeys(kinds, allowed_fields(info, subresource)),
     )
 
 
@@ -186,15 +186,51 @@ class UpdateTests(SynchronousTestCase):
             self.assertEqual(list(owners(obj)), expected, change)
 
     def test_untypical_object(self) -> None:
-        """An object that does not fit its type keeps the entries it had; the write does not fail."""
+        """An update to an object that does not fit its type clears the entries; the write does not fail."""
         live = created(config_map(a="1"))
         obj = copied(live)
         obj.update(data=["no", "map"], more=1)
         CONFIG_MAPS.update(live, obj, "other", LATER)
-        self.assertEqual(owners(obj), owners(live))
+        self.assertNotIn("managedFields", obj["metadata"])
+
+    def test_unparsable_version(self) -> None:
+        """An entry whose version has two slashes clears them all, though one of an unknown version is only dropped."""
+        live = created(config_map(a="1", b="1"))
+        (entry,) = live["metadata"]["managedFields"]
+        for version, expected in (("v9", ["maker"]), ("x/y/z", [])):
+            obj = copied(live)
+            obj["metadata"]["managedFields"] = [entry, {**entry, "manager": "bad", "apiVersion": version}]
+            CONFIG_MAPS.update(live, obj, "other", LATER)
+            self.assertEqual(list(owners(obj)), expected, version)
+
+    def test_nameless_item(self) -> None:
+        """An apply to an object with a list item that has no key fails, and says where the item is."""
+        accounts = endpoint("serviceaccounts")
+        body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x", "namespace": "y"}}
+        live = stored({**body, "secrets": [{}]})
+        error = self.assertRaises(APIStatusError, accounts.apply, live, body, "me", NOW, False)
+        assert isinstance(error, APIStatusError)
+        self.assertTrue(
+            error.message.startswith(
+                "failed to create manager for existing fields: failed to convert new object "
+                "(y/x; /v1, Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list with keys"
+            ),
+            error.message,
+        )
+        live["metadata"]["managedFields"] = created({**body, "secrets": []}, fields=accounts)["metadata"].get(
+            "managedFields", [{"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:secrets": {}}}]
+        )
+        error = self.assertRaises(
+            APIStatusError, accounts.apply, live, {**body, "secrets": [{"name": "a"}]}, "me", NOW, False
+        )
+        assert isinstance(error, APIStatusError)
+        self.assertTrue(
+            error.message.startswith("failed to create typed live object (y/x; /v1, Kind=ServiceAccount): .secrets: "),
+            error.message,
+        )
 
     def test_deep_object(self) -> None:
-        """An object that is nested deeper than can be followed keeps its entries too, and can not be applied."""
+        """An object that is nested deeper than can be followed has no entries either, and cannot be applied."""
         value: Any = "x"
         for _ in range(3000):
             value = {"a": value}

@@ -51,7 +51,7 @@ class CustomServer(Server):
             BuiltInVersions(definitions(), {gvk.api_version: gvk}),
             Codec(definitions(), gvk, gvk).zero,
             subresource="status",
-            allowed=allowed_fields(store.info, "status"),
+            filters={gvk.api_version: allowed_fields(store.info, "status")},
         )
         self.controller = DefinitionController(store, self.custom, self.clock, fields)
         self.controller.start()

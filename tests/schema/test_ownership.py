@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.schema.fieldset import FieldSet, intersection, of_paths, union
-from kubetwist.schema.managedfields import APPLY, UPDATE, Manager, Managers
+from kubetwist.schema.managedfields import APPLY, UPDATE, Entry, Manager, Managers
 from kubetwist.schema.mergebuilder import MergeTypeBuilder
-from kubetwist.schema.mergetypes import MergeType
+from kubetwist.schema.mergetypes import MergeType, TypedError
 from kubetwist.schema.ownership import Conflicts, Filter, Ownership, same
 
 Schema = dict[str, Any]
@@ -96,7 +96,7 @@ class OneVersion:
         """The same for both."""
         return self.kind if api_version in ("v1", "v2") else None
 
-    def convert(self, obj: dict[str, Any], source: str, target: str) -> dict[str, Any]:
+    def convert(self, obj: dict[str, Any], source: str, target: str, hub: str) -> dict[str, Any]:
         """Nothing to do."""
         self.converted.append((source, target))
         return obj
@@ -104,7 +104,8 @@ class OneVersion:
 
 def rules(schema: Schema, allowed: Filter = Filter(), version: str = "v1") -> Ownership:  # noqa: B008
     """The rules for objects of a schema."""
-    return Ownership(OneVersion(MergeTypeBuilder({}.__getitem__).inline(schema)), version, allowed)
+    kind = MergeTypeBuilder({}.__getitem__).inline(schema)
+    return Ownership(OneVersion(kind), version, {"v1": allowed, "v2": allowed})
 
 
 def applier(name: str) -> Manager:
@@ -324,6 +325,41 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(versions.converted, [("v1", "v2"), ("v1", "v2")])
         self.assertNotIn(updater("gone", "v0"), managers)
         self.assertEqual(managers[updater("two", "v2")].fields, {"f:spec": {".": {}, "f:b": {}}})
+
+    def test_same_version(self) -> None:
+        """Nothing is converted, nor checked again, where all managers use the version of the endpoint."""
+        kind, managers = rules(self.SCHEMA), Managers()
+        live = kind.apply(managers, {}, {"spec": {"a": "1"}}, applier("one"), NOW, False)
+        live = kind.apply(managers, live, {"status": {"a": "1"}}, applier("two"), NOW, False)
+        self.assertEqual(kind.apply(managers, live, {}, applier("one"), LATER, False), {"status": {"a": "1"}})
+        versions = kind.versions
+        assert isinstance(versions, OneVersion)
+        self.assertEqual(versions.converted, [])
+        self.assertEqual(kind.convert({"unknown": 1}, "v1", "v1"), {"unknown": 1})
+        error = self.assertRaises(TypedError, kind.convert, {"unknown": 1}, "v1", "v2", "failed to convert")
+        self.assertEqual(str(error), "failed to convert: .unknown: field not declared in schema")
+
+    def test_emptied(self) -> None:
+        """A container whose content is not applied any more stays where the container itself is owned or applied."""
+        kind, managers = rules(self.SCHEMA), Managers()
+        live = kind.apply(managers, {}, {"spec": {"a": "1"}}, applier("one"), NOW, False)
+        live = kind.apply(managers, live, {"spec": {}}, applier("one"), NOW, False)
+        self.assertEqual((live, managers[applier("one")].fields), ({"spec": {}}, {"f:spec": {}}))
+        live = kind.apply(managers, live, {"spec": {"b": "1"}}, applier("two"), NOW, False)
+        live = kind.apply(managers, live, {}, applier("two"), NOW, False)
+        self.assertEqual(live, {"spec": {}})
+        self.assertEqual(kind.apply(managers, live, {}, applier("one"), NOW, False), {})
+
+    def test_filters_by_version(self) -> None:
+        """Fields are filtered by the version that they are of: one version's filter says nothing of another's."""
+        record = MergeTypeBuilder({}.__getitem__).inline(self.SCHEMA)
+        main = Ownership(OneVersion(record), "v1", {"v1": Filter(without=of_paths([("f:status",)]))})
+        managers = {
+            updater("one"): Entry("v1", NOW, of_paths([("f:status", "f:a")])),
+            updater("two", "v2"): Entry("v2", NOW, of_paths([("f:status", "f:a")])),
+        }
+        main.update(managers, {"status": {"a": "1"}}, {"status": {"a": "2"}}, updater("me"), LATER)
+        self.assertEqual(list(managers), [updater("one")])
 
     def test_true_is_not_one(self) -> None:
         """Values that Python takes for equal and JSON does not are different."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from ...api.errors import APIStatusError
-from ...api.resource import GroupVersion, GroupVersionKind, JSONObject
-from ...schema.mergetypes import MergeType
+from ...api.resource import GroupVersionKind, JSONObject
+from ...schema.mergetypes import MergeType, TypedError
 from ...schema.structural import OBJECT_META
 from ...schema.structuralrules import everywhere
-from ..fieldmanager import BuiltInVersions, FieldManager
+from ..fieldmanager import BuiltInVersions, FieldManager, parsed_version
 from ..resetfields import usual_fields
 from ..scaleownership import SCALE_VERSION, replicas_path
 
@@ -23,28 +24,31 @@ if TYPE_CHECKING:
 #: How many conversions are remembered: those that a few writes at the same time need.
 LEARNED: Final = 64
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_UNCONVERTIBLE_SCALE: Final = f"request to convert CR to an invalid group/version: {SCALE_VERSION}"
 
 
-class Unconvertible(ValueError):
-    """An object has fields that another version of its kind does not have."""
-
-
-class ConversionNeeded(Unconvertible):
+class ConversionNeeded(Exception):
     """
-    Somebody else has to convert an object before who owns what can be told; then the question can be asked again.
+    An object has to be converted elsewhere before the owners of its fields are known; then the call can be repeated.
 
     @ivar obj: Its JSON, with its kind and apiVersion.
     @ivar target: The wanted apiVersion.
     """
 
     def __init__(self, obj: bytes, target: str) -> None:
-        super().__init__(f"nobody has converted it to {target} yet")
+        super().__init__(f"not converted to {target} yet")
         self.obj = obj
         self.target = target
 
 
 class CustomFieldManager(FieldManager):
-    """Forgets who owns what where an object does not fit a version in which somebody owns a part of it, as upstream."""
+    """
+    The field manager of a custom resource, or of its status.
+
+    @ivar fill: Makes a copy of an object with the defaults of the endpoint's version.
+    """
+
+    fill: Callable[[JSONObject], JSONObject]
 
     def update(self, live: JSONObject | None, new: JSONObject, manager: str, now: str) -> None:
         """
@@ -56,25 +60,39 @@ class CustomFieldManager(FieldManager):
         sent = meta.get("managedFields")
         try:
             super().update(live, new, manager, now)
-        except Unconvertible as error:
-            meta.pop("managedFields", None)
-            if live is not None and isinstance(error, ConversionNeeded):
-                if sent is not None:
-                    meta["managedFields"] = sent
-                raise
-
-    def apply(self, live: JSONObject | None, applied: Any, manager: str, now: str, force: bool) -> JSONObject:
-        """
-        See L{FieldManager.apply}.
-
-        @raise ConversionNeeded: Nothing has been done.
-        """
-        try:
-            return super().apply(live, applied, manager, now, force)
         except ConversionNeeded:
+            if sent is not None:
+                meta["managedFields"] = sent
             raise
-        except Unconvertible as error:
-            raise APIStatusError.unknown(str(error)) from None
+
+    def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
+        """
+        Fill in defaults.
+
+        Nothing is pruned, unlike in other writes, so that nulls are left to validation.
+        """
+        return self.fill(merged)
+
+
+class CustomScaleManager(FieldManager):
+    """
+    The field manager of a custom resource's C{scale}, which refuses most applies as the reference does.
+
+    There empty and changed objects are untyped, and the converter of custom resources takes them for one of those; see
+    apiextensions-apiserver, C{pkg/apiserver/conversion/converter.go}. So an apply succeeds only if it changes nothing
+    and somebody owns the replicas already.
+    """
+
+    def nothing(self) -> JSONObject:
+        """Raise the error for a C{Scale} that has no owner yet."""
+        raise TypedError(
+            f"failed to convert live object (/; {SCALE_VERSION}, Kind=Scale) to proper version: {_UNCONVERTIBLE_SCALE}"
+        )
+
+    def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
+        """Raise the error for a C{Scale} that would change."""
+        about = f"failed to convert new object ({self.named(applied)}) to proper version"
+        raise APIStatusError.unknown(f"{about}: {_UNCONVERTIBLE_SCALE}")
 
 
 class CustomVersions:
@@ -86,46 +104,58 @@ class CustomVersions:
         #: What others made of objects, or why they could not, by the object's JSON and the apiVersion it was wanted in.
         self._learned: OrderedDict[tuple[bytes, str], JSONObject | str] = OrderedDict()
 
-    def _version(self, api_version: str) -> CustomVersion | None:
-        try:
-            group, name = GroupVersion.parse(api_version)
-            return self._definition.version(name) if group == self._definition.group else None
-        except (KeyError, ValueError):
-            return None
+    def _version(self, api_version: str) -> CustomVersion:
+        """
+        Return a version of the definition.
 
-    def type_of(self, api_version: str) -> MergeType | None:
+        @raise TypedError: It has no such version.
+        """
+        group, name = parsed_version(api_version)
+        if group == self._definition.group:
+            try:
+                return self._definition.version(name)
+            except KeyError:
+                pass
+        raise TypedError(f"request to convert CR to an invalid group/version: {api_version}")
+
+    def type_of(self, api_version: str) -> MergeType:
         """See L{kubetwist.schema.ownership.Versions.type_of}."""
         found = self._types.get(api_version)
         if found is None:
             version = self._version(api_version)
-            if version is None:
-                return None
             types = self._definition.definitions.merge_types
             found = types.structural(with_metadata(version.schema), self._definition.preserves)
             self._types[api_version] = found
         return found
 
-    def convert(self, obj: JSONObject, source: str, target: str) -> JSONObject:
-        """See L{kubetwist.schema.ownership.Versions.convert}."""
-        kind = self.type_of(target)
+    def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
+        """
+        See L{kubetwist.schema.ownership.Versions.convert}.
+
+        @raise ConversionNeeded: The conversion is done elsewhere, and has to be waited for.
+        """
+        for version in (hub, target):
+            if version != source:
+                obj = self._converted(obj, source, version)
+                source = version
+        return obj
+
+    def _converted(self, obj: JSONObject, source: str, target: str) -> JSONObject:
+        self._version(target)
         if self._definition.conversion is None:
-            converted = {**obj, "apiVersion": target}
-        else:
-            item = orjson.dumps({**obj, "kind": self._definition.kind, "apiVersion": source})
-            known = self._learned.get((item, target))
-            if known is None:
-                raise ConversionNeeded(item, target)
-            if isinstance(known, str):
-                raise Unconvertible(known)
-            converted = known
-        if kind is None or kind.check(converted, True):
-            raise Unconvertible(f"{self._definition.name} has nothing like it in {target}")
-        return converted
+            return {**obj, "apiVersion": target}
+        item = orjson.dumps({**obj, "kind": self._definition.kind, "apiVersion": source})
+        known = self._learned.get((item, target))
+        if known is None:
+            raise ConversionNeeded(item, target)
+        if isinstance(known, str):
+            raise TypedError(known)
+        return known
 
     async def learn(self, needed: ConversionNeeded) -> None:
         """Have somebody else convert what was needed, and remember for a while what came of it."""
         conversion, version = self._definition.conversion, self._version(needed.target)
-        assert conversion is not None and version is not None
+        assert conversion is not None
         found: JSONObject | str
         try:
             [found] = await conversion.convert([orjson.loads(needed.obj)], version.gvk)
@@ -155,20 +185,28 @@ def with_metadata(schema: JSONObject) -> JSONObject:
 
 
 def field_manager(version: CustomVersion, versions: CustomVersions, subresource: str) -> FieldManager:
-    """What keeps track of the fields of a custom resource, or of its status."""
-    return CustomFieldManager(
+    """
+    Make the field manager of a custom resource, or of its status.
+
+    Writes to the main resource ignore the status in the version of the request only, where it is a subresource; see
+    apiextensions-apiserver, C{pkg/registry/customresource/strategy.go} and C{getStatusResetFields}.
+    """
+    filtering = version.definition.versions if subresource else (version,)
+    manager = CustomFieldManager(
         version.gvk,
         versions,
         version.type.zero,
         subresource=subresource,
-        allowed=usual_fields(version.has_status, subresource),
-        reconciles=True,
+        filters={one.gvk.api_version: usual_fields(True, subresource) for one in filtering if one.has_status},
+        types_change=True,
     )
+    manager.fill = version.type.fill
+    return manager
 
 
 def scale_manager(definitions: Definitions) -> FieldManager:
-    """What keeps track of the fields of a C{Scale}."""
-    return FieldManager(SCALE, BuiltInVersions(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale")
+    """Make the field manager of a custom resource's C{Scale}."""
+    return CustomScaleManager(SCALE, BuiltInVersions(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale")
 
 
 def scale_paths(definition: CustomDefinition) -> dict[str, tuple[str, ...]]:
