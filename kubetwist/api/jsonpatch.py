@@ -58,6 +58,25 @@ def json_patch_problems(operations: Any) -> list[str]:
     ]
 
 
+def check_operations(operations: Any) -> None:
+    """
+    Refuse what cannot be read as a list of operations when field validation is off.
+
+    Parts of operations of a wrong type are no mistake yet: such an operation does not apply.
+
+    @raise PatchError: It is no list, or contains something else than objects (400).
+    """
+    if operations is None:
+        return
+    if not isinstance(operations, list):
+        why = f"json: cannot unmarshal {json_type(operations)} into Go value of type jsonpatch.Patch"
+        raise PatchError(400, "BadRequest", why)
+    for index, operation in enumerate(operations):
+        if operation is not None and not isinstance(operation, dict):
+            where = f"Patch.{index} of type jsonpatch.Operation"
+            raise PatchError(400, "BadRequest", f"json: cannot unmarshal {json_type(operation)} into {where}")
+
+
 def apply_json_patch(document: Any, operations: Any) -> Any:
     """
     Apply a patch.
@@ -66,7 +85,8 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
     @param operations: The decoded patch; not changed, so that it can be applied again. L{None} changes nothing.
     @raise PatchError: It is no patch, too large, or does not apply.
     """
-    steps = _checked(operations)
+    check_operations(operations)
+    steps = [] if operations is None else operations
     if len(steps) > MAX_OPERATIONS:
         raise PatchError(
             413,
@@ -77,7 +97,7 @@ def apply_json_patch(document: Any, operations: Any) -> Any:
     target = _Target(document)
     try:
         for step in steps:
-            target.apply(step)
+            target.apply({} if step is None else step)
         _check_depth(target.root)
     except _DoesNotApply as why:
         raise PatchError(422, "Invalid", _REJECTED, {}) from why
@@ -165,16 +185,19 @@ class _Target:
 
     def apply(self, step: dict[str, Any]) -> None:
         """Do one operation."""
-        method = _METHODS.get(step.get("op") or "unknown")
+        kind = step.get("op")
+        if not isinstance(kind, str):
+            kind = "unknown"
+        method = _METHODS.get(kind)
         if method is None:
-            raise _DoesNotApply(f"Unexpected kind: {step.get('op') or 'unknown'}")
+            raise _DoesNotApply(f"Unexpected kind: {kind}")
         method(self, step)
 
     def _path(self, step: dict[str, Any], name: str = "path") -> str:
         path = step.get(name)
-        if path is None:
+        if not isinstance(path, str):
             raise _DoesNotApply(f"operation misses its {name}")
-        return str(path)
+        return path
 
     def _find(self, path: str, missing: str) -> tuple[Any, str]:
         """
@@ -194,9 +217,11 @@ class _Target:
         return container, _unescaped(tokens[-1])
 
     def _get(self, container: Any, key: str) -> Any:
-        """What is at a key, L{None} for a key that an object does not have."""
+        """What is at a key, L{None} for a key that an object does not have; scalars have no keys."""
         if isinstance(container, dict):
             return container.get(key)
+        if not isinstance(container, list):
+            raise _DoesNotApply("missing value")
         index = _index(key)
         if not -len(container) <= index < len(container):
             raise _out_of_range(index)

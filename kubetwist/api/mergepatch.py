@@ -12,19 +12,35 @@ from ._documents import json_type
 from .jsonpatch import PatchError
 
 
-def merge_patch(document: dict[str, Any], patch: Any) -> dict[str, Any]:
+def check_merge_patch(patch: Any) -> None:
+    """
+    Refuse what field validation refuses before it merges.
+
+    @raise PatchError: The patch is neither an object nor null (400).
+    """
+    if patch is not None and not isinstance(patch, dict):
+        why = f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        raise PatchError(400, "BadRequest", f"error decoding patch: {why}")
+
+
+def bad_merge_patch() -> PatchError:
+    """The error for what the merge itself cannot take for a patch."""
+    return PatchError(400, "BadRequest", "Invalid JSON Patch")
+
+
+def merge_patch(document: dict[str, Any], patch: Any) -> Any:
     """
     Merge C{patch} into C{document}.
 
     @param document: Changed.
     @param patch: The decoded patch; not changed, and nothing of it becomes a part of the document.
-    @raise PatchError: It is no object (400).
+    @return: The document; a list that is the patch comes in its place.
+    @raise PatchError: It is neither an object nor a list (400).
     """
-    if patch is None:
-        raise PatchError(400, "BadRequest", "Invalid JSON Patch")
+    if isinstance(patch, list):
+        return _pruned(patch)
     if not isinstance(patch, dict):
-        why = f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
-        raise PatchError(400, "BadRequest", f"error decoding patch: {why}")
+        raise bad_merge_patch()
     _merge(document, patch)
     return document
 

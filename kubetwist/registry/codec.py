@@ -13,7 +13,7 @@ from ..api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ..schema.objecttype import DecodeError, ObjectType
 from ..schema.protobuf import WireError, read_envelope
 from ..storage.record import Record, without_kind
-from .conversion import convert
+from .conversion import convert, convertible
 from .conversions.internal import (
     INTERNAL_ANNOTATIONS,
     ConversionError,
@@ -65,6 +65,9 @@ STILL_KNOWN: Final = frozenset(
     for kind in kinds.split()
 )
 
+#: Those of them whose fields were others than those of the version that is served.
+_RESHAPED: Final = frozenset(("CustomResourceDefinition", "EndpointSlice", "Event", "Ingress"))
+
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
@@ -74,6 +77,26 @@ SAME: Final[dict[GroupVersionKind, tuple[str, str]]] = {
 }
 
 
+#: The version that the reference's own types have.
+INTERNAL: Final = "__internal"
+
+
+class MissingField(ValueError):
+    """
+    An object does not say what it is.
+
+    @ivar field: C{"Kind"} or C{"apiVersion"}.
+    """
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"Object '{field}' is missing")
+        self.field = field
+
+    def within(self, text: str) -> str:
+        """The reference's message, which quotes the object."""
+        return f"Object '{self.field}' is missing in '{text}'"
+
+
 class Codec:
     """
     Decodes what clients send for one kind in one version, and converts from and to the stored version.
@@ -81,11 +104,15 @@ class Codec:
     @ivar gvk: The kind as clients of this version see it.
     @ivar storage: The kind as it is stored.
     @ivar converts: Whether the two differ.
-    @ivar protobuf: Whether its objects have a form in protobuf.
+    @cvar protobuf: Whether its objects have a form in protobuf.
+    @cvar scheme: How the reference names its table of the kinds that it knows here.
+    @cvar internal: Whether the reference keeps objects of this kind in an internal version.
     @ivar plain_metadata: Whether L{metadata} is what is stored.
     """
 
     protobuf: ClassVar[bool] = True
+    scheme: ClassVar[str] = SCHEME
+    internal: ClassVar[bool] = True
 
     def __init__(self, definitions: Definitions, gvk: GroupVersionKind, storage: GroupVersionKind) -> None:
         self.gvk = gvk
@@ -101,6 +128,10 @@ class Codec:
         if self._type is None:
             self._type = self._definitions.type_for(self.gvk)
         return self._type
+
+    def knows(self, gvk: GroupVersionKind) -> bool:
+        """Whether L{scheme} has a kind."""
+        return self._definitions.knows(gvk) or gvk.kind == "List"
 
     def zero(self) -> JSONObject:
         """An object of this version without content."""
@@ -202,41 +233,72 @@ class Codec:
         """
         Make an object of what a patch left.
 
+        JSON may leave out the kind, and may say another version of it. JSON without a version is taken for the
+        reference's internal type, whose fields have other names, so that nothing of it is read. A map is taken for
+        what it should be, whatever it says.
+
         @param problems: Takes a text for every field that the kind does not have.
         @param converted: Whether the reference has a map here, not JSON, and so complains in other words.
         @param strict: Whether fields that the kind does not have are an error.
         @raise ConversionError: It does not convert to the internal type.
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
-        kind, api_version = identity(value)
-        if converted and not kind and not api_version:
-            pass  # A map is taken for what it should be.
-        elif kind != self.gvk.kind or api_version != self.gvk.api_version:
-            if not converted:
-                self._read_as(kind, api_version, value, strict)
-            raise ValueError(self._mismatch(kind, api_version))
+        said = self.gvk
+        if not converted:
+            said = self._said(value)
+            if said.version == INTERNAL and said.kind == self.gvk.kind and said.group == self.gvk.group:
+                problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion")]
+                return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, "metadata": {}}
+        if said != self.gvk and not (self.knows(said) and convertible(said, self.storage)):
+            self._read_as(said, value, strict)
+            raise ValueError(self._mismatch(said))
         try:
-            obj = self.type.decode(value, problems)
+            known = self.type if said == self.gvk else self._definitions.type_for(said)
+            obj = known.decode(value, problems, converted=converted)
         except DecodeError as error:
             raise ValueError(error.converted if converted else str(error)) from None
         if strict:
             _check_known(problems)
         complete_metadata(obj, value)
-        read_annotations(self.gvk, obj)
+        read_annotations(said, obj)
+        if said != self.gvk:
+            return convert(convert(obj, said, self.storage), self.storage, self.gvk)
+        obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj
 
-    def _read_as(self, kind: str, api_version: str, value: Any, strict: bool) -> None:
+    def check_kind(self, obj: JSONObject) -> None:
+        """
+        Refuse what L{redecode} gave, if it says that it is of another kind, which only custom resources can.
+
+        @raise APIStatusError: It does (422).
+        """
+
+    def _said(self, value: Any) -> GroupVersionKind:
+        """
+        What JSON says that it is, less what it leaves to the request: C{gvkWithDefaults} of apimachinery's C{json.go}.
+
+        @raise ValueError: It cannot say so.
+        """
+        kind, api_version = identity(value)
+        said = GroupVersion.parse(api_version)
+        if not said.version:
+            if said.group:
+                raise MissingField("apiVersion")
+            said = GroupVersion(self.gvk.group, INTERNAL if self.internal else self.gvk.version)
+        gvk = GroupVersionKind(said.group, said.version, kind or self.gvk.kind)
+        same = gvk in STILL_KNOWN and (gvk.group, gvk.kind) == (self.gvk.group, self.gvk.kind)
+        return self.gvk if same and gvk.kind not in _RESHAPED else gvk
+
+    def _read_as(self, said: GroupVersionKind, value: Any, strict: bool) -> None:
         """
         Read a value as the kind that it says it is, which the reference does before it minds that it is another one.
 
         @raise ValueError: It is not even that.
         """
-        said = GroupVersion.parse(api_version)
-        gvk = GroupVersionKind(said.group, said.version, kind)
-        if self._definitions.knows(gvk):
+        if self.knows(said) and self._definitions.knows(said):
             problems: list[str] = []
             try:
-                self._definitions.type_for(gvk).decode(value, problems)
+                self._definitions.type_for(said).decode(value, problems)
             except DecodeError as error:
                 raise ValueError(str(error)) from None
             if strict:
@@ -295,23 +357,24 @@ class Codec:
     def _other_kind(self, kind: str, api_version: str) -> None:
         said = GroupVersion.parse(api_version)
         gvk = GroupVersionKind(said.group, said.version, kind)
-        known = self._definitions.knows(gvk) or kind == "List" or gvk in STILL_KNOWN
+        known = self.knows(gvk) or gvk in STILL_KNOWN
         if known and kind == self.gvk.kind and said.group == self.gvk.group:
             raise APIStatusError.bad_request(
                 f"the API version in the data ({api_version}) does not match the expected API version "
                 f"({self.gvk.api_version})"
             )
         raise APIStatusError.bad_request(
-            f'{kind} in version "{said.version}" cannot be handled as a {self.gvk.kind}: '
-            + self._mismatch(kind, api_version)
+            f'{kind} in version "{said.version}" cannot be handled as a {self.gvk.kind}: ' + self._mismatch(gvk)
         )
 
-    def _mismatch(self, kind: str, api_version: str) -> str:
-        said = GroupVersion.parse(api_version)
-        if not self._definitions.knows(GroupVersionKind(said.group, said.version, kind)) and kind != "List":
-            return f'no kind "{kind}" is registered for version "{api_version}" in scheme "{SCHEME}"'
+    def _mismatch(self, said: GroupVersionKind) -> str:
+        if not self.knows(said):
+            version = f'version "{said.api_version}"'
+            if said.version == INTERNAL:
+                version = f'the internal version of group "{said.group}"'
+            return f'no kind "{said.kind}" is registered for {version} in scheme "{self.scheme}"'
         internal = self.gvk.group.partition(".")[0] or "core"
-        return f"converting ({said.version}.{kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
+        return f"converting ({said.version}.{said.kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
 
 
 def _check_known(problems: list[str]) -> None:

@@ -36,6 +36,12 @@ def convert(obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind)
     return {**converted, "kind": target.kind, "apiVersion": target.api_version}
 
 
+def convertible(source: GroupVersionKind, target: GroupVersionKind) -> bool:
+    """Whether both are versions of one kind; that of events has two groups."""
+    same = source.kind == target.kind and source.group == target.group
+    return same or (source, target) in _CONVERTERS
+
+
 def only_renames(source: GroupVersionKind, target: GroupVersionKind) -> bool:
     """Whether the two versions differ in nothing but their name, so that the bytes of fields can be shared."""
     return (source, target) not in _CONVERTERS

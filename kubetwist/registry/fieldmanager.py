@@ -318,6 +318,13 @@ class FieldManager:
             error = TypedError.of(problems)
             raise APIStatusError.unknown(f"failed to create typed patch object ({self.named(applied)}): {error}")
 
+    def unconvertible(self, applied: JSONObject, why: str) -> APIStatusError:
+        """The error for a merged object that cannot be read as its kind: C{Apply} in C{structuredmerge.go}."""
+        return APIStatusError.unknown(
+            f"failed to convert new object ({self.named(applied)}) to proper version: "
+            f"unable to convert unstructured object to {_shown_kind(self.gvk)}: {why}"
+        )
+
     def named(self, obj: JSONObject) -> str:
         """Return an object's namespace, name and kind as errors show them: what the object itself says."""
         return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_shown_kind(kind_of(obj))}"

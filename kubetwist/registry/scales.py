@@ -96,7 +96,9 @@ class ScaleStore:
             assert stored is not None, "scales do not create"
             entries = stored["metadata"].get("managedFields") or []
             before = self._scale(stored)
-            before["metadata"]["managedFields"] = to_scale(entries, self._paths)
+            shown = to_scale(entries, self._paths)
+            if shown:
+                before["metadata"]["managedFields"] = shown
             wanted = change(before)
             version = parse_version(wanted["metadata"].get("resourceVersion", ""))
             if version and str(version) != stored["metadata"]["resourceVersion"]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from attrs import frozen
 
 from ..api.frozen import thawed
 from ..api.goquote import quoted
 from ..api.resource import GroupVersion, GroupVersionKind, GroupVersionResource, JSONObject
-from .codec import Codec, by_name
+from .codec import Codec, MissingField, by_name
 from .conversion import convert
 from .strategies import strategy_for
 
@@ -147,7 +148,11 @@ class Versions:
                     f"failed to convert object: {shown.group}/{shown.version}, Kind={source.kind} is unstructured and "
                     f"is not suitable for converting to {quoted(target.api_version)}"
                 )
-            obj = store.codec.redecode(value, [])
+            try:
+                obj = store.codec.redecode(value, [])
+            except MissingField as error:
+                raise ValueError(error.within(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())) from None
+            store.codec.check_kind(obj)
             if source != target:
                 obj = await self._converted(group, resource, obj, source, target)
                 store = custom.store(custom.definition.version(target.version))

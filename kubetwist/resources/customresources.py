@@ -20,7 +20,7 @@ from ..api.resource import GroupResource, GroupVersion, GroupVersionKind, JSONOb
 from ..flowcontrol.computing import Computing
 from ..interfaces import IAuthorizer
 from ..registry.codec import Codec
-from ..registry.customresources.codec import CustomCodec
+from ..registry.customresources.codec import CustomCodec, CustomScaleCodec
 from ..registry.customresources.definition import CustomDefinition, CustomVersion
 from ..registry.customresources.ownership import SCALE, field_manager, scale_manager
 from ..registry.customresources.scale import CustomScaleStore
@@ -112,7 +112,7 @@ class CustomVersionResource:
         definition = version.definition
         store = self.served.store(version)
         storage: Any = store
-        codec: Codec = CustomCodec(version)
+        codec: Codec = CustomCodec(version, checks_kind=not subresource)
         gvk = version.gvk
         if subresource == "scale":
             fields = scale_manager(definition.definitions)
@@ -123,7 +123,7 @@ class CustomVersionResource:
         elif subresource == "scale":
             assert version.scale is not None
             storage, gvk = CustomScaleStore(store, version.scale), SCALE
-            codec = Codec(definition.definitions, SCALE, SCALE)
+            codec = CustomScaleCodec(definition.definitions, SCALE, SCALE)
         return Endpoint(
             storage,
             definition.info,

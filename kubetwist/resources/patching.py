@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ..api.decoding import BodyError, decode_json, decode_yaml, json_type
+from ..api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_type
 from ..api.errors import APIStatusError
-from ..api.jsonpatch import apply_json_patch, json_patch_problems
-from ..api.mergepatch import merge_patch
+from ..api.jsonpatch import apply_json_patch, check_operations, json_patch_problems
+from ..api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ..api.options import PatchOptions
 from ..api.resource import JSONObject
 from ..api.times import now
-from ..registry.codec import patch_failure, warnings_of
+from ..registry.codec import MissingField, patch_failure, warnings_of
 from ..registry.conversions.internal import ConversionError
 from ..schema.gotext import go_text
 from ..schema.nodes import Node
@@ -31,9 +31,16 @@ if TYPE_CHECKING:
 
 class Patch(ABC):
     """
-    A patch for one endpoint; applied again when somebody else wrote in between.
+    A patch for one endpoint; applied again when another client wrote in between.
 
+    A body that cannot be read is refused when the patch is applied, which is after the object was found: a missing
+    object is 404 whatever the body is. Rule: C{applyPatch} in apiserver's C{pkg/endpoints/handlers/patch.go}.
+
+    @ivar lenient: C{fieldValidation=Ignore}, with which the reference skips its first reading of the patch, so that
+        other messages tell what is wrong.
     @ivar left: What the last application left, before it was decoded.
+    @ivar foreign: What the last application left says that it is of another kind or version: nothing is known of its
+        fields, so that they have no owners.
     @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
     @cvar by_map: The reference makes an object of the result from a map, where it else has JSON: that shows in the
         words and the order of its complaints.
@@ -48,9 +55,15 @@ class Patch(ABC):
         self.options = options
         self.field_validation = options.field_validation or "Warn"
         self.problems: list[str] = []
+        self.lenient = self.field_validation == "Ignore"
         self.duplicates: list[str] = []
         self.left: Any = None
-        self.parse(data)
+        self.foreign = False
+        self._refusal: APIStatusError | None = None
+        try:
+            self.parse(data)
+        except APIStatusError as error:
+            self._refusal = error
 
     @abstractmethod
     def parse(self, data: bytes) -> None:
@@ -59,6 +72,15 @@ class Patch(ABC):
 
         @raise APIStatusError: It is none.
         """
+
+    def check(self) -> None:
+        """
+        Refuse a patch that L{parse} could not read.
+
+        @raise APIStatusError: As L{parse} raised it.
+        """
+        if self._refusal is not None:
+            raise self._refusal
 
     @abstractmethod
     def patched(self, current: JSONObject) -> Any:
@@ -78,7 +100,9 @@ class Patch(ABC):
         The object after the patch, in the endpoint's version.
 
         @param stored: In the stored version; L{None}, if the patch creates, when there is none.
+        @raise APIStatusError: The patch cannot be read, cannot be applied, or leaves no object of the kind.
         """
+        self.check()
         assert stored is not None, "this patch does not create"
         # What was there is still needed, to see who changed what; two kinds of patch work in place.
         current = stored if self.by_map else orjson.loads(orjson.dumps(stored))
@@ -98,8 +122,13 @@ class Patch(ABC):
             if self.by_map:
                 raise APIStatusError.unknown(str(error)) from None
             raise patch_failure(self.quoted(value), str(error)) from None
+        except MissingField as error:
+            text = self.quoted(value)
+            raise patch_failure(text, error.within(text)) from None
         except ValueError as error:
             raise patch_failure(self.quoted(value), str(error)) from None
+        gvk = self.endpoint.codec.gvk
+        self.foreign = obj["kind"] != gvk.kind or obj["apiVersion"] != gvk.api_version
         if self.by_map:
             problems.sort()
         elif len(problems) > 1:
@@ -120,8 +149,11 @@ class JSONPatch(Patch):
 
     def parse(self, data: bytes) -> None:
         """Read the operations."""
-        document = _document(data)
+        document = _document(data, "" if self.lenient else _DECODING)
         self.operations = document.value if document.value is not None else []
+        if self.lenient:
+            check_operations(self.operations)
+            return
         self.duplicates = [f"json patch {text}" for text in document.duplicates]
         self.duplicates += json_patch_problems(self.operations)
 
@@ -141,10 +173,17 @@ class MergePatch(Patch):
 
     def parse(self, data: bytes) -> None:
         """Read the patch."""
-        document = _document(data)
+        try:
+            document = _document(data, _DECODING)
+        except APIStatusError:
+            if self.lenient:
+                raise bad_merge_patch() from None
+            raise
         self.patch, self.duplicates = document.value, document.duplicates
+        if not self.lenient:
+            check_merge_patch(self.patch)
 
-    def patched(self, current: JSONObject) -> JSONObject:
+    def patched(self, current: JSONObject) -> Any:
         """Merge."""
         return merge_patch(current, self.patch)
 
@@ -161,7 +200,7 @@ class StrategicMergePatch(Patch):
 
     def parse(self, data: bytes) -> None:
         """Read the patch."""
-        document = _document(data)
+        document = _document(data, "")
         self.patch, self.duplicates = document.value, document.duplicates
 
     def patched(self, current: JSONObject) -> JSONObject:
@@ -209,7 +248,8 @@ class Apply(Patch):
         raise AssertionError("an apply quotes nothing")
 
     def changed(self, stored: JSONObject | None) -> JSONObject:
-        """Merge; who owns what is noted in the result."""
+        """Merge; the result's managed fields say who owns what."""
+        self.check()
         fields = self.endpoint.fields
         assert fields is not None, "this endpoint does not take apply patches"
         merged = fields.apply(stored, self.applied, self.options.field_manager, now(), bool(self.options.force))
@@ -224,7 +264,7 @@ class Apply(Patch):
             place = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {gvk.api_version}, Kind={gvk.kind}"
             raise APIStatusError.unknown(f"failed to convert to unversioned ({place}): {error}") from None
         except ValueError as error:
-            raise APIStatusError.unknown(str(error)) from None
+            raise fields.unconvertible(self.applied, str(error)) from None
         if self.field_validation == "Warn":
             self.problems = warnings_of(self.duplicates)
         return obj
@@ -254,8 +294,18 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
     return kind(endpoint, data, options)
 
 
-def _document(data: bytes) -> Any:
+#: What the reference writes before the decoder's message, but for strategic merge patches.
+_DECODING: Final = "error decoding patch: "
+
+
+def _document(data: bytes, what: str) -> Decoded:
+    """
+    The JSON of a patch.
+
+    @param what: What stands before the decoder's message.
+    @raise APIStatusError: It is not JSON (400).
+    """
     try:
         return decode_json(data)
     except BodyError as error:
-        raise APIStatusError.bad_request(f"error decoding patch: {error}") from None
+        raise APIStatusError.bad_request(f"{what}{error}") from None

@@ -162,7 +162,12 @@ class Writes:
             problem = named_otherwise(name, obj["metadata"].get("name"))
             if problem is not None:
                 raise APIStatusError.bad_request(problem)
+            if patch.foreign:
+                endpoint.codec.check_kind(obj)
             obj = endpoint.default(obj)
+            if patch.foreign:
+                obj["metadata"].pop("managedFields", None)
+                return obj
             return obj if patch.owns else endpoint.own(stored, obj, manager, patch.left)
 
         result, created = await endpoint.storage.update(

@@ -38,11 +38,23 @@ def go_type(value: Any) -> str:
     return "float64" if isinstance(value, float) else "int64"
 
 
+def go_string(value: Any) -> str:
+    """A value as C{%s} prints it, which is for strings only: C{%!s(int64=7)}."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_string(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_string, value))}]"
+    if isinstance(value, str):
+        return value
+    return go_type(value) if value is None else f"%!s({go_type(value)}={go_text(value)})"
+
+
 def _float(value: float) -> str:
+    """A float as C{%v} prints it: with an exponent from C{1e+06} on."""
     number = Decimal(repr(value)).normalize()
     sign, digits, _ = number.as_tuple()
     exponent = number.adjusted()
-    if -4 <= exponent < 21:
+    if -4 <= exponent < 6:
         return f"{number:f}"
     first, rest = str(digits[0]), "".join(map(str, digits[1:]))
     mantissa = f"{first}.{rest}" if rest else first

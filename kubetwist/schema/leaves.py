@@ -17,6 +17,8 @@ from .mismatch import Mismatch, Unreadable
 
 #: Reads a value; the list takes the names of unknown fields within it, without their paths.
 Reader = Callable[[Any, list[str]], Any]
+#: Makes of a value that is not C{null} what apimachinery's converter of unstructured objects makes of it.
+Coercion = Callable[[Any], Any]
 
 
 def text(go_type: str) -> Reader:
@@ -62,6 +64,45 @@ def integer(go_type: str, width: str) -> Reader:
     return read
 
 
+def wrapping(width: str) -> Coercion:
+    """
+    What apimachinery's converter makes of numbers for integers of a width, C{"int32"}.
+
+    Whole floats become integers, and integers lose the bits that do not fit; all else is left for L{integer} to
+    refuse. Rule: C{fromUnstructured} in C{pkg/runtime/converter.go}, whose C{reflect.Value.Convert} checks no range.
+    """
+    lowest, highest = _RANGES.get(width, _RANGES["int64"])
+    size = highest - lowest + 1
+    int64 = _RANGES["int64"]
+
+    def coerce(value: Any) -> Any:
+        if value.__class__ is int and not int64[0] <= value <= int64[1]:
+            # Go has read it as a float.
+            value = float(value)
+        if value.__class__ is float:
+            if not value.is_integer():
+                return value
+            value = int(value)
+            if not int64[0] <= value <= int64[1]:
+                value = int64[0]
+        return (value - lowest) % size + lowest if value.__class__ is int else value
+
+    return coerce
+
+
+_wrapping_octet = wrapping("uint8")
+
+
+def wrapping_octets(value: Any) -> Any:
+    """Bytes that are given as a list of their numbers, each as L{wrapping} has it."""
+    return [*map(_wrapping_octet, value)] if value.__class__ is list else value
+
+
+def rewritten(value: Any) -> Any:
+    """A number as Go writes it again: the converter gives types with a JSON form of their own what it writes."""
+    return int(value) if value.__class__ is float and value.is_integer() and abs(value) < 1e21 else value
+
+
 def number(go_type: str) -> Reader:
     """Floating point numbers; whole ones are written without a fraction."""
 
@@ -101,7 +142,8 @@ def base64_canonical(value: str) -> str:
             data = data.replace(b"\n", b"").replace(b"\r", b"")
         decoded = binascii.a2b_base64(data, strict_mode=True)
     except ValueError:
-        raise Unreadable(f"illegal base64 data at input byte {_base64_mistake(value.encode())}") from None
+        why = f"illegal base64 data at input byte {_base64_mistake(value.encode())}"
+        raise Unreadable(why, f"error decoding from json: {why}") from None
     return base64.b64encode(decoded).decode()
 
 

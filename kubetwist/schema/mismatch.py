@@ -32,7 +32,15 @@ class Mismatch(Exception):
 
 
 class Unreadable(Exception):
-    """A value that the unmarshaler of its own type refuses; the text is all that clients are told."""
+    """
+    A value that the unmarshaler of its own type refuses; the text is all that clients are told.
+
+    @ivar converted: The text of apimachinery's converter of unstructured objects, if that is another.
+    """
+
+    def __init__(self, message: str, converted: str = "") -> None:
+        super().__init__(message)
+        self.converted = converted or message
 
 
 class DecodeError(Exception):

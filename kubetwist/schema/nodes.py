@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 from ..api.goquote import quoted
 from ..api.repeatedkeys import entries, merged
 from .goshape import ALWAYS, NULLABLE, OMITTED, OMITZERO
-from .leaves import Reader
+from .leaves import Coercion, Reader
 from .mismatch import DecodeError, Mismatch, Unreadable, converter_message, json_message
 
 #: What the reference keeps of unknown fields.
@@ -66,7 +66,7 @@ class Trail:
 
     def refuse(self, error: Unreadable) -> NoReturn:
         """The value here can not be read by its own type."""
-        raise DecodeError(str(error), str(error), tuple(self.path))
+        raise DecodeError(str(error), error.converted, tuple(self.path))
 
     def _shown(self, name: str) -> str:
         shown = ""
@@ -116,13 +116,22 @@ class Node:
         """L{read}, made if it is not there yet."""
         return self.read
 
+    def coerced(self, value: Any) -> Any:
+        """What apimachinery's converter of unstructured objects makes of a value that is not C{null}."""
+        return value
+
 
 class Leaf(Node):
-    """A type that is one JSON value."""
+    """
+    A type that is one JSON value.
 
-    __slots__ = ("_null", "_zero")
+    @ivar coerce: How numbers are converted; L{None} where they are not.
+    """
 
-    def __init__(self, read: Reader, go_type: str, zero: Any, null: Any = None) -> None:
+    __slots__ = ("_null", "_zero", "coerce")
+
+    def __init__(self, read: Reader, go_type: str, zero: Any, null: Any = None, coerce: Coercion | None = None) -> None:
+        self.coerce = coerce
         self.read = read
         self.go_type = go_type
         self._zero = zero
@@ -135,6 +144,10 @@ class Leaf(Node):
     def null(self) -> Any:
         """Mostly the zero value."""
         return self._null
+
+    def coerced(self, value: Any) -> Any:
+        """See L{Node.coerced}."""
+        return value if self.coerce is None else self.coerce(value)
 
 
 class ListNode(Node):
@@ -174,6 +187,12 @@ class ListNode(Node):
             return [null() if item is None else read_item(item, unknown) for item in value]
 
         return read
+
+    def coerced(self, value: Any) -> Any:
+        """See L{Node.coerced}."""
+        if not isinstance(value, list):
+            return value
+        return [None if item is None else self.item.coerced(item) for item in value]
 
     def walk(self, value: Any, trail: Trail) -> None:
         """Walk through the items."""
@@ -223,6 +242,12 @@ class MapNode(Node):
             return {key: null() if item is None else read_item(item, unknown) for key, item in value.items()}
 
         return read
+
+    def coerced(self, value: Any) -> Any:
+        """See L{Node.coerced}."""
+        if not isinstance(value, dict):
+            return value
+        return {key: None if item is None else self.item.coerced(item) for key, item in value.items()}
 
     def walk(self, value: Any, trail: Trail) -> None:
         """Walk through the values."""
@@ -307,6 +332,16 @@ class StructNode(Node):
             field.name: field.node.zero() if field.presence == ALWAYS else None
             for field in self.fields.values()
             if field.presence in (ALWAYS, NULLABLE)
+        }
+
+    def coerced(self, value: Any) -> Any:
+        """See L{Node.coerced}."""
+        if not isinstance(value, dict):
+            return value
+        fields = self.fields
+        return {
+            name: item if item is None or name not in fields else fields[name].node.coerced(item)
+            for name, item in value.items()
         }
 
     def walk(self, value: Any, trail: Trail) -> None:

@@ -36,7 +36,7 @@ class ObjectType:
         """The names of the fields of the object itself."""
         return tuple(self.root.fields)
 
-    def decode(self, obj: Any, problems: list[str]) -> JSONObject:
+    def decode(self, obj: Any, problems: list[str], *, converted: bool = False) -> JSONObject:
         """
         Bring an object into the form in which the reference shows it.
 
@@ -45,6 +45,7 @@ class ObjectType:
 
         @param obj: Decoded JSON; it stays as it is.
         @param problems: Takes a text for each field that was dropped because the kind does not have it.
+        @param converted: Whether numbers are converted as in unstructured objects, where C{2.0} is an integer too.
         @return: A new object that shares nothing with C{obj} that could be changed.
         @raise DecodeError: A value does not fit its field.
         """
@@ -52,6 +53,9 @@ class ObjectType:
         try:
             decoded: JSONObject = self.root.compiled()(obj, unknown)
         except (Mismatch, Unreadable):
+            if converted:
+                # Such numbers are rare: the reader for all other objects does not look for them.
+                return self.decode(self.root.coerced(obj), problems)
             self.root.walk(obj, Trail())
             raise
         if unknown:

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..api.decoding import json_type
 from ..api.resource import JSONObject
-from .gotext import go_text, go_type
+from .gosort import stable_sort
+from .gotext import go_string, go_text, go_type
 from .nodes import ListNode, MapNode, Node, StructNode
 from .objecttype import ObjectType
 
@@ -60,7 +61,7 @@ def _no_merge_key(item: Any, merge_key: str) -> StrategicMergeError:
 
 
 def _bad_directive(directive: Any, item: Any) -> StrategicMergeError:
-    return StrategicMergeError(f"unknown patch type: {go_text(directive)} in map: {go_text(item)}")
+    return StrategicMergeError(f"unknown patch type: {go_string(directive)} in map: {go_text(item)}")
 
 
 def _bad_argument(expected: str, value: Any) -> StrategicMergeError:
@@ -207,15 +208,19 @@ def _merge_field(
 
 
 def _item_type(*lists: list[Any]) -> type:
-    """The one type of all items."""
-    types = {type(item) for items in lists for item in items}
-    if list in types:
-        raise StrategicMergeError("the server rejected our request due to an error in our request", 422)
-    if len(types) > 1:
-        raise StrategicMergeError(f"list element types are not identical: {go_text(list(lists))}")
-    if not types:
+    """
+    The one type of all items.
+
+    @raise StrategicMergeError: They are of several (500), there are none (500), or the first is a list (422).
+    """
+    items = [item for one in lists for item in one]
+    if not items:
         raise StrategicMergeError("no elements in any of the given slices")
-    return types.pop()
+    if items[0].__class__ is list:
+        raise StrategicMergeError("the server rejected our request due to an error in our request", 422)
+    if len({*map(type, items)}) > 1:
+        raise StrategicMergeError(f"list element types are not identical: {go_text(list(lists))}")
+    return type(items[0])
 
 
 def _identity(item: Any, merge_key: str) -> Any:
@@ -283,7 +288,8 @@ def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: 
     """
     Bring merged items into order: those named by C{wanted} as there, the others as in C{live}.
 
-    The others come as early as they can without a live item before one that was before it.
+    The others come as early as they can without a live item before one that was before it. Items that are neither
+    named nor live, which only an empty order leaves, come where the comparison of C{normalizeSliceOrder} puts them.
     """
     ranks: dict[Any, int] = {}
     for rank, identity in enumerate(_identities(wanted, merge_key)):
@@ -301,7 +307,10 @@ def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: 
         else:
             others.append((place, place, item))
     named.sort(key=_rank)
-    others.sort(key=_rank)
+    if all(place >= 0 for place, _, _ in others):
+        others.sort(key=_rank)
+    else:
+        stable_sort(others, _stands_before)
     result = []
     taken = 0
     for _, place, item in named:
@@ -315,6 +324,11 @@ def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: 
 
 def _rank(entry: tuple[int, int, Any]) -> int:
     return entry[0]
+
+
+def _stands_before(one: tuple[int, int, Any], other: tuple[int, int, Any]) -> bool:
+    """The reference's comparison, to which an item without a rank stands before all and behind all."""
+    return one[0] < other[0] or one[0] < 0 or other[0] < 0
 
 
 def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: Node) -> None:
@@ -339,10 +353,27 @@ def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: 
     else:
         result = _merge_field(live, change, child, strategy, merge_key, False)
     before = [] if live is _ABSENT else live
+    if merge_key:
+        _check_partition(result, order, merge_key)
     if _item_type(before, [] if change is _ABSENT else change) is dict and not merge_key:
         raise _no_merge_key(order, merge_key)
     merged[key] = _in_order(result, order, before, merge_key)
     patch.pop(key, None)
+
+
+def _check_partition(merged: list[Any], order: list[Any], merge_key: str) -> None:
+    """
+    Look each item up in an order, as C{partitionMapsByPresentInList} does.
+
+    @raise StrategicMergeError: One is no map or has no key, or so is what stands in the order before its own key.
+    """
+    identities = _identities(merged, merge_key)
+    for index, named in enumerate(order):
+        if not isinstance(named, dict):
+            before = {_identity(one, merge_key) for one in order[:index] if merge_key in one}
+            if any(identity not in before for identity in identities):
+                raise StrategicMergeError(f"value for key {index} is not a map")
+            return
 
 
 def _check_order(change: list[Any], order: list[Any], merge_key: str) -> None:

@@ -63,12 +63,13 @@ class TypeBuilder:
             return MapNode(item, go.go_type)
         if kind == "string":
             if schema.get("format") == "byte":
-                return Leaf(leaves.octets(go.go_type), go.go_type, None, "")
+                return Leaf(leaves.octets(go.go_type), go.go_type, None, "", leaves.wrapping_octets)
             return Leaf(leaves.text(go.go_type), go.go_type, "")
         if kind == "boolean":
             return Leaf(leaves.boolean(go.go_type), go.go_type, False)
         if kind == "integer":
-            return Leaf(leaves.integer(go.go_type, schema.get("format", "int64")), go.go_type, 0)
+            width = schema.get("format", "int64")
+            return Leaf(leaves.integer(go.go_type, width), go.go_type, 0, coerce=leaves.wrapping(width))
         if kind == "number":
             return Leaf(leaves.number(go.go_type), go.go_type, 0)
         return Leaf(leaves.anything, go.go_type, None)
@@ -78,7 +79,7 @@ class TypeBuilder:
         go_type, name = go_name(definition), definition.rpartition(".")[2]
         if name in _LEAVES:
             read, zero = _LEAVES[name]
-            return Leaf(read, go_type, zero)
+            return Leaf(read, go_type, zero, coerce=leaves.rewritten if name in _NUMERIC else None)
         if name.startswith("JSONSchemaPropsOr"):
             schema = self.named(definition.partition("Or")[0])
             if name == "JSONSchemaPropsOrBool":
@@ -99,6 +100,9 @@ _LEAVES: dict[str, tuple[Reader, Any]] = {
     "FieldsV1": (leaves.anything, None),
     "JSON": (leaves.anything, None),
 }
+
+#: Those whose JSON may be a number.
+_NUMERIC = frozenset(("Quantity", "IntOrString"))
 
 # In the next two, as in the reference, unknown fields go unnoticed: the types decode themselves, and not strictly.
 

@@ -13,8 +13,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import MAX_DEPTH
 from kubetwist.api.errors import APIStatusError
-from kubetwist.api.jsonpatch import MAX_OPERATIONS, PatchError, apply_json_patch, json_patch_problems
-from kubetwist.api.mergepatch import merge_patch
+from kubetwist.api.jsonpatch import (
+    MAX_OPERATIONS,
+    PatchError,
+    apply_json_patch,
+    check_operations,
+    json_patch_problems,
+)
+from kubetwist.api.mergepatch import check_merge_patch, merge_patch
 
 from .strategies import documents
 
@@ -112,9 +118,43 @@ class JSONPatchTests(SynchronousTestCase):
             '[{"op":1}]': "number into Go struct field jsonPatchOp.op of type string",
             '[{"op":"add","path":[]}]': "array into Go struct field jsonPatchOp.path of type string",
         }.items():
-            error = self.assertRaises(APIStatusError, apply_json_patch, {}, orjson.loads(patch))
+            error = self.assertRaises(APIStatusError, json_patch_problems, orjson.loads(patch))
             self.assertEqual(error.code, 400)
             self.assertEqual(error.message, f"error decoding patch: json: cannot unmarshal {what}")
+
+    def test_not_a_patch_without_validation(self) -> None:
+        """Without field validation, only what is no list of objects is a bad request; other operations do not apply."""
+        for patch, what in {
+            "{}": "object into Go value of type jsonpatch.Patch",
+            "[null, 1]": "number into Patch.1 of type jsonpatch.Operation",
+        }.items():
+            for check in (check_operations, lambda steps: apply_json_patch({}, steps)):
+                error = self.assertRaises(PatchError, check, orjson.loads(patch))
+                self.assertEqual((error.code, error.message), (400, f"json: cannot unmarshal {what}"))
+        for step in (
+            {"op": 1},
+            {"op": [], "path": "/a"},
+            {"op": "add", "path": 7},
+            {"op": "move", "path": "/a", "from": {}},
+        ):
+            check_operations([step])
+            error = self.assertRaises(PatchError, apply_json_patch, {"a": 1}, [step])
+            self.assertEqual(error.code, 422)
+
+    def test_below_scalars(self) -> None:
+        """A path that goes through a scalar leads nowhere, whatever the scalar and the operation are."""
+        for scalar in (5, 1.5, "text", True, None):
+            for path in ("/s/1/x", "/s/-/x", "/s/a/b", "/s/0", "/l/0/1"):
+                for op in ("add", "remove", "replace", "test"):
+                    error = self.assertRaises(
+                        PatchError,
+                        apply_json_patch,
+                        {"s": scalar, "l": [scalar]},
+                        [{"op": op, "path": path, "value": 1}],
+                    )
+                    self.assertEqual(error.code, 422)
+            for op in ("copy", "move"):
+                self.assert_rejected({"s": scalar}, (op, "/s/1/x", "/m"))
 
     def test_unknown_operations(self) -> None:
         """Operations that do not exist, or lack a path, do not apply."""
@@ -275,13 +315,17 @@ class MergePatchTests(SynchronousTestCase):
 
     def test_not_an_object(self) -> None:
         """A patch that is no object is a bad request."""
-        for patch, message in (
-            (None, "Invalid JSON Patch"),
-            ([], "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
-            (1, "error decoding patch: json: cannot unmarshal number into Go value of type map[string]interface {}"),
-        ):
+        for patch, kind in (([], "array"), (1, "number"), ("x", "string"), (True, "bool")):
+            what = f"cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+            error = self.assertRaises(PatchError, check_merge_patch, patch)
+            self.assertEqual((error.code, error.message), (400, f"error decoding patch: json: {what}"))
+        for patch in (None, 1, "x", True):
             error = self.assertRaises(PatchError, merge_patch, {}, patch)
-            self.assertEqual((error.code, error.message), (400, message))
+            self.assertEqual((error.code, error.message), (400, "Invalid JSON Patch"))
+
+    def test_lists_replace(self) -> None:
+        """Without field validation, a patch that is a list comes in the document's place, less nulls in its objects."""
+        self.assertEqual(merge_patch({"a": 1}, [{"a": None, "b": [None]}, None]), [{"b": [None]}, None])
 
     @given(objects, objects.filter(without_lists))
     def test_rfc(self, document: dict[str, Any], patch: dict[str, Any]) -> None:

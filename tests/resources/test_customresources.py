@@ -334,6 +334,53 @@ class SubresourceTests(CustomTestCase):
         code, _ = self.client.ask("PATCH", f"{KITES}/a/scale", {"spec": {"replicas": -1}}, Content_Type=MERGE)
         self.assertEqual(code, 422)
 
+    def test_kinds_in_patches_of_scales(self) -> None:
+        """A patch of a Scale may leave out what it is; the only kind that is known there is Scale."""
+        self.define(subresources=self.SCALE)
+        self.client.ask("POST", KITES, kite("a", spec={"replicas": 1}))
+        for index, said in enumerate(({"kind": None}, {"apiVersion": None}, {"kind": "", "apiVersion": ""})):
+            body = {**said, "spec": {"replicas": index}}
+            code, scale = self.client.ask("PATCH", f"{KITES}/a/scale", body, Content_Type=MERGE)
+            self.assertEqual((code, scale["kind"], scale["spec"]), (200, "Scale", {"replicas": index} if index else {}))
+        for kind, version in (("Kite", "example.com/v1"), ("ConfigMap", "v1")):
+            body = {"kind": kind, "apiVersion": version}
+            code, status = self.client.ask("PATCH", f"{KITES}/a/scale", body, Content_Type=MERGE)
+            self.assertEqual(code, 422)
+            self.assertIn(f'no kind "{kind}" is registered for version "{version}" in scheme', status["message"])
+
+    def test_kinds_in_patches(self) -> None:
+        """A patch cannot make an object another kind or version, or none, but may say what it likes of a status."""
+        self.define(subresources=self.SCALE)
+        self.client.ask("POST", KITES, kite("a"))
+        for said, code, why in (
+            ({"kind": 7}, 422, "json: cannot unmarshal number into Go struct field .kind of type string"),
+            ({"kind": None}, 422, 'Object \'Kind\' is missing in \'{"apiVersion":"example.com/v1",'),
+            ({"kind": "Boat"}, 422, 'Boat.example.com "a" is invalid: kind: Invalid value: "Boat": must be Kite'),
+            ({"apiVersion": None}, 500, "Object 'apiVersion' is missing in 'object has no apiVersion field'"),
+            (
+                {"apiVersion": "/v1"},
+                422,
+                'Kite "a" is invalid: apiVersion: Invalid value: "v1": must be example.com/v1',
+            ),
+            ({"apiVersion": "a/b/c"}, 422, "unexpected GroupVersion string: a/b/c"),
+        ):
+            answer, status = self.client.ask("PATCH", f"{KITES}/a", said, Content_Type=MERGE)
+            self.assertEqual(answer, code, said)
+            self.assertIn(why, status["message"])
+        for said in ({"kind": "Boat"}, {"apiVersion": "other.io/v1"}):
+            body = {**said, "status": {"phase": "Up"}}
+            code, found = self.client.ask("PATCH", f"{KITES}/a/status", body, Content_Type=MERGE)
+            self.assertEqual((code, found["kind"], found["apiVersion"]), (200, "Kite", "example.com/v1"))
+            self.assertEqual(found["status"], {"phase": "Up"})
+            self.assertNotIn("managedFields", found["metadata"])
+
+    def test_unknown_versions_in_patches(self) -> None:
+        """A version that the kind does not have declares no fields: all are reported as unknown."""
+        self.define()
+        self.client.ask("POST", KITES, kite("a", spec={"tail": 1}))
+        answer = self.client.answer("PATCH", f"{KITES}/a", {"apiVersion": "example.com/v9"}, Content_Type=MERGE)
+        self.assertEqual((answer.code, answer.header("warning")), (422, '299 - "unknown field \\"spec\\""'))
+
 
 class VersionTests(CustomTestCase):
     """Several versions of one kind."""

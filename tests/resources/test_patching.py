@@ -71,6 +71,94 @@ class PatchTests(SynchronousTestCase):
         for body, media in ((b"{", MERGE), (b"{", JSON), (b"[", STRATEGIC), ({}, JSON), ([1], JSON), ([1], MERGE)):
             self.assertEqual(self.patched(body, media)[0], 400, (body, media))
 
+    def test_messages_of_unreadable_patches(self) -> None:
+        """What is no JSON is refused in the decoder's words, which two types of patches introduce."""
+        why = "invalid character 'x' looking for beginning of value"
+        for media, query, message in (
+            (MERGE, "", f"error decoding patch: {why}"),
+            (JSON, "", f"error decoding patch: {why}"),
+            (STRATEGIC, "", why),
+            (MERGE, "fieldValidation=Ignore", "Invalid JSON Patch"),
+            (JSON, "fieldValidation=Ignore", why),
+            (STRATEGIC, "fieldValidation=Ignore", why),
+        ):
+            for body in (b"x", b"x{}"):
+                code, status = self.patched(body, media, query=query)
+                self.assertEqual((code, status["message"]), (400, message), (media, query))
+
+    def test_lists_for_merge_patches(self) -> None:
+        """Without field validation, a merge patch that is a list replaces the object, which is then none any more."""
+        code, status = self.patched([1], MERGE, query="fieldValidation=Ignore")
+        self.assertEqual((code, status["reason"]), (422, "Invalid"))
+        self.assertIn('"[1]": couldn\'t get version/kind', status["message"])
+
+    def test_missing_object_first(self) -> None:
+        """A patch of what does not exist is 404, also if it is no patch at all."""
+        for media in (JSON, MERGE, STRATEGIC):
+            self.assertEqual(self.patched(b"x", media, path=f"{MAPS}/none")[0], 404)
+
+    def test_kinds_in_strategic_merge_patches(self) -> None:
+        """A strategic merge patch may say any kind and version: the object is what the path says."""
+        for index, said in enumerate(
+            (
+                {"kind": "Secret"},
+                {"apiVersion": "a/b/c"},
+                {"kind": None, "apiVersion": None},
+                {"kind": "", "apiVersion": "x"},
+            )
+        ):
+            code, new = self.patched({**said, "data": {"n": str(index)}}, STRATEGIC)
+            self.assertEqual(
+                (code, new["kind"], new["apiVersion"], new["data"]["n"]), (200, "ConfigMap", "v1", str(index))
+            )
+        code, status = self.patched({"kind": 7}, STRATEGIC)
+        self.assertEqual(code, 422)
+        self.assertIn('"map[kind:7]": cannot convert int64 to string', status["message"])
+
+    def test_kinds_in_other_patches(self) -> None:
+        """Other patches may leave the kind out, but not make it another."""
+        for body, media in (
+            ({"kind": None}, MERGE),
+            ({"kind": ""}, MERGE),
+            ([{"op": "remove", "path": "/kind"}], JSON),
+        ):
+            code, new = self.patched(body, media)
+            self.assertEqual((code, new["kind"]), (200, "ConfigMap"))
+        for said, why in (
+            ({"kind": "Secret"}, "illegal base64 data at input byte 0"),
+            ({"kind": "Pod"}, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
+            ({"kind": "Nope"}, 'no kind "Nope" is registered for version "v1" in scheme'),
+            ({"apiVersion": "/v2"}, 'no kind "ConfigMap" is registered for version "v2" in scheme'),
+            ({"apiVersion": "v1/"}, "Object 'apiVersion' is missing in '{"),
+        ):
+            code, status = self.patched(said, MERGE)
+            self.assertEqual(code, 422)
+            self.assertIn(why, status["message"])
+
+    def test_no_version(self) -> None:
+        """What is left without a version is read as the reference's own type: its fields are unknown, its name lost."""
+        for body, media in (({"apiVersion": None}, MERGE), ([{"op": "remove", "path": "/apiVersion"}], JSON)):
+            code, status = self.patched(body, media)
+            self.assertEqual(code, 400)
+            self.assertIn("name must be provided", status["message"])
+            self.assertEqual(self.warning, '299 - "unknown field \\"data\\""')
+
+    def test_numbers_in_strategic_merge_patches(self) -> None:
+        """Strategic merge patches convert whole floats to integers, and drop the bits that a field has no room for."""
+        for number in (8080.0, 8.08e3, 8080 + (1 << 32)):
+            patch = {"spec": {"containers": [{"name": "new", "image": "i", "ports": [{"containerPort": number}]}]}}
+            code, status = self.patched(patch, STRATEGIC, f"{PODS}/p", "dryRun=All")
+            # It is read, and only then refused.
+            self.assertEqual(code, 422)
+            self.assertIn("pod updates may not add or remove containers", status["message"])
+            self.assertNotIn("cannot convert", status["message"])
+        code, status = self.patched({"spec": {"terminationGracePeriodSeconds": 1.5}}, STRATEGIC, f"{PODS}/p")
+        self.assertEqual(code, 422)
+        self.assertIn("cannot convert float64 to int64", status["message"])
+        code, status = self.patched({"spec": {"terminationGracePeriodSeconds": 2.0}}, MERGE, f"{PODS}/p")
+        self.assertEqual(code, 422)
+        self.assertIn("cannot unmarshal number 2.0", status["message"])
+
     def test_no_object_any_more(self) -> None:
         """A patch that leaves nothing of the kind is a 422 that quotes what it leaves, whatever that is."""
         for body in (
@@ -79,12 +167,27 @@ class PatchTests(SynchronousTestCase):
             [{"op": "replace", "path": "/data", "value": "x"}],
             [{"op": "replace", "path": "/kind", "value": 1}],
             [{"op": "replace", "path": "/apiVersion", "value": "a/b/c"}],
-            [{"op": "replace", "path": "", "value": {}}],
+            [{"op": "replace", "path": "", "value": {"apiVersion": "v1/"}}],
         ):
             code, status = self.patched(body, JSON)
             self.assertEqual((code, status["reason"]), (422, "Invalid"), body)
             self.assertTrue(status["message"].startswith(' "" is invalid: patch: Invalid value: '), status["message"])
         self.assertEqual(self.data(), {"x": "1"})
+
+    def test_unreadable_result_of_apply(self) -> None:
+        """Values that do not fit their type in an apply are an error that says of what, in the converter's words."""
+        for value, why in (
+            ("not base64", "error decoding from json: illegal base64 data at input byte 3"),
+            ("YQ", "error decoding from json: illegal base64 data at input byte 0"),
+        ):
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "binaryData": {"b": value}}
+            code, status = self.patched(body, "application/apply-patch+yaml", query="fieldManager=m")
+            self.assertEqual(code, 500)
+            self.assertEqual(
+                status["message"],
+                "failed to convert new object (/a; /v1, Kind=ConfigMap) to proper version: "
+                f"unable to convert unstructured object to /v1, Kind=ConfigMap: {why}",
+            )
 
     def test_name(self) -> None:
         """A patch can not rename an object."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.schema.objecttype import ObjectType
+from kubetwist.schema.objecttype import DecodeError, ObjectType
 
 from .release import type_of, values
 
@@ -258,3 +258,61 @@ class PropertyTests(SynchronousTestCase):
         self.assertEqual(kind.decode(obj, problems), expected)
         self.assertEqual(len(problems), 1)
         self.assertIn("bogusField", problems[0])
+
+
+class ConvertedTests(SynchronousTestCase):
+    """Numbers in what apimachinery's converter of unstructured objects reads."""
+
+    def convert(self, obj: Any, kind: str, api_version: str) -> Any:
+        """An object, decoded as the result of a strategic merge patch."""
+        return type_of(kind, api_version).decode(obj, [], converted=True)
+
+    def test_whole_floats(self) -> None:
+        """Whole floats are integers; as JSON they are not."""
+        for number, replicas in ((2.0, 2), (1e1, 10), (-3.0, -3)):
+            obj = {"spec": {"replicas": number, "template": {}, "selector": {}}}
+            self.assertEqual(self.convert(obj, "Deployment", "apps/v1")["spec"]["replicas"], replicas)
+            self.assertRaises(DecodeError, type_of("Deployment", "apps/v1").decode, obj, [])
+
+    def test_overflow(self) -> None:
+        """Integers lose the bits that do not fit, and numbers beyond 64 bits become the lowest of these."""
+        for number, replicas in (
+            (1 << 31, -(1 << 31)),
+            ((1 << 32) + 2, 2),
+            (-(1 << 32) - 1, -1),
+            ((1 << 63) - 1, -1),
+            (1 << 63, 0),
+            (1e30, 0),
+            (3e9, 3_000_000_000 - (1 << 32)),
+        ):
+            obj = {"spec": {"replicas": number}}
+            self.assertEqual(self.convert(obj, "Deployment", "apps/v1")["spec"]["replicas"], replicas, number)
+        seconds = self.convert({"spec": {"activeDeadlineSeconds": 1 << 63}}, "Job", "batch/v1")["spec"]
+        self.assertEqual(seconds["activeDeadlineSeconds"], -(1 << 63))
+
+    def test_own_forms(self) -> None:
+        """Types with a form of their own are given numbers as Go writes them again."""
+        spec = {"ports": [{"port": 80.0, "targetPort": 90.0}]}
+        self.assertEqual(
+            self.convert({"spec": spec}, "Service", "v1")["spec"]["ports"], [{"port": 80, "targetPort": 90}]
+        )
+        limits = self.convert({"status": {"capacity": {"cpu": 2.0}}}, "Node", "v1")["status"]["capacity"]
+        self.assertEqual(limits, {"cpu": "2"})
+
+    def test_bytes(self) -> None:
+        """Bytes may be lists of numbers, of which the lowest eight bits count."""
+        data = self.convert({"data": {"a": [256, -1, 65.0]}}, "Secret", "v1")["data"]
+        self.assertEqual(data, {"a": "AP9B"})
+
+    def test_refused(self) -> None:
+        """Fractions and other types are refused in the converter's words."""
+        for value, why in (
+            (2.5, "cannot convert float64 to int32"),
+            (True, "unrecognized type: int32"),
+            ("2", "unrecognized type: int32"),
+        ):
+            error = self.assertRaises(DecodeError, self.convert, {"spec": {"replicas": value}}, "Deployment", "apps/v1")
+            self.assertEqual(error.converted, why)
+        error = self.assertRaises(DecodeError, self.convert, {"data": {"a": "YQ"}}, "Secret", "v1")
+        self.assertEqual(error.converted, "error decoding from json: illegal base64 data at input byte 0")
+        self.assertEqual(str(error), "illegal base64 data at input byte 0")

@@ -43,6 +43,12 @@ def patched(live: str, *items: Any, order: str = "") -> str:
     return containers(merged(pod(*live), {"spec": spec}))
 
 
+def ordered(live: str, *items: str) -> str:
+    """As L{patched}, with an empty C{$setElementOrder}."""
+    spec = {"containers": [{"name": item} for item in items], "$setElementOrder/containers": []}
+    return containers(merged(pod(*live), {"spec": spec}))
+
+
 class MapTests(SynchronousTestCase):
     """Objects within objects."""
 
@@ -120,6 +126,19 @@ class ListTests(SynchronousTestCase):
         spec = {"volumes": [{"name": "v"}, {"name": "w"}], "$setElementOrder/volumes": [{"name": "v"}, {"name": "w"}]}
         self.assertEqual(merged({"spec": {}}, {"spec": spec})["spec"], {"volumes": [{"name": "v"}, {"name": "w"}]})
         self.assertEqual(merged({"spec": {}}, {"spec": {"$setElementOrder/volumes": []}})["spec"], {})
+
+    def test_empty_order(self) -> None:
+        """An empty $setElementOrder names nothing: live items keep their order, new ones have none."""
+        self.assertEqual(ordered("ab", "c"), "abc")
+        self.assertEqual(ordered("abc", "x", "b", "y"), "yabcx")
+        self.assertEqual(ordered("abc"), "abc")
+
+    def test_empty_order_of_a_new_list(self) -> None:
+        """In a new list, an empty $setElementOrder reverses each 20 items, as the reference's sort does."""
+        names = [f"v{index:02}" for index in range(19)]
+        spec = {"volumes": [{"name": name} for name in names], "$setElementOrder/volumes": []}
+        result = merged({"spec": {}}, {"spec": spec})["spec"]["volumes"]
+        self.assertEqual([item["name"] for item in result], names[::-1])
 
     def test_delete(self) -> None:
         """$patch: delete removes all items with a key."""
@@ -200,6 +219,7 @@ class ErrorTests(SynchronousTestCase):
 
     def test_unknown_directives(self) -> None:
         """A $patch that is unknown, or has no meaning there, is told with what it stands in."""
+        self.check({"spec": {"$patch": 7}}, "unknown patch type: %!s(int64=7) in map: map[$patch:7]")
         self.check({"spec": {"$patch": "merge", "z": 3}}, "unknown patch type: merge in map: map[$patch:merge z:3]")
         item = {"$patch": "explode", "name": "b"}
         self.check({"spec": {"containers": [item]}}, "unknown patch type: explode in map: map[$patch:explode name:b]")
@@ -225,6 +245,7 @@ class ErrorTests(SynchronousTestCase):
         self.check({"spec": not_a_list}, "expected a []interface {}, but received a string")
         without_field = {"$setElementOrder": []}
         self.check({"spec": without_field}, "invalid patch format of setElementOrder list", 400)
+        self.check({"spec": {"$setElementOrder/containers": ["a"]}}, "value for key 0 is not a map")
         strings = {"containers": [{"name": "a"}], "$setElementOrder/containers": ["a"]}
         self.check({"spec": strings}, "expected a map[string]interface {}, but received a string")
 
@@ -238,8 +259,10 @@ class ErrorTests(SynchronousTestCase):
     def test_mixed_lists(self) -> None:
         """The items of a list have to be of one type, which is no list."""
         self.check({"metadata": {"finalizers": [1]}}, "list element types are not identical: [[f] [1]]")
+        self.check({"metadata": {"finalizers": [["f"]]}}, "list element types are not identical: [[f] [[f]]]")
+        nested = {"metadata": {"finalizers": [["f"]]}}
         rejected = "the server rejected our request due to an error in our request"
-        self.check({"metadata": {"finalizers": [["f"]]}}, rejected, 422)
+        self.check({"metadata": {"finalizers": [["g"]]}}, rejected, 422, obj=nested)
 
     def test_no_such_field(self) -> None:
         """What has no fields, or not this one, can not be merged into."""

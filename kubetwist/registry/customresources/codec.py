@@ -9,10 +9,10 @@ import orjson
 
 from ...api.decoding import Decoded
 from ...api.errors import APIStatusError, invalid
-from ...api.resource import GroupKind, GroupVersionKind, JSONObject
+from ...api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
 from ...schema.mismatch import DecodeError
 from ...storage.record import Draft, Record, without_kind
-from ..codec import Codec, identity
+from ..codec import Codec, MissingField, identity
 
 if TYPE_CHECKING:
     from ...schema.structural import CustomType
@@ -75,15 +75,19 @@ class CustomCodec(Codec):
     one is the store's: L{to_storage} changes nothing, and L{from_storage} does no harm to what is converted.
 
     @ivar conversion: Who converts; L{None} where changing the apiVersion is all there is to it.
+    @ivar checks_kind: Whether a patch may leave only objects of this kind and version. The reference validates that
+        on the main resource, and takes nothing but the status from patches of that (C{validator.go} and
+        C{status_strategy.go} of apiextensions' C{pkg/registry/customresource}).
     """
 
     protobuf: ClassVar[bool] = False
 
-    def __init__(self, version: CustomVersion) -> None:
+    def __init__(self, version: CustomVersion, checks_kind: bool = True) -> None:
         definition = version.definition
         storage = GroupVersionKind(definition.group, definition.storage_version, definition.kind)
         super().__init__(definition.definitions, version.gvk, storage)
         self._version = version
+        self.checks_kind = checks_kind
         self.conversion = definition.conversion
         if self.conversion is not None:
             # Records may be older than the version that is stored.
@@ -128,37 +132,60 @@ class CustomCodec(Codec):
         """What is told of duplicate fields, wherever they are, and then of unknown ones."""
         return [*document.duplicates, *problems]
 
-    def redecode(
-        self, value: JSONObject, problems: list[str], *, converted: bool = False, strict: bool = False
-    ) -> JSONObject:
+    def redecode(self, value: Any, problems: list[str], *, converted: bool = False, strict: bool = False) -> JSONObject:
         """
         Make an object of what a patch left; unknown fields are pruned, whatever C{strict} says.
 
         @param converted: Whether it is the result of an apply, which the field manager has completed.
         @raise ValueError: It is not an object of this kind any more.
-        @raise APIStatusError: It says that it is of another kind or version (422).
+        @return: The object, with the kind and version that it says it has; see L{check_kind}.
+        @raise APIStatusError: It says no version (500).
         """
         if converted:
             return {**value, "metadata": self.type.metadata(value.get("metadata") or {})}
-        kind, api_version = value.get("kind"), value.get("apiVersion")
+        kind, api_version = identity(value)
         if not kind:
-            shown = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-            raise ValueError(f"Object 'Kind' is missing in '{shown}'")
-        causes = []
-        if kind != self.gvk.kind:
-            causes.append(invalid("kind", kind, f"must be {self.gvk.kind}"))
-        if api_version != self.gvk.api_version:
-            causes.append(invalid("apiVersion", api_version or "", f"must be {self.gvk.api_version}"))
-        if causes:
-            name = (value.get("metadata") or {}).get("name") or ""
-            raise APIStatusError.invalid(GroupKind(self.gvk.group, str(kind)), name, causes)
+            raise MissingField("Kind")
+        said = GroupVersion.parse(api_version)
+        meta = value.get("metadata")
+        name = meta.get("name") if isinstance(meta, dict) else None
+        if not said.version and name:
+            raise APIStatusError.internal(MissingField("apiVersion").within("object has no apiVersion field"))
+        kind_type: CustomType | None = self.type
+        if kind == self.gvk.kind and said.group == self.gvk.group:
+            kind_type = self._type_of(said.version)
+        if kind_type is None:
+            # No schema declares anything of it.
+            problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "metadata")]
+            kind_type, problems = self.type, []
         try:
-            obj = self.type.decode(value, problems)
+            obj = kind_type.decode(value, problems)
         except DecodeError as error:
             raise ValueError(str(error)) from None
         if "metadata" not in obj:
             obj["metadata"] = {}
+        obj["kind"], obj["apiVersion"] = kind, str(said)
         return obj
+
+    def check_kind(self, obj: JSONObject) -> None:
+        """
+        Refuse an object that L{redecode} made of one of another kind or version, unless only its status counts.
+
+        @raise APIStatusError: It is one (422).
+        """
+        kind, api_version = obj["kind"], obj["apiVersion"]
+        causes = []
+        if kind != self.gvk.kind:
+            causes.append(invalid("kind", kind, f"must be {self.gvk.kind}"))
+        if api_version != self.gvk.api_version:
+            causes.append(invalid("apiVersion", api_version, f"must be {self.gvk.api_version}"))
+        if causes and self.checks_kind:
+            name = obj["metadata"].get("name", "")
+            raise APIStatusError.invalid(GroupKind(GroupVersion.parse(api_version).group, kind), name, causes)
+
+    def _type_of(self, version: str) -> CustomType | None:
+        """The type of a version of the kind; L{None}, if the definition has no such version."""
+        return next((one.type for one in self._version.definition.versions if one.name == version), None)
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
         """The object as it is."""
@@ -234,3 +261,14 @@ class CustomCodec(Codec):
             return self.type.decode(obj, [])
         except DecodeError:
             return obj
+
+
+class CustomScaleCodec(Codec):
+    """The codec of C{Scale} for custom resources, where the reference has a small table of kinds."""
+
+    scheme: ClassVar[str] = "k8s.io/client-go/scale/util.go:146"
+    internal: ClassVar[bool] = False
+
+    def knows(self, gvk: GroupVersionKind) -> bool:
+        """See L{Codec.knows}."""
+        return gvk == self.gvk
