@@ -13,7 +13,6 @@ from ..api.resource import GroupVersion, JSONObject
 from ..schema.openapi import V2_REFERENCE, V3_REFERENCE
 from . import openapi_parts
 from .installed import InstalledResource
-from .openapi_custom import custom_paths
 from .openapi_operations import Definitions, Path, Release, document_paths, resource_paths, root_path, types_of
 from .openapi_packed import V2_PROTOBUF, V3_PROTOBUF, Packed
 from .openapi_parts import V2, Part, Parts, joined
@@ -74,11 +73,10 @@ class Builder:
         """The document but for what it has of custom resources and of others, and these."""
         schemas = self._definitions.openapi_schemas(V2_REFERENCE)
         names = _names(schemas)
-        paths = [path for _, path in document_paths([one for one, _ in snapshot], self._others)]
+        paths = [path for _, path in document_paths(_documented(snapshot), self._others)]
         parts: list[Part] = []
         for group_version, resources in snapshot:
             if any(one.custom for one in resources):
-                paths += custom_paths(resource_paths(group_version, (), names, self._rules))
                 parts += self._parts.of(form, group_version, resources, names)
             else:
                 paths += resource_paths(group_version, resources, names, self._rules)
@@ -106,7 +104,7 @@ class Builder:
         @param kept: What this returned last time; what has not changed since is not made again.
         """
         sources: dict[str, tuple[object, GroupVersion | None]] = {
-            name: (path, None) for name, path in document_paths([one for one, _ in snapshot], self._others)
+            name: (path, None) for name, path in document_paths(_documented(snapshot), self._others)
         }
         for group_version, resources in snapshot:
             sources[root_path(group_version)] = resources, group_version
@@ -147,6 +145,16 @@ class Builder:
         }
         paths, inside = (part.inside()[0] for part in parts), (part.inside()[1] for part in parts)
         return Packed.pieces(joined(frame, paths, inside, ("components", "schemas")), b"application/json")
+
+
+def _documented(snapshot: Snapshot) -> list[GroupVersion]:
+    """
+    Return the versions whose discovery documents are described.
+
+    Those of custom resources are not: in the reference a handler answers them that its OpenAPI builder does not see
+    (apiextensions-apiserver, C{pkg/apiserver/customresource_discovery.go}).
+    """
+    return [group_version for group_version, resources in snapshot if not any(one.custom for one in resources)]
 
 
 def _names(schemas: Mapping[str, JSONObject]) -> Definitions:

@@ -107,14 +107,16 @@ def custom_definitions(resources: Iterable[InstalledResource], reference: str) -
     return found
 
 
-def custom_paths(paths: Iterable[Path]) -> list[Path]:
+def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
     """
-    The paths of custom resources, from those that built-in ones would have.
+    The paths of a custom resource, from those that a built-in one would have.
 
     Clients go by this when they choose a type of patch.
+
+    @param kind: The kind of the custom resource, which its subresources are said to be of, too.
     """
     return [
-        Path(path.path, [_operation(operation, path) for operation in path.operations])
+        Path(path.path, [evolve(_operation(operation, path), kind=kind) for operation in path.operations])
         for path in paths
         if "/watch/" not in path.path
     ]

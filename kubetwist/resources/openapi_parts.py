@@ -98,7 +98,7 @@ class Parts:
         )
         root = f"/{root_path(about)}/"
         found = resource_paths(about, lines, known, self._release)
-        paths = custom_paths(path for path in found if path.path != root)
+        paths = custom_paths((path for path in found if path.path != root), lines[0].kind)
         types = types_of(paths)
         types.update(name for schema in schemas.values() for name in references(schema))
         return self._makers[form](paths, schemas, frozenset(types - schemas.keys()))

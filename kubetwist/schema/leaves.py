@@ -103,12 +103,18 @@ def rewritten(value: Any) -> Any:
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < 1e21 else value
 
 
+#: Integers up to this one are exact as floating point numbers of 64 bits.
+_EXACT = 1 << 53
+
+
 def number(go_type: str) -> Reader:
-    """Floating point numbers; whole ones are written without a fraction."""
+    """Floating point numbers of 64 bits; whole ones are written without a fraction."""
 
     def read(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is int:
-            return value
+            if -_EXACT <= value <= _EXACT:
+                return value
+            value = float(value)
         if value.__class__ is not float:
             raise Mismatch(value, go_type, "float64")
         return int(value) if value.is_integer() and abs(value) < 1e21 else value

@@ -448,6 +448,27 @@ class DefinitionTests(DefinitionTestCase):
         text = 'Invalid value: "": may only be set when validations.schema is included'
         self.assertIn(("spec.selectableFields", text), self.told(crd))
 
+    def test_fields_and_schema_of_versions(self) -> None:
+        """Two versions have both, schema and selectable fields, in common, or neither."""
+        color = {"type": "object", "properties": {"color": {"type": "string"}, "size": {"type": "integer"}}}
+        shape = {"type": "object", "properties": {"color": {"type": "string"}}}
+        fields = [{"jsonPath": ".color"}]
+        apart = 'Invalid value: "": may only be set when `version.schema.openAPIV3Schema` is not included'
+        common = 'Invalid value: "": may only be set when validations.schema is included'
+        for schema, chosen, wrong in (
+            (color, fields, []),
+            (shape, None, []),
+            (color, None, [("spec.versions[0].selectableFields", apart)]),
+            (shape, fields, [("spec.selectableFields", common)]),
+        ):
+            crd = definition()
+            first = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": color}}
+            second = {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": schema}}
+            crd["spec"]["versions"] = [first | {"selectableFields": fields}, second]
+            if chosen is not None:
+                second["selectableFields"] = chosen
+            self.assertEqual(self.told(crd), wrong)
+
     def test_mixed_defaults(self) -> None:
         """A default of what is an integer or a string may be anything, but is looked at otherwise."""
         crd = copy(definition())

@@ -15,7 +15,7 @@ from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, execute
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.resource import GroupVersion, JSONObject
+from kubetwist.api.resource import GroupVersion, GroupVersionKind, JSONObject
 from kubetwist.resources.installed import InstalledGroups
 from kubetwist.resources.layer import Layer
 from kubetwist.resources.openapi import OpenAPIV2, OpenAPIV3
@@ -29,6 +29,7 @@ from kubetwist.schema.openapi import V3_REFERENCE
 from .installedfake import APPS, CORE, NotFound, custom, installed
 from .test_openapi_protobuf import every
 
+WIDGET = GroupVersionKind("example.com", "v1", "Widget")
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -191,7 +192,7 @@ class OperationsTests(SynchronousTestCase):
             for path, methods in paths_of(installed(), APPS).items()
             if path == "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
         ]
-        for paths, has in ((plain, False), (custom_paths(plain), True)):
+        for paths, has in ((plain, False), (custom_paths(plain, WIDGET), True)):
             (read,) = (one for path in paths for one in path.operations if one.method == "get")
             self.assertEqual("resourceVersion" in [one.name for one in read.parameters], has)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.registry.customresources.definition import CustomDefinition
+from kubetwist.resources.openapi_builder import Builder
 from kubetwist.resources.openapi_custom import CustomSchemas
+from kubetwist.resources.openapi_schemas import references
 from kubetwist.schema.openapi import V2_REFERENCE, V3_REFERENCE
-from tests.resources.customserver import definition
+from tests.resources.customserver import CustomServer, definition
 from tests.resources.server import definitions
 
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}
@@ -81,3 +84,47 @@ class CustomSchemasTests(SynchronousTestCase):
         anything = {"type": "object", **EMBEDDED, **PRESERVE}
         self.assertEqual(parts(V2_REFERENCE, e=anything)["e"], {**EMBEDDED, **PRESERVE})
         self.assertIn("metadata", parts(V3_REFERENCE, e=anything)["e"]["properties"])
+
+
+class DocumentsTests(SynchronousTestCase):
+    """Both documents of a server with a custom resource."""
+
+    def setUp(self) -> None:
+        """Each test has a server with a definition that has both subresources, and builds its documents."""
+        server = CustomServer()
+        subresources = {"status": {}, "scale": {"specReplicasPath": ".spec.tail", "statusReplicasPath": ".status.x"}}
+        server.define(server.client(), definition(subresources=subresources))
+        installed = server.installer.installed
+        snapshot = [(one, tuple(installed.resources(one))) for one in installed.group_versions()]
+        builder = Builder(definitions(), "1.36")
+        self.v2 = json.loads(builder.v2(snapshot).unpacked())
+        self.v3 = {name: json.loads(packed.unpacked()) for name, (_, packed) in builder.v3(snapshot, {}).items()}
+
+    def test_discovery(self) -> None:
+        """The discovery documents of custom resources are not described, those of built-in resources are."""
+        described = {path for path in self.v2["paths"] if path.endswith("/")}
+        v1 = "/apis/apiextensions.k8s.io/v1/"
+        self.assertEqual(described & {v1, "/apis/apiextensions.k8s.io/"}, {v1, "/apis/apiextensions.k8s.io/"})
+        self.assertEqual([path for path in described if "example.com" in path], [])
+        self.assertIn("apis/apiextensions.k8s.io", self.v3)
+        self.assertEqual([name for name in self.v3 if "example.com" in name], ["apis/example.com/v1"])
+
+    def test_kinds(self) -> None:
+        """Every operation, also on subresources, is said to be one on the custom resource's kind."""
+        kind = {"group": "example.com", "version": "v1", "kind": "Kite"}
+        item = "/apis/example.com/v1/namespaces/{namespace}/kites/{name}"
+        for paths in (self.v2["paths"], self.v3["apis/example.com/v1"]["paths"]):
+            for path in (item, f"{item}/status", f"{item}/scale"):
+                for method in ("get", "put", "patch"):
+                    self.assertEqual(paths[path][method]["x-kubernetes-group-version-kind"], kind)
+
+    def test_definitions(self) -> None:
+        """Both documents contain all types that they refer to, and no types of versions that are not served."""
+        for document, schemas in (
+            (self.v2, self.v2["definitions"]),
+            (self.v3["apis/example.com/v1"], self.v3["apis/example.com/v1"]["components"]["schemas"]),
+        ):
+            self.assertEqual([name for name in references(document) if name not in schemas and "-" not in name], [])
+            self.assertIn("com.example.v1.KiteList", schemas)
+            self.assertIn("io.k8s.api.autoscaling.v1.Scale", schemas)
+            self.assertNotIn("io.k8s.api.core.v1.Pod", schemas)

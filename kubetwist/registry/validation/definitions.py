@@ -188,7 +188,7 @@ def _versions_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOp
         rest = {name: value for name, value in one.items() if name not in common}
         status = ((one.get("subresources") or {}).get("status")) is not None
         here = evolve(options, status=status)
-        causes += _part_causes(rest, where, "schema", here, _schema_of(one), before.get(one.get("name")))
+        causes += _part_causes(rest, where, "schema", here, before.get(one.get("name")))
     names = [one.get("name") for one in versions]
     if len(set(names)) != len(names):
         causes.append(_versions_cause(versions, common, "must contain unique version names"))
@@ -232,7 +232,7 @@ def _common_causes(spec: JSONObject, old: JSONObject | None, options: SchemaOpti
     status = any((one.get("subresources") or {}).get("status") is not None for one in versions)
     options = evolve(options, status=status)
     before = old["versions"][0] if old is not None and old.get("versions") else None
-    return _part_causes(first, "spec", "validation", options, _schema_of(versions[0]), before)
+    return _part_causes(first, "spec", "validation", options, before)
 
 
 def _part_causes(
@@ -240,10 +240,15 @@ def _part_causes(
     path: str,
     schema_field: str,
     options: SchemaOptions,
-    schema: JSONObject | None,
     old: JSONObject | None,
 ) -> list[Cause]:
-    """Schema, subresources, columns and selectable fields, as far as they are in C{part}."""
+    """
+    Validate schema, subresources, columns and selectable fields, as far as they are in C{part}.
+
+    Selectable fields need the schema beside them: where all versions have the same schema and other selectable fields,
+    or the other way round, the reference refuses them (apiextensions-apiserver, C{pkg/apis/apiextensions/v1}:
+    what is identical in all versions is moved into the spec).
+    """
     causes: list[Cause] = []
     own = _schema_of(part)
     if own is not None:
@@ -256,7 +261,7 @@ def _part_causes(
     fields = part.get("selectableFields") or ()
     if fields:
         unchanged = old is not None and old.get("selectableFields") == fields
-        causes += _selectable_causes(fields, schema, f"{path}.selectableFields", allow_many=unchanged)
+        causes += _selectable_causes(fields, own, f"{path}.selectableFields", allow_many=unchanged)
     return causes
 
 
