@@ -15,7 +15,7 @@ from ..api.resource import GroupVersionKind, JSONObject
 from ..schema.openapi import V2_REFERENCE
 from .negotiation import CUSTOM_PATCH_TYPES, JSON, YAML
 from .openapi_operations import Operation, Path
-from .openapi_parameters import RESOURCE_VERSION
+from .openapi_parameters import RESOURCE_VERSION, name_of
 
 if TYPE_CHECKING:
     from ..registry.customresources.definition import CustomVersion
@@ -116,13 +116,13 @@ def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
     @param kind: The kind of the custom resource, which its subresources are said to be of, too.
     """
     return [
-        Path(path.path, [evolve(_operation(operation, path), kind=kind) for operation in path.operations])
+        Path(path.path, [_operation(operation, path, kind) for operation in path.operations])
         for path in paths
         if "/watch/" not in path.path
     ]
 
 
-def _operation(operation: Operation, path: Path) -> Operation:
+def _operation(operation: Operation, path: Path, kind: GroupVersionKind) -> Operation:
     if operation.action == "deletecollection":
         # The reference tells of its selection only, and not how the objects are deleted.
         selection = next((one.parameters for one in path.operations if one.action == "list"), operation.parameters)
@@ -132,6 +132,8 @@ def _operation(operation: Operation, path: Path) -> Operation:
     answers = operation.answers[:1] if operation.method == "patch" else operation.answers
     return evolve(
         operation,
+        kind=kind,
+        parameters=tuple(name_of(kind.kind) if one.name == "name" else one for one in operation.parameters),
         consumes=CUSTOM_PATCH_TYPES if operation.method == "patch" else (JSON, YAML),
         produces=(JSON, YAML),
         answers=answers,

@@ -64,14 +64,14 @@ _ISSUER: Final = (
         "WellKnown",
         "getServiceAccountIssuerOpenIDConfiguration",
         JSON,
-        "get the OpenID Connect discovery document about the issuer of service account tokens",
+        "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
     ),
     (
         "/openid/v1/jwks",
         "openid",
         "getServiceAccountIssuerOpenIDKeyset",
         "application/jwk-set+json",
-        "get the public keys that verify service account tokens, as a JSON Web Key Set",
+        "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
     ),
 )
 
@@ -107,11 +107,11 @@ class Release:
 
     def listing(self) -> tuple[Parameter, ...]:
         """Of lists and watches."""
-        return parameters.LIST_AND_WATCH + (parameters.SHARD_SELECTOR if self.minor >= 36 else ())
+        return parameters.listing(self.minor)
 
     def deletion(self) -> tuple[Parameter, ...]:
         """Of deletes."""
-        return parameters.DELETE + (parameters.UNSAFE_DELETE if self.minor >= 32 else ())
+        return parameters.deletion(self.minor)
 
 
 class Definitions:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
-from hashlib import sha256
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+import orjson
 
 from ..api.resource import JSONObject
 from ..schema.openapi import V2_REFERENCE
@@ -12,16 +15,14 @@ from .openapi_operations import STRING, Operation, Path
 from .openapi_parameters import Parameter
 from .openapi_v3 import bearer_token, extensions
 
+#: Names differ by kind; by the other two kubectl finds out what a server can do, and follows no references.
+_NOT_SHARED: Final = frozenset(("name", "fieldValidation", "dryRun"))
+#: Bodies of these definitions are shared.
+_GENERIC: Final = "io.k8s.apimachinery"
 
-def v2_document(paths: Iterable[Path], schemas: Mapping[str, JSONObject], release: str) -> JSONObject:
-    """
-    The document.
-
-    @param schemas: The definitions that it contains.
-    @param release: What it calls its version.
-    """
-    shared: dict[str, JSONObject] = {}
-    return v2_frame({path.path: path_item(path, shared) for path in paths}, schemas, shared, release)
+_OFFSET: Final = 0xCBF29CE484222325
+_PRIME: Final = 0x100000001B3
+_MASK: Final = (1 << 64) - 1
 
 
 def v2_frame(
@@ -55,10 +56,11 @@ def path_item(path: Path, shared: dict[str, JSONObject]) -> JSONObject:
 def _operation(operation: Operation, path: Path, shared: dict[str, JSONObject]) -> JSONObject:
     takes = [_parameter(one, shared) for one in path.own(operation)]
     if operation.body:
-        body: JSONObject = {"name": "body", "in": "body", "schema": {"$ref": V2_REFERENCE + operation.body}}
+        body: JSONObject = {"name": "body", "in": "body"}
         if operation.body_required:
             body["required"] = True
-        takes.insert(0, body)
+        body["schema"] = {"$ref": V2_REFERENCE + operation.body}
+        takes.insert(0, _shared(body, shared) if operation.body.startswith(_GENERIC) else body)
     schema = {"type": "string"} if operation.answer == STRING else {"$ref": V2_REFERENCE + operation.answer}
     responses: JSONObject = {
         str(code): {"description": meaning, "schema": schema} for code, meaning in operation.answers
@@ -79,18 +81,32 @@ def _operation(operation: Operation, path: Path, shared: dict[str, JSONObject]) 
 
 
 def _parameter(parameter: Parameter, shared: dict[str, JSONObject]) -> JSONObject:
-    # The hash tells apart what has the same name and another meaning: the names of different kinds.
-    text = f"{parameter.place} {parameter.type} {parameter.description}"
-    key = f"{parameter.name}-{urlsafe_b64encode(sha256(text.encode()).digest())[:8].decode()}"
-    if key not in shared:
-        written: JSONObject = {
-            "name": parameter.name,
-            "in": parameter.place,
-            "description": parameter.description,
-            "type": parameter.type,
-            "uniqueItems": True,
-        }
-        if parameter.place == "path":
-            written["required"] = True
-        shared[key] = written
+    written: JSONObject = {
+        "uniqueItems": True,
+        "type": parameter.type,
+        "description": parameter.description,
+        "name": parameter.name,
+        "in": parameter.place,
+    }
+    if parameter.place == "path":
+        written["required"] = True
+    return written if parameter.name in _NOT_SHARED else _shared(written, shared)
+
+
+def _shared(written: JSONObject, shared: dict[str, JSONObject]) -> JSONObject:
+    """
+    Put a parameter among the shared ones, under a name with its hash, and return a reference to it.
+
+    See k8s.io/kube-openapi, C{pkg/builder/parameters.go}: the hash is FNV-1 of 64 bits of its JSON.
+    """
+    key = f"{written['name']}-{_digest(orjson.dumps(written))}"
+    shared[key] = written
     return {"$ref": f"#/parameters/{key}"}
+
+
+@lru_cache(maxsize=256)
+def _digest(text: bytes) -> str:
+    digest = _OFFSET
+    for byte in text:
+        digest = digest * _PRIME & _MASK ^ byte
+    return urlsafe_b64encode(digest.to_bytes(8, "big")[:6]).decode()

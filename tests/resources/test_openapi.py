@@ -511,12 +511,39 @@ class OpenAPIV2Tests(OpenAPICase):
         item = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
         self.assertEqual(item["get"]["operationId"], "readCoreV1NamespacedPod")
         self.assertEqual(item["put"]["parameters"][0]["schema"], {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"})
-        shared = {name.rpartition("-")[0] for name in document["parameters"]}
-        self.assertTrue({"pretty", "namespace", "fieldValidation"} <= shared)
+        shared = {name.partition("-")[0] for name in document["parameters"]}
+        self.assertTrue({"pretty", "namespace", "body", "labelSelector"} <= shared)
         known = {f"#/parameters/{name}" for name in document["parameters"]}
         for path in document["paths"].values():
             for one in path.get("parameters", []):
-                self.assertIn(one["$ref"], known)
+                self.assertTrue(one["name"] == "name" if "name" in one else one["$ref"] in known, one)
+
+    def test_parameters(self) -> None:
+        """
+        Parameters are shared under the names that the reference makes of them.
+
+        Not shared are names, bodies of kinds, and the two that kubectl looks for without following references.
+        """
+        document = self.get("/openapi/v2")
+        self.assertEqual(
+            document["parameters"]["namespace-vgWSWtn3"],
+            {
+                "uniqueItems": True,
+                "type": "string",
+                "description": "object name and auth scope, such as for teams and projects",
+                "name": "namespace",
+                "in": "path",
+                "required": True,
+            },
+        )
+        item = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]
+        self.assertEqual(item["patch"]["parameters"][0], {"$ref": "#/parameters/body-78PwaGsr"})
+        self.assertEqual(item["delete"]["parameters"][0], {"$ref": "#/parameters/body-2Y1dVQaQ"})
+        apart = {name for name in document["parameters"] if name.startswith(("name-", "fieldValidation-", "dryRun-"))}
+        self.assertEqual(apart, set())
+        for method in ("put", "patch"):
+            own = [one["name"] for one in item[method]["parameters"] if "name" in one and one["in"] == "query"]
+            self.assertEqual(own, ["dryRun", "fieldValidation"])
 
     def test_definitions(self) -> None:
         """It has the definitions that its paths refer to, directly or not, and no others."""

@@ -117,6 +117,8 @@ class DocumentsTests(SynchronousTestCase):
             for path in (item, f"{item}/status", f"{item}/scale"):
                 for method in ("get", "put", "patch"):
                     self.assertEqual(paths[path][method]["x-kubernetes-group-version-kind"], kind)
+                described = {one.get("description") for one in paths[path]["parameters"]}
+                self.assertIn("name of the Kite", described)
 
     def test_definitions(self) -> None:
         """Both documents contain all types that they refer to, and no types of versions that are not served."""

@@ -175,8 +175,8 @@ class ValueTests(SynchronousTestCase):
 
     def test_inexact_numbers(self) -> None:
         """An integer that a floating point number of 64 bits does not hold becomes the nearest one that it does."""
-        for given, kept in ((9007199254740993, 9007199254740992), (-9007199254740993, -9007199254740992)):
-            version = {"name": "v1", "schema": {"openAPIV3Schema": {"maximum": given}}}
+        for number, kept in ((9007199254740993, 9007199254740992), (-9007199254740993, -9007199254740992)):
+            version = {"name": "v1", "schema": {"openAPIV3Schema": {"maximum": number}}}
             crd = decoded({"spec": {"versions": [version]}}, "CustomResourceDefinition", "apiextensions.k8s.io/v1")
             maximum = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["maximum"]
             self.assertEqual((maximum, type(maximum)), (kept, int))
