@@ -16,6 +16,7 @@ from .audit import with_audit
 from .auditid import with_audit_id
 from .authentication import with_authentication
 from .authorization import with_authorization
+from .bodies import by_head, with_body
 from .cachecontrol import with_cache_control
 from .deadline import with_deadline
 from .denials import DenialLog
@@ -60,18 +61,25 @@ def with_filters(
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
 
-    def behind(name: str, handler: Handler) -> Handler:
-        return handler if tracing is None else tracing.behind(name, handler)
+    def behind(name: str, handler: Handler, *, again: bool = False) -> Handler:
+        return handler if tracing is None else tracing.behind(name, handler, again=again)
 
     denials = DenialLog(reactor.seconds)
     handler = with_measuring(handler)
     if metrics is not None:
         handler = metrics.after_authorization(handler)
+    allowed = handler
     handler = with_authorization(behind("authorization", handler), authorizer, denials)
     if consistency is not None:
         handler = consistency.in_front(behind("consistency", handler))
     if limit is not None:
         handler = limit(behind("priorityandfairness", handler))
+        allowed = limit(behind("priorityandfairness", allowed, again=True))
+    # What is refused needs no body, and what waits for one needs no seat yet.
+    early = with_authorization(behind("authorization", with_body(allowed), again=True), authorizer, denials)
+    if consistency is not None:
+        early = consistency.in_front(behind("consistency", early, again=True))
+    handler = by_head(handler, early)
     impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
     handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation, denials)
     if auditor is not None:

@@ -104,9 +104,14 @@ class RequestTracing:
 
         return begun
 
-    def behind(self, name: str, handler: Handler) -> Handler:
-        """Note that a request has come through a filter."""
-        self._filters.insert(0, name)
+    def behind(self, name: str, handler: Handler, *, again: bool = False) -> Handler:
+        """
+        Note that a request has come through a filter.
+
+        @param again: The filter is in another place as well; a request comes through one of them.
+        """
+        if not again:
+            self._filters.insert(0, name)
         now = self._now
 
         def behind(request: KubeRequest) -> None:

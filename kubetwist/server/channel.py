@@ -16,7 +16,10 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
 
+from ..api.users import UNAUTHENTICATED
 from ..outgoing.flow import RawTransport, has_hung_up, is_left, keep_alive
+from .bodyshares import SMALL_BODY
+from .neighbours import place_of
 from .streaming import StreamedBody
 
 if TYPE_CHECKING:
@@ -42,6 +45,9 @@ IDLE_TIMEOUT: Final = 90.0
 HEAD_TIMEOUT: Final = 32.0
 #: Seconds from the end of a head to the end of the body.
 BODY_TIMEOUT: Final = 60.0
+#: Bytes of a body that must arrive in a second, counted from L{BODY_GRACE} seconds after its start.
+BODY_RATE: Final = 16 * 1024
+BODY_GRACE: Final = 20.0
 #: Seconds that a connection which is to be closed is given to read its answer.
 LINGER: Final = 5.0
 #: The same for what another protocol has written.
@@ -64,6 +70,7 @@ _REASONS: Final = {
     400: b"Bad Request",
     408: b"Request Timeout",
     414: b"URI Too Long",
+    417: b"Expectation Failed",
     429: b"Too Many Requests",
     431: b"Request Header Fields Too Large",
     501: b"Not Implemented",
@@ -103,6 +110,15 @@ class KubeChannel(HTTPChannel):
         self._decoder: Any = None
         self._body = bytearray()
         self._missing: int | None = 0
+        self._body_since = 0.0
+        #: Whether the request is served already, while its body is still to come.
+        self._early = False
+        #: Whether its body is wanted by now, and whether its client waits to be told so.
+        self._wanted = False
+        self._expected = False
+        #: For whom how many bytes of bodies are reserved.
+        self._share: tuple[tuple[str, str], bool] | None = None
+        self._reserved = 0
         self._discarded = 0
         self._streamed: StreamedBody | None = None
         self._lasting = 0
@@ -146,13 +162,13 @@ class KubeChannel(HTTPChannel):
             self._discard(len(data))
 
     def _parse(self) -> None:
-        """Serve the requests that have arrived whole; one after the other, however they are answered."""
+        """Serve the next request, if it has arrived whole; one behind it takes turns with other connections."""
         if self._parsing:
             return
         self._parsing = True
         try:
             # A client that does not read its answers gets no more of them.
-            while self._state == _HEAD and self._buffer and not self._waitingForTransport:
+            if self._state == _HEAD and self._buffer and not self._waitingForTransport:
                 buffer = self._buffer
                 end = buffer.find(b"\r\n\r\n")
                 if end < 0:
@@ -162,6 +178,13 @@ class KubeChannel(HTTPChannel):
                 self._guarded(self._head_received, buffer[:end], buffer[end + 4 :])
         finally:
             self._parsing = False
+        if self._buffer and self._state == _HEAD and not self._waitingForTransport:
+            self.site.take_turn(self)
+
+    def go_on(self) -> None:
+        """It is this connection's turn: serve the next of the requests that have arrived."""
+        if self in self.site.channels:
+            self._parse()
 
     def _guarded(self, step: Any, *arguments: Any) -> None:
         try:
@@ -207,8 +230,14 @@ class KubeChannel(HTTPChannel):
                 fields[known].append(value)
             else:
                 fields[known] = [value]
-        if version == b"HTTP/1.1" and len(fields.get(b"host", ())) != 1:
-            raise Malformed(400, "missing required Host header" if b"host" not in fields else "too many Host headers")
+        hosts = fields.get(b"host", ())
+        if not hosts:
+            if version == b"HTTP/1.1":
+                raise Malformed(400, "missing required Host header")
+        elif len(hosts) > 1:
+            raise Malformed(400)
+        elif hosts[0] not in _HOSTS and not _known_host(hosts[0]):
+            raise Malformed(400, "malformed Host header")
 
         length = self._body_length(fields)
         connection = fields.get(b"connection")
@@ -217,10 +246,14 @@ class KubeChannel(HTTPChannel):
         request: KubeRequest = self.site.requestFactory(self)
         request.begin(method, target, version, fields)
         self.requests.append(request)
+        expected = False
+        if b"expect" in fields and fields[b"expect"][0]:
+            if b"100-continue" not in re.split(rb"[ \t,]+", fields[b"expect"][0].lower()):
+                raise Malformed(417)
+            expected = version == b"HTTP/1.1"
         if length == 0:
             self._serve(request, b"", rest)
             return
-        expected = b"expect" in fields and fields[b"expect"][0].lower() == b"100-continue" and version == b"HTTP/1.1"
         for wanted in self.site.streams:
             if wanted(request):
                 self._stream(request, length, rest, expected)
@@ -228,15 +261,20 @@ class KubeChannel(HTTPChannel):
         if length is not None and length > MAX_BODY:
             self._too_large(request, len(rest), length)
             return
-        if expected:
-            self.tell_to_send()
         self._state = _BODY
-        self.deadline = self.site.now() + BODY_TIMEOUT
         self._missing = length or 0
         if length is None:
             self._decoder = _ChunkedTransferDecoder(self._chunk_received, self._chunks_finished)
+        self._begin_body()
+        if self.site.heads_first and (expected or (length is not None and length > max(SMALL_BODY, len(rest)))):
+            self._serve_head(request, expected)
+        elif expected:
+            self.tell_to_send()
         if rest:
-            self._body_received(rest)
+            if self._state == _BODY:
+                self._body_received(rest)
+            elif self._state == _DISCARD:
+                self._discard(len(rest))
 
     def _request_line(self, line: bytes) -> tuple[bytes, bytes, bytes]:
         if len(line) > MAX_LINE:
@@ -284,7 +322,14 @@ class KubeChannel(HTTPChannel):
 
     # Bodies.
 
+    def _begin_body(self) -> None:
+        self._body_since = now = self.site.now()
+        self.deadline = now + BODY_GRACE
+
     def _body_received(self, data: bytes) -> None:
+        if self.deadline is not None:
+            patience = BODY_GRACE + (len(self._body) + len(data)) / BODY_RATE
+            self.deadline = self._body_since + min(patience, BODY_TIMEOUT)
         if self._decoder is not None:
             self._decoder.dataReceived(data)
             return
@@ -293,7 +338,8 @@ class KubeChannel(HTTPChannel):
             self._missing = missing - len(data)
             self._keep(data)
             return
-        if self._body:
+        if self._body or self._early:
+            self._missing = 0
             self._keep(data[:missing])
             self._finish_body(data[missing:])
         else:
@@ -302,33 +348,105 @@ class KubeChannel(HTTPChannel):
             self._serve(request, body, rest)
 
     def _chunk_received(self, data: bytes) -> None:
-        if self._state == _BODY:
-            if len(self._body) + len(data) > MAX_BODY:
-                self._too_large(self.requests[-1], len(data), None)
-            else:
-                self._keep(data)
+        if self._state != _BODY:
+            return
+        size = len(self._body) + len(data)
+        if size > MAX_BODY:
+            self._too_large(self.requests[-1], len(data), None)
+            return
+        if size > SMALL_BODY and self.site.heads_first and not self._early:
+            self._serve_head(self.requests[-1], False)
+            if self._state != _BODY:
+                return
+        self._keep(data)
 
     def _chunks_finished(self, rest: bytes) -> None:
         if self._state == _BODY:
             self._finish_body(rest)
 
     def _keep(self, data: bytes) -> None:
-        if not self.site.reserve(len(data)):
+        size = len(self._body) + len(data)
+        if self._wanted and size > max(SMALL_BODY, self._reserved) and not self._reserve(size - self._reserved):
             raise Malformed(429)
         self._body += data
 
     def _finish_body(self, rest: bytes) -> None:
         body = bytes(self._body)
-        self._drop_body()
-        self._serve(self.requests[-1], body, rest)
-
-    def _drop_body(self) -> None:
-        self.site.release(len(self._body))
         self._body = bytearray()
         self._decoder = None
+        request = self.requests[-1]
+        if not self._early:
+            self._serve(request, body, rest)
+            return
+        self._early = False
+        self._state = _ANSWER
+        self._buffer = rest
+        self.deadline = None
+        self.persistent = self._lasting
+        request.body_arrived(body)
+
+    def _drop_body(self) -> None:
+        self._body = bytearray()
+        self._decoder = None
+        self._early = False
+        self._release()
+
+    # Bodies whose request is judged by its head.
+
+    def _serve_head(self, request: KubeRequest, expected: bool) -> None:
+        """Serve a request whose body is still to come; the rest of that is left in the network until it is wanted."""
+        self._early = True
+        self._wanted = False
+        self._expected = expected
+        self._handlingRequest = True
+        self.deadline = None
+        # An answer that begins before the body is through ends the connection, and has to say so.
+        self._lasting, self.persistent = self.persistent, 0
+        request.body_pending = True
+        request.serve(b"")
+        if self._state == _BODY and not self._wanted:
+            self.read_no_further()
+
+    def collect(self, request: KubeRequest) -> bool:
+        """
+        Go on to read the body of a request that L{_serve_head} serves.
+
+        @return: Whether there is room for it.
+        """
+        user = request.user
+        anonymous = user is None or UNAUTHENTICATED in user.groups
+        place = place_of(getattr(self.transport.getPeer(), "host", ""))
+        self._share = (("" if user is None or anonymous else user.name, place), anonymous)
+        size = len(self._body) + (self._missing or 0)
+        if size > SMALL_BODY and not self._reserve(size):
+            return False
+        self._wanted = True
+        self._begin_body()
+        if self._expected:
+            self.tell_to_send()
+        self.read_on()
+        return True
+
+    def _reserve(self, size: int) -> bool:
+        assert self._share is not None, "it is known whose body it is"
+        client, anonymous = self._share
+        if not self.site.bodies.reserve(client, size, anonymous=anonymous):
+            return False
+        self._reserved += size
+        return True
+
+    def _release(self) -> None:
+        """The bodies for which something is reserved are needed no more."""
+        if self._reserved:
+            assert self._share is not None, "something is reserved"
+            client, anonymous = self._share
+            self.site.bodies.release(client, self._reserved, anonymous=anonymous)
+            self._reserved = 0
+        self._wanted = False
 
     def _too_large(self, request: KubeRequest, arrived: int, length: int | None) -> None:
         """Answer without the body; what still comes of it is thrown away, and the connection ends."""
+        early = self._early
         self._drop_body()
         self.persistent = 0
         self._state = _DISCARD
@@ -337,7 +455,10 @@ class KubeChannel(HTTPChannel):
         self.deadline = None
         self._handlingRequest = True
         request.body_too_large = True
-        request.serve(b"")
+        if early:
+            request.body_arrived(b"")
+        else:
+            request.serve(b"")
 
     def _discard(self, arrived: int) -> None:
         self._discarded += arrived
@@ -447,6 +568,10 @@ class KubeChannel(HTTPChannel):
         del self.requests[0]
         if self._state == _STREAM:
             self._stop_streaming()
+        elif self._state == _BODY:
+            self._stop_collecting()
+        elif self._reserved:
+            self._release()
         if not self.persistent:
             if self._state == _DISCARD and (self._missing is None or self._missing > 0):
                 # The client still sends; closed now, the connection would be reset before it has read the answer.
@@ -462,6 +587,11 @@ class KubeChannel(HTTPChannel):
         if self._buffer and not self._parsing:
             self._parse()
 
+    def _stop_collecting(self) -> None:
+        """The request is answered before its body has arrived."""
+        self._stop_streaming()
+        self._drop_body()
+
     def _stop_streaming(self) -> None:
         """The request is answered before its body was through."""
         if self._decoder is not None:
@@ -475,6 +605,8 @@ class KubeChannel(HTTPChannel):
         """End the connection in the middle of an answer, when what was written is sent."""
         if self._state == _STREAM:
             self._stop_streaming()
+        elif self._state == _BODY:
+            self._stop_collecting()
         self._state = _DISCARD
         self._missing = None
         self.persistent = 0
@@ -563,6 +695,7 @@ class KubeChannel(HTTPChannel):
             # Nothing was ever asked on it: it did not come to a connection.
             self.site.failed_handshakes += 1
         self.deadline = None
+        self._buffer = b""
         self._drop_body()
         switched, self._switched = self._switched, None
         try:
@@ -585,6 +718,20 @@ class KubeChannel(HTTPChannel):
     def idle(self) -> bool:
         """Whether no request is open."""
         return not self.requests
+
+
+#: Values of Host headers that are well-formed; clients use few.
+_HOSTS: Final[set[bytes]] = set()
+#: As C{ValidHostHeader} of golang.org/x/net/http/httpguts has it.
+_HOST: Final = re.compile(rb"[!$%&'()*+,.:;=\[\]_~0-9A-Za-z-]*")
+
+
+def _known_host(host: bytes) -> bool:
+    if not _HOST.fullmatch(host):
+        return False
+    if len(_HOSTS) < _NAMES_KEPT and len(host) < 256:
+        _HOSTS.add(host)
+    return True
 
 
 def _field_name(name: bytes, colon: bytes) -> bytes:

@@ -72,6 +72,7 @@ class KubeRequest(Request):
     @ivar signed_in: It has the cookie of a session of the page, whether or not that counts.
     @ivar from_storage: The caches are behind: what it reads is to be read from the storage itself.
     @ivar flow_head: What the head of the answer says of its priority: lines.
+    @ivar body_pending: The body has not arrived yet: L{collect_body} asks for it.
     @ivar body_too_large: The body went over the limit; there is none to read.
     @ivar streamed: The body, when it arrives while the request is answered.
     @ivar switched: The connection is another protocol's.
@@ -88,6 +89,7 @@ class KubeRequest(Request):
     audit_id = ""
     deadline: float | None = None
     cache_control = b""
+    body_pending = False
     body_too_large = False
     begun = 0.0
     authenticated_at = 0.0
@@ -113,6 +115,8 @@ class KubeRequest(Request):
     channel: Any
 
     _body = b""
+    _with_body: Callable[[KubeRequest], None] | None = None
+    _asked_at = 0.0
     _query: dict[str, list[str]] | None = None
     _args: dict[bytes, list[bytes]] | None = None
     _warnings: Any = None
@@ -153,6 +157,39 @@ class KubeRequest(Request):
         site.open_requests.add(self)
         try:
             site.handler(self)
+        except Exception:
+            self.processingFailed(Failure())
+
+    def collect_body(self, handler: Callable[[KubeRequest], None]) -> None:
+        """
+        Call C{handler} once the body has arrived; answer 429 where there is no room for it.
+
+        The time that it takes to arrive counts for nothing in the metrics, as for bodies that arrive with their heads.
+        """
+        if not self.body_pending:
+            handler(self)
+            return
+        self._with_body = handler
+        self._asked_at = perf_counter()
+        if not self.channel.collect(self):
+            self.terminated = 429
+            self.setHeader(b"Retry-After", b"1")
+            self.respond_text(429, "Too many requests, please try again later.\n")
+
+    def body_arrived(self, body: bytes) -> None:
+        """All of a body has arrived that was still to come when the request was served."""
+        self._body = body
+        self.body_pending = False
+        handler = self._with_body
+        if handler is None or self.over:
+            return
+        self._with_body = None
+        took = perf_counter() - self._asked_at
+        self.begun += took
+        if self.authenticated_at:
+            self.authenticated_at += took
+        try:
+            handler(self)
         except Exception:
             self.processingFailed(Failure())
 
@@ -210,7 +247,7 @@ class KubeRequest(Request):
 
         @raise APIStatusError: It is larger than bodies may be.
         """
-        if self.body_too_large:
+        if self.body_too_large or self.body_pending:
             raise APIStatusError.too_large(f"Request entity too large: limit is {MAX_BODY}")
         if self.streamed is not None:
             body = self.streamed.collected()

@@ -194,6 +194,7 @@ class APIServer:
         self._prepared = True
         self._site = KubeSite(handler, reactor)
         self._site.turns = config.turns
+        self._site.heads_first = True
         self._site.neighbours = Neighbours(options["max-connections-per-address"])
 
         told, counted = RequestLog(options.verbosity).ended, metrics.ended

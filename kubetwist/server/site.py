@@ -6,6 +6,7 @@ Requests are L{kubetwist.server.request}'s.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
@@ -16,6 +17,7 @@ from twisted.web.http import datetimeToString
 from twisted.web.resource import IResource, getChildForRequest
 from twisted.web.server import Site
 
+from .bodyshares import BodyShares
 from .channel import KubeChannel
 from .neighbours import Neighbours
 from .request import TEXT, KubeRequest
@@ -27,8 +29,8 @@ __all__ = ["TEXT", "Handler", "KubeRequest", "KubeSite", "traverse"]
 
 Handler = Callable[[KubeRequest], None]
 
-#: How many bytes of unfinished bodies are held for all connections together; then new ones are refused.
-MAX_BODIES: Final = 256 * 1024 * 1024
+#: Seconds for which pipelined requests are served in one turn of the reactor.
+TURN: Final = 0.005
 #: Seconds without reading after which it is looked whether a client is still there.
 STALLED: Final = 30.0
 
@@ -48,6 +50,9 @@ class KubeSite(Site):
     @ivar stalled: Those that are not read from, and since when.
     @ivar streams: Each says of a request with a body, when its head has arrived, whether the body shall be passed on
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
+    @ivar heads_first: Whether C{handler} judges requests by their heads, and asks with L{KubeRequest.collect_body} for
+        bodies that are large.
+    @ivar bodies: How much of large bodies is held for whom.
     @ivar neighbours: Counts connections by where they come from, and says which are too many.
     @ivar date: For C{Date} headers.
     """
@@ -73,7 +78,9 @@ class KubeSite(Site):
         self.streams: list[Callable[[KubeRequest], bool]] = []
         self.failed_handshakes = 0
         self.neighbours = Neighbours()
-        self._bodies = 0
+        self.heads_first = False
+        self.bodies = BodyShares()
+        self._pipelined: deque[KubeChannel] = deque()
         self._tick: Any = None
         self._drained: list[Deferred[None]] = []
 
@@ -136,16 +143,21 @@ class KubeSite(Site):
         self.stalled.pop(channel, None)
         self._check_drained()
 
-    def reserve(self, size: int) -> bool:
-        """Ask to hold so much of an unfinished body."""
-        if self._bodies + size > MAX_BODIES:
-            return False
-        self._bodies += size
-        return True
+    def take_turn(self, channel: KubeChannel) -> None:
+        """Let a connection that has sent several requests go on when others had their turn."""
+        if not self._pipelined:
+            self.reactor.callLater(0, self._serve_pipelined)
+        self._pipelined.append(channel)
 
-    def release(self, size: int) -> None:
-        """So much of a body is held no more."""
-        self._bodies -= size
+    def _serve_pipelined(self) -> None:
+        """Serve one request of each connection that waits, as long as the turn lasts."""
+        until = self.now() + TURN
+        for _ in range(len(self._pipelined)):
+            self._pipelined.popleft().go_on()
+            if self.now() > until:
+                break
+        if self._pipelined:
+            self.reactor.callLater(0, self._serve_pipelined)
 
     def request_ended(self, request: KubeRequest) -> None:
         """A request was answered, or its client has gone."""

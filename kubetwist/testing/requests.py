@@ -419,6 +419,10 @@ class Interceptor:
         self._site.handler = self._handle if self._faults or self._logs else self._behind
 
     def _handle(self, request: Any) -> None:
+        # Faults and logs may look at bodies, so these arrive before anything else happens.
+        request.collect_body(self._take)
+
+    def _take(self, request: Any) -> None:
         try:
             info = request.info = request_info_of(request.method, request.uri)
         except UnknownRequest:

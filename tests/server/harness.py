@@ -68,13 +68,15 @@ class Client:
     """One connection to a site, in memory."""
 
     def __init__(self, site: KubeSite) -> None:
+        self.site = site
         self.transport = StringTransport()
         self.channel = site.buildProtocol(None)
         self.channel.makeConnection(self.transport)
 
     def send(self, data: bytes) -> None:
-        """Let bytes arrive."""
+        """Let bytes arrive, and have all turns."""
         self.channel.dataReceived(data)
+        self.site.reactor.advance(0)
 
     def answers(self, bodiless: bool = False) -> list[Answer]:
         """What was answered since the last call."""
@@ -168,4 +170,6 @@ def filtered_site(
         authorizer=authorizer or Allow(),
         request_timeout=request_timeout,
     )
-    return make_site(handler, clock)
+    site = make_site(handler, clock)
+    site.heads_first = True
+    return site

@@ -145,7 +145,7 @@ class BodyTests(StreamedCase):
             self.client.send(b"x" * 65536)
         self.successResultOf(done)
         self.assertEqual(sum(map(len, sink.pieces)), size)
-        self.assertEqual(self.site._bodies, 0)
+        self.assertEqual(self.site.bodies.used, 0)
 
     def test_others_keep_their_limit(self) -> None:
         """What nobody wants streamed is limited as ever."""
