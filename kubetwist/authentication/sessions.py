@@ -22,6 +22,7 @@ from zope.interface import implementer
 from ..api.resource import UserInfo
 from ..interfaces import IAuthenticator
 from .errors import RequestRefused
+from .signinlinks import SignInLinks
 from .union import TokenFinding
 
 #: The header that has a session's key.
@@ -45,15 +46,15 @@ class Session:
     One who is signed in.
 
     @ivar key: The digest of what must be in the header.
-    @ivar token: By which each request is authenticated anew.
-    @ivar user: Whose it was at the beginning; for the limit of sessions only.
+    @ivar token: By which each request is authenticated again; C{""} for a session that began with a sign-in link.
+    @ivar user: The user at the beginning; without a token, the user of each request.
     @ivar ends: When it is over in any case.
     @ivar used: When it was used last.
     """
 
     key: bytes
     token: str
-    user: str
+    user: UserInfo
     ends: float
     used: float
 
@@ -72,14 +73,15 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, token: str, user: str) -> tuple[str, str]:
+    def begin(self, token: str, user: UserInfo) -> tuple[str, str]:
         """
         Begin a session.
 
-        @return: What the cookie says, and the key.
+        @param token: The token of the user, or C{""} if a sign-in link was used.
+        @return: The value of the cookie, and the key.
         """
         self._forget_old()
-        own = [name for name, session in self._sessions.items() if session.user == user]
+        own = [name for name, session in self._sessions.items() if session.user.name == user.name]
         for name in own[: max(0, len(own) - MOST_OF_USER + 1)]:
             del self._sessions[name]
         while len(self._sessions) >= MOST_SESSIONS:
@@ -132,12 +134,15 @@ class SessionAuthenticator:
         sessions: Sessions,
         cookie: Callable[[], bytes],
         user_of_token: Callable[[str], TokenFinding | Deferred[TokenFinding]],
+        links: SignInLinks,
     ) -> None:
         """
+        @param links: Sign-in links that begin sessions without a token.
         @param cookie: The name of the cookie.
         @param user_of_token: Whose it is, if it is meant for this server.
         """
         self.sessions = sessions
+        self.links = links
         self.cookie = cookie
         self.user_of_token = user_of_token
 
@@ -160,6 +165,8 @@ class SessionAuthenticator:
         session = self.sessions.find(secret, keys[0])
         if session is None:
             raise RequestRefused("there is no such session, or it is over")
+        if not session.token:
+            return session.user
         found = self.user_of_token(session.token)
         if isinstance(found, Deferred):
             return found.addCallback(_user)
@@ -241,6 +248,8 @@ def make(options: Any, server: Any) -> SessionAuthenticator:
         issuer = server.token_issuer
         return server.user_of_token(token, () if issuer is None else issuer.audiences)
 
-    authenticator = SessionAuthenticator(Sessions(server.reactor.seconds), cookie, user_of_token)
+    authenticator = SessionAuthenticator(
+        Sessions(server.reactor.seconds), cookie, user_of_token, SignInLinks(server.reactor.seconds)
+    )
     server.sessions = authenticator
     return authenticator

@@ -65,6 +65,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
         ),
         ("enable-ui", BOOLEAN, True, "Whether there is a web page at /ui that shows what the server holds."),
         (
+            "ui-sign-in-link",
+            BOOLEAN,
+            True,
+            "Log, at the start, a link that signs a browser on this machine in to the web page as the admin; it is "
+            "valid once, for 15 minutes.",
+        ),
+        (
             "enable-swagger-ui",
             BOOLEAN,
             True,

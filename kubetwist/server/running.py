@@ -19,6 +19,9 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from ..admission.configuration import BadAdmission
+from ..api.resource import UserInfo
+from ..authentication.signinlinks import LIFETIME
+from ..authentication.union import authenticated
 from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.stack import with_filters
@@ -33,7 +36,7 @@ from .certificates import Pair
 from .chain import Installer, create_server_chain
 from .ciphers import openssl_ciphers
 from .config import ServerConfig
-from .datadir import Credentials, DataDirectory
+from .datadir import ADMIN, Credentials, DataDirectory
 from .debugging import claim_debugging
 from .encryption import encrypted, show_encryption
 from .errors import StartError
@@ -65,6 +68,9 @@ _GOODBYE = 0.1
 #: How many watches end in a second at least, where they end one after the other, and how often some of them do.
 _WATCHES_ENDED = 200.0
 _STEP = 0.05
+
+#: The user of the admin's client certificate.
+_ADMIN_USER = authenticated(UserInfo(ADMIN.common_name, groups=(ADMIN.organization,)))
 
 
 class APIServer:
@@ -284,9 +290,21 @@ class APIServer:
         return Consistency(shared, config.stores.cache, some, config.metrics, lambda call: reactor.callLater(0, call))
 
     def announce(self, credentials: Credentials) -> None:
-        """It listens: tell."""
+        """Write the admin's kubeconfig, and log how the server can be reached."""
         path = credentials.write_kubeconfig(self.url)
         self._log.info("serving on {url}; the admin's kubeconfig is {path}", url=self.url, path=str(path))
+        sessions = self.config.sessions
+        if sessions is not None and self._options["ui-sign-in-link"]:
+            port = self._port.getHost().port
+            secret = sessions.links.issue(_ADMIN_USER)
+            self._log.info(
+                "web page, signed in as the admin (valid once, for {minutes} minutes, on this machine):"
+                " https://{host}:{port}/ui/#sign-in={secret}",
+                minutes=int(LIFETIME // 60),
+                host=_local_host(self._options["bind-address"]),
+                port=port,
+                secret=secret,
+            )
 
     def _prepare_run(self, server: GenericServer, config: ServerConfig) -> None:
         """What every chain has, whatever APIs are on it."""
@@ -559,6 +577,14 @@ def _for_browsers(handler: Handler, options: Any) -> Handler:
         if directives:
             handler = with_transport_security(handler, directives)
     return handler
+
+
+def _local_host(bind_address: str) -> str:
+    """Return the host under which a browser on this machine reaches the server."""
+    address = ipaddress.ip_address(bind_address)
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "[::1]"
+    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def _why(config: ServerConfig) -> Any:

@@ -1,5 +1,5 @@
 """
-What answers below C{/ui} and C{/swagger-ui}.
+What answers below C{/ui} and C{/swagger-ui}; and C{/}, which leads browsers to the former.
 
 It stands in front of the filters: whoever is not signed in yet must get the page. Nothing here tells of any object.
 """
@@ -67,6 +67,13 @@ def with_pages(
         answers[SWAGGER_PATH] = Page(SWAGGER_PATH, SWAGGER_POLICY, partial(read_assets, SWAGGER_UI), reactor).answer
 
     def front(request: KubeRequest) -> None:
+        if request.uri == b"/" and request.method == b"GET" and _prefers_html(request.header(b"accept")):
+            # People who open the server's address in a browser; clients of the API do not ask for HTML.
+            request.setHeader(b"Location", PATH + b"/")
+            request.setHeader(b"Vary", b"Accept")
+            request.setHeader(b"Cache-Control", b"no-store")
+            request.respond_text(302, "")
+            return
         if request.uri.startswith(_PATHS):
             path = request.path
             answer = answers.get(path) or answers.get(b"/" + path[1:].partition(b"/")[0])
@@ -76,6 +83,11 @@ def with_pages(
         handler(request)
 
     return front
+
+
+def _prefers_html(accept: bytes | None) -> bool:
+    """Return whether a client names HTML before anything else, as browsers do."""
+    return accept is not None and accept.split(b",", 1)[0].partition(b";")[0].strip() == b"text/html"
 
 
 def with_policy(handler: Handler, policy: bytes) -> Handler:

@@ -48,6 +48,7 @@ class SigningIn:
         @param auditor: Told of it, if there is one.
         """
         self._sessions = authenticator.sessions
+        self._links = authenticator.links
         self._cookie = authenticator.cookie
         self._user_of_token = authenticator.user_of_token
         self._auditor = auditor
@@ -70,19 +71,27 @@ class SigningIn:
             request.fail(error)
 
     def _sign_in(self, request: KubeRequest) -> None:
-        token = _token_in(request)
+        kind, secret = _credential_in(request)
+        token = secret if kind == "token" else ""
 
         def begin(user: UserInfo, request: KubeRequest) -> None:
-            secret, key = self._sessions.begin(token, user.name)
-            self._set_cookie(request, secret.encode(), int(LONGEST))
-            self._log.info("{user} has signed in to the page", user=user.name)
+            cookie, key = self._sessions.begin(token, user)
+            self._set_cookie(request, cookie.encode(), int(LONGEST))
+            self._log.info("{user} signed in to the page with a {kind}", user=user.name, kind=kind)
             answer = {"user": {"username": user.name, "groups": list(user.groups)}, "key": key}
             request.respond(201, orjson.dumps(answer), b"application/json")
 
         def refuse(request: KubeRequest) -> None:
             request.fail(APIStatusError.unauthorized())
 
-        self._when_known(token, request, begin, refuse)
+        if kind == "link":
+            user = self._links.redeem(secret, request)
+            if user is None:
+                refuse(request)
+            else:
+                self._audited(begin, user, request)
+        else:
+            self._when_known(token, request, begin, refuse)
 
     def _sign_out(self, request: KubeRequest) -> None:
         key = request.header(KEY) or b""
@@ -97,8 +106,12 @@ class SigningIn:
             self._sessions.end(secret, key)
             self._forget_cookie(request)
 
-        # One may sign out whose token is good no more.
-        self._when_known(session.token, request, end, partial(self._audited, end, UserInfo(session.user)))
+        # Users whose token is no longer valid may sign out, too.
+        as_at_sign_in = partial(self._audited, end, session.user)
+        if session.token:
+            self._when_known(session.token, request, end, as_at_sign_in)
+        else:
+            as_at_sign_in(request)
 
     def _when_known(
         self, token: str, request: KubeRequest, known: Callable[[UserInfo, KubeRequest], None], unknown: Handler
@@ -134,11 +147,11 @@ class SigningIn:
         request.setHeader(b"Set-Cookie", cookie)
 
 
-def _token_in(request: KubeRequest) -> str:
+def _credential_in(request: KubeRequest) -> tuple[str, str]:
     """
-    The token that somebody signs in with.
+    Return the credential in the body: C{("token", token)} or C{("link", secret)}.
 
-    @raise APIStatusError: There is none.
+    @raise APIStatusError: There is none, or both.
     """
     body = request.read_body()
     if len(body) > _LONGEST_BODY:
@@ -146,9 +159,9 @@ def _token_in(request: KubeRequest) -> str:
     if (request.header(b"content-type") or b"").partition(b";")[0].strip() != b"application/json":
         raise APIStatusError.bad_request("the body must be application/json")
     try:
-        token = orjson.loads(body)["token"]
-    except (ValueError, KeyError, TypeError):
-        token = None
-    if not isinstance(token, str) or not token.strip() or not token.isprintable():
-        raise APIStatusError.bad_request('the body must be {"token": "..."}')
-    return token.strip()
+        ((kind, secret),) = orjson.loads(body).items()
+    except (ValueError, AttributeError):
+        kind = secret = None
+    if kind not in ("token", "link") or not isinstance(secret, str) or not secret.strip() or not secret.isprintable():
+        raise APIStatusError.bad_request('the body must be {"token": "..."} or {"link": "..."}')
+    return kind, secret.strip()

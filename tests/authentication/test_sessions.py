@@ -19,6 +19,7 @@ from kubetwist.authentication.sessions import (
     Sessions,
     take_cookie,
 )
+from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import TokenFinding
 from kubetwist.interfaces import IAuthenticator
 
@@ -53,8 +54,8 @@ class SessionsTests(SynchronousTestCase):
 
     def test_both(self) -> None:
         """A session is found by what its cookie says and its key together, never by one of them."""
-        secret, key = self.sessions.begin("t", "alice")
-        other_secret, other_key = self.sessions.begin("t", "alice")
+        secret, key = self.sessions.begin("t", UserInfo("alice"))
+        other_secret, other_key = self.sessions.begin("t", UserInfo("alice"))
         self.assertTrue(self.found(secret, key))
         for pair in (
             (secret, other_key),
@@ -69,7 +70,7 @@ class SessionsTests(SynchronousTestCase):
 
     def test_end(self) -> None:
         """Who signs out is out; it takes both to do so."""
-        secret, key = self.sessions.begin("t", "alice")
+        secret, key = self.sessions.begin("t", UserInfo("alice"))
         self.sessions.end(secret.encode(), b"x")
         self.assertTrue(self.found(secret, key))
         self.sessions.end(secret.encode(), key.encode())
@@ -78,7 +79,7 @@ class SessionsTests(SynchronousTestCase):
 
     def test_idle(self) -> None:
         """A session that is not used for two hours is over."""
-        secret, key = self.sessions.begin("t", "alice")
+        secret, key = self.sessions.begin("t", UserInfo("alice"))
         self.now += IDLE - 1
         self.assertTrue(self.found(secret, key))
         self.now += IDLE
@@ -87,7 +88,7 @@ class SessionsTests(SynchronousTestCase):
 
     def test_longest(self) -> None:
         """However often it is used, after twelve hours it is over."""
-        secret, key = self.sessions.begin("t", "alice")
+        secret, key = self.sessions.begin("t", UserInfo("alice"))
         while self.now + IDLE / 2 < 1000 + LONGEST:
             self.now += IDLE / 2
             self.assertTrue(self.found(secret, key))
@@ -96,19 +97,19 @@ class SessionsTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """A user has a limited number of sessions, and so have all together; those used last stay."""
-        first, *_, last = [self.sessions.begin("t", "alice") for _ in range(MOST_OF_USER + 1)]
+        first, *_, last = [self.sessions.begin("t", UserInfo("alice")) for _ in range(MOST_OF_USER + 1)]
         self.assertEqual(len(self.sessions), MOST_OF_USER)
         self.assertFalse(self.found(*first))
         for number in range(MOST_SESSIONS):
             self.assertTrue(self.found(*last))
-            self.sessions.begin("t", f"user-{number}")
+            self.sessions.begin("t", UserInfo(f"user-{number}"))
         self.assertEqual(len(self.sessions), MOST_SESSIONS)
 
     def test_old_make_room(self) -> None:
         """Sessions that are over take no place."""
-        self.sessions.begin("t", "alice")
+        self.sessions.begin("t", UserInfo("alice"))
         self.now += IDLE
-        self.sessions.begin("t", "bob")
+        self.sessions.begin("t", UserInfo("bob"))
         self.assertEqual(len(self.sessions), 1)
 
 
@@ -120,9 +121,17 @@ class AuthenticatorTests(SynchronousTestCase):
         self.finding: Any = TokenFinding(UserInfo("alice"))
         self.tokens: list[str] = []
         self.sessions = Sessions(lambda: 0.0)
-        self.authenticator = SessionAuthenticator(self.sessions, lambda: COOKIE, self.user_of_token)
-        self.secret, self.key = self.sessions.begin("the-token", "alice")
+        self.links = SignInLinks(lambda: 0.0)
+        self.authenticator = SessionAuthenticator(self.sessions, lambda: COOKIE, self.user_of_token, self.links)
+        self.secret, self.key = self.sessions.begin("the-token", UserInfo("alice"))
         self.cookie = f"{COOKIE.decode()}={self.secret}"
+
+    def test_without_token(self) -> None:
+        """A session that began with a sign-in link is of the user of the link; no token is looked up."""
+        secret, key = self.sessions.begin("", UserInfo("root"))
+        cookie = f"{COOKIE.decode()}={secret}"
+        self.assertEqual(self.ask(cookie=cookie, x_kubetwist_ui=key).name, "root")
+        self.assertEqual(self.tokens, [])
 
     def user_of_token(self, token: str) -> Any:
         """As told."""

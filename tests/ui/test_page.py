@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
+from kubetwist.authentication.signinlinks import SignInLinks
 from kubetwist.authentication.union import AuthenticatorUnion, TokenFinding
 from kubetwist.filters.stack import with_filters
 from kubetwist.server.site import traverse
@@ -47,7 +48,9 @@ class PageTestCase(SynchronousTestCase):
         """With one token that is known."""
         self.finding: Any = None
         clock = Clock()
-        authenticator = SessionAuthenticator(Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token)
+        authenticator = SessionAuthenticator(
+            Sessions(clock.seconds), lambda: COOKIE.encode(), self.user_of_token, SignInLinks(clock.seconds)
+        )
         self.authenticator = authenticator
         self.handler = handler = with_filters(
             traverse(Leaf(echo)),
@@ -124,6 +127,13 @@ class FilesTests(PageTestCase):
                 self.assertEqual(answer.code, 200, path)
                 self.assertEqual(answer.header("Cache-Control"), "public, max-age=31536000, immutable")
             self.assertEqual(self.ask("GET", place).header("Location"), f"{place}/")
+
+    def test_root(self) -> None:
+        """/ leads clients that ask for HTML first to the page, and no others."""
+        answer = self.ask("GET", "/", Accept="text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
+        self.assertEqual((answer.code, answer.header("Location")), (302, "/ui/"))
+        for accept in ("*/*", "application/json", "application/json, text/html"):
+            self.assertNotEqual(self.ask("GET", "/", Accept=accept).code, 302)
 
     def test_packed(self) -> None:
         """Who accepts gzip gets it, of the same content."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,6 +14,7 @@ from kubetwist.audit.auditor import Auditor
 from kubetwist.audit.failures import Counts
 from kubetwist.audit.policy import read_policy
 from kubetwist.authentication.sessions import SessionAuthenticator, Sessions
+from kubetwist.authentication.signinlinks import LIFETIME, SignInLinks
 from kubetwist.authentication.union import TokenFinding
 from kubetwist.server.auditedrequest import audited_request
 from kubetwist.ui.page import with_pages
@@ -34,7 +36,9 @@ class AuditTests(SynchronousTestCase):
         auditor = Auditor(read_policy(policy), [self.kept], strict, Counts())
         self.good = {"good"}
         self.sessions = Sessions(Clock().seconds)
-        authenticator = SessionAuthenticator(self.sessions, lambda: b"__Host-c", self.user_of_token)
+        self.clock = Clock()
+        self.links = SignInLinks(self.clock.seconds)
+        authenticator = SessionAuthenticator(self.sessions, lambda: b"__Host-c", self.user_of_token, self.links)
         self.site = make_site(with_pages(echo, authenticator, Clock(), auditor=auditor))
         site: Any = self.site
         site.requestFactory = audited_request(auditor)
@@ -106,6 +110,45 @@ class AuditTests(SynchronousTestCase):
         self.make("None")
         self.assertEqual(self.sign_in().code, 201)
         self.assertEqual(self.told(), [])
+
+    def follow(self, secret: str, peer: str = "127.0.0.1", **headers: str) -> Answer:
+        """Sign in with a link, as a client at the address C{peer}."""
+        body = json.dumps({"link": secret}).encode()
+        client = Client(self.site)
+        client.transport.peerAddr = IPv4Address("TCP", peer, 50000)
+        return client.request(
+            "POST", "/ui/session", body, Content_Type="application/json", X_Kubetwist_UI="1", **headers
+        )
+
+    def test_link_works_once(self) -> None:
+        """A link signs in once; its secret is not part of the audit event."""
+        self.make()
+        secret = self.links.issue(ALICE)
+        self.assertEqual([self.follow(secret).code, self.follow(secret).code], [201, 401])
+        self.assertEqual(self.told()[0], ("RequestReceived", "post", "alice", None))
+        self.assertNotIn(secret, "".join(event.json().decode() for event in self.kept.events))
+
+    def test_link_expires(self) -> None:
+        """A link that is not used in time is refused."""
+        self.make()
+        secret = self.links.issue(ALICE)
+        self.clock.advance(LIFETIME)
+        self.assertEqual(self.follow(secret).code, 401)
+
+    def test_link_from_elsewhere(self) -> None:
+        """A link is refused where a proxy passes the request on, or another machine sends it."""
+        self.make()
+        secret = self.links.issue(ALICE)
+        self.assertEqual(self.follow(secret, X_Forwarded_For="192.0.2.1").code, 401)
+        self.assertEqual(self.follow(secret, peer="192.0.2.1").code, 401)
+        self.assertEqual(self.follow("unknown").code, 401)
+        self.assertEqual(self.follow(secret).code, 201)
+
+    def test_link_sign_out(self) -> None:
+        """A session that began with a link ends as others do."""
+        self.make()
+        self.assertEqual(self.sign_out(self.follow(self.links.issue(ALICE))).code, 204)
+        self.assertEqual(len(self.sessions), 0)
 
     def test_files(self) -> None:
         """The files of the page are nobody's business."""

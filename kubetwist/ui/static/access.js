@@ -54,6 +54,8 @@ function verdict(found) {
     h("table", { class: "plain fit" }, h("tbody", null, found.authorizers.map((one) => h("tr", null, h("td", null, one.name), h("td", null, one.decision), h("td", null, one.reason || one.error || ""))))),
     found.allowedBy ? [h("h2", null, "Allowed by"), h("table", { class: "plain fit" }, h("tbody", null, Object.entries(found.allowedBy).map(([name, value]) =>
       h("tr", null, h("td", null, name), h("td", null, h("code", null, typeof value === "object" ? JSON.stringify(value) : String(value)))))))] : null,
+    found.grants && found.grants.length ? [h("h2", null, "The user has"), h("ul", null, found.grants.map((one) => h("li", null, one.text)))] : null,
     found.nearMisses && found.nearMisses.length ? [h("h2", null, "Nearest misses"), h("ol", null, found.nearMisses.map((miss) => h("li", null, miss.why)))] : null,
-    found.nearMisses && !found.nearMisses.length ? h("p", { class: "quiet" }, "No rule comes near.") : null];
+    found.nearMisses && !found.nearMisses.length ? h("p", { class: "quiet" }, "No rule comes near.") : null,
+    found.remedy ? [h("h2", null, "To allow it"), h("pre", { id: "remedy" }, found.remedy)] : null];
 }

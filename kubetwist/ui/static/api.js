@@ -59,9 +59,10 @@ function forget() {
   localStorage.removeItem(KEY);
 }
 
-export async function signIn(token) {
+/** Begin a session with { token }, or with { link }, the secret of a sign-in link. */
+export async function signIn(credential) {
   forget();
-  const made = await json("/ui/session", { method: "POST", body: JSON.stringify({ token }) });
+  const made = await json("/ui/session", { method: "POST", body: JSON.stringify(credential) });
   key = made.key;
   localStorage.setItem(KEY, key);
 }

@@ -29,10 +29,21 @@ function route() {
 
 // Signing in.
 
+/** Use the sign-in link in the address, if there is one, and remove it from the address and the history. */
+async function followSignInLink() {
+  const found = /^#sign-in=([\w-]+)$/.exec(location.hash);
+  if (!found) return;
+  history.replaceState(null, "", "#/");
+  try { await api.signIn({ link: found[1] }); } catch (error) {
+    throw error.code === 401 ? new Error("This link was used before, has expired, or is for a browser on the server's machine.") : error;
+  }
+}
+
 async function begin() {
   leave();
   let error = null;
   try {
+    await followSignInLink();
     const user = await api.whoAmI();
     if (user.username !== "system:anonymous") {
       if (api.hasSession() || sessionStorage.getItem("certificate")) return enter(user);
@@ -54,7 +65,7 @@ function signInView(certified, failed) {
     button.disabled = true;
     replace(said);
     try {
-      await api.signIn(field.value);
+      await api.signIn({ token: field.value });
       enter(await api.whoAmI());
     } catch (error) {
       replace(said, error.code === 401 ? h("div", { class: "problem", role: "alert" }, "The server does not know this token.") : problem(error));
@@ -84,9 +95,9 @@ async function signOut() {
 
 async function enter(user) {
   state.user = user;
-  sessionStorage.getItem("namespace") !== null && (state.namespace = sessionStorage.getItem("namespace"));
-  const search = h("input", { type: "search", placeholder: "Find a kind", "aria-label": "Find a kind", oninput: () => drawKinds(), spellcheck: false });
-  const kinds = h("div");
+  state.namespace = sessionStorage.getItem("namespace") ?? "";
+  const kinds = h("div", { onkeydown: moveAmongKinds });
+  const search = h("input", { type: "search", placeholder: "Find a kind", "aria-label": "Find a kind", oninput: () => drawKinds(), onkeydown: searchKey, spellcheck: false });
   const choice = h("select", { id: "namespace", onchange: () => { if (choice.value === ANOTHER) askForNamespace(); else useNamespace(choice.value); } });
   const view = h("main", { class: "main" });
   shell = { search, kinds, choice, view, timer: setInterval(() => { if (!document.hidden) refresh().catch(() => {}); }, 5000) };
@@ -99,7 +110,28 @@ async function enter(user) {
     h("nav", { class: "side", "aria-label": "Kinds" }, search, kinds), view));
   drawNamespaces();
   try { await Promise.all([refresh(), namespaces()]); } catch (error) { replace(view, h("div", { class: "page" }, problem(error))); return; }
+  if (sessionStorage.getItem("namespace") === null) state.namespace = await firstNamespace(user);
+  drawNamespaces();
   show();
+}
+
+// Namespaces that are tried; each costs a request.
+const TRIED = 20;
+
+/** A namespace to start in: all of them, or the first whose pods the user may list; "" if there is none. */
+async function firstNamespace(user) {
+  const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  const may = async (namespace) => {
+    const spec = { resourceAttributes: { verb: "list", resource: "pods", namespace } };
+    const made = await api.json(path, { method: "POST", body: JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec }) });
+    return made.status.allowed;
+  };
+  const account = /^system:serviceaccount:([^:]+):/.exec(user.username);
+  try {
+    if (await may("")) return "";
+    for (const name of new Set([account?.[1], "default", ...state.namespaces].filter(Boolean).slice(0, TRIED))) if (await may(name)) return name;
+  } catch { /* the table says what is wrong */ }
+  return account ? account[1] : "";
 }
 
 function leave() {
@@ -158,6 +190,25 @@ function drawNamespaces() {
   shell.choice.value = state.namespace;
 }
 
+/** From the search field: down to the links, or open the first of them. */
+function searchKey(event) {
+  if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+  const first = shell.kinds.querySelector("a");
+  if (!first) return;
+  event.preventDefault();
+  if (event.key === "ArrowDown") first.focus();
+  else first.click();
+}
+
+function moveAmongKinds(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const links = [...shell.kinds.querySelectorAll("a")], next = links[links.indexOf(document.activeElement) + step];
+  if (next) next.focus();
+  else if (step < 0) shell.search.focus();
+}
+
 const LINKS = [["#/", "Overview"], ["#/access", "What I may do"], ["#/why", "Why"], ["#/plots", "Plots"]];
 if (document.querySelector("meta[name=swagger-ui]")?.content === "yes") LINKS.push(["/swagger-ui/", "Requests (Swagger UI)"]);
 
@@ -203,6 +254,8 @@ async function show() {
   if (!shell) return;
   if (state.view && state.view.close) state.view.close();
   state.view = null;
+  document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
+  if (shell.search.value) { shell.search.value = ""; drawKinds(); }
   const { parts, query } = route();
   const [what, ...rest] = parts;
   mark();
@@ -210,6 +263,7 @@ async function show() {
   const put = (view) => {
     if (!shell || shell.turn !== turn) { if (view.close) view.close(); return; }
     state.view = view;
+    last = parts;
     replace(shell.view, view.element);
     document.title = view.title ? `${view.title} · kubetwist` : "kubetwist";
   };
@@ -230,18 +284,26 @@ async function show() {
   } catch (error) { replace(shell.view, h("div", { class: "bar" }, h("h1", null, "This is not here")), h("div", { class: "page" }, problem(error))); }
 }
 
-// How tables were looked at: who comes back from an object finds them so.
+// How tables were looked at: kept on the way back from an object; from elsewhere, a table begins without a filter.
 const looks = new Map();
+let last = [];
 
 function listView(resource) {
   const namespace = resource.namespaced ? state.namespace : "";
-  const here = listAddress(resource), look = looks.get(here) || { filter: "", wide: false };
+  const here = listAddress(resource), look = { filter: "", wide: false, ...looks.get(here) };
+  const returns = ["object", "new"].includes(last[0]) && `#/list/${part(last[1])}/${part(last[2])}` === here;
+  if (!returns) look.filter = "";
   const table = new TableView(resource, namespace, (row, only) => {
     const address = objectAddress(resource, row.namespace, row.name);
     if (!only) location.hash = address;
     return address;
   });
-  const filter = h("input", { type: "search", id: "filter", placeholder: "Filter rows", "aria-label": "Filter rows", spellcheck: false, value: look.filter, oninput: () => table.setFilter(filter.value) });
+  const filterKey = (event) => {
+    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    event.preventDefault();
+    table.enter(event.key === "Enter");
+  };
+  const filter = h("input", { type: "search", id: "filter", placeholder: "Filter rows", "aria-label": "Filter rows", spellcheck: false, value: look.filter, oninput: () => table.setFilter(filter.value), onkeydown: filterKey });
   const wide = h("input", { type: "checkbox", id: "wide", checked: look.wide, onchange: () => table.setWide(wide.checked) });
   const element = h("div", { class: "main" },
     h("div", { class: "bar" }, h("h1", null, resource.resource), h("span", { class: "kind" }, resource.group ? `${resource.group}/${resource.version}` : resource.version), table.count, h("span", { class: "grow" }),
@@ -276,7 +338,35 @@ function overview() {
   return { element, title: "" };
 }
 
-addEventListener("hashchange", () => { show(); if (shell) { namespaces(); refresh().catch(() => {}); } });
+// Leaving an edit: the address has changed already, so it is put back until the answer is known.
+
+let staying = "";
+
+function changeAddress(event) {
+  if (staying === location.hash) { staying = ""; return; }
+  if (shell && state.view && state.view.unsaved && state.view.unsaved()) {
+    const to = location.hash;
+    staying = new URL(event.oldURL).hash;
+    location.hash = staying;
+    askToLeave(to);
+    return;
+  }
+  show();
+  if (shell) { namespaces(); refresh().catch(() => {}); }
+}
+
+function askToLeave(to) {
+  const dialog = h("dialog", { "aria-label": "Leave without saving" },
+    h("p", null, "What you have changed is not saved."),
+    h("div", { class: "row" }, h("button", { class: "button main", type: "button", autofocus: true, onclick: () => dialog.close() }, "Stay"),
+      h("button", { class: "button danger", type: "button", id: "leave", onclick: () => { state.view.unsaved = null; dialog.close(); location.hash = to; } }, "Discard changes")));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+addEventListener("beforeunload", (event) => { if (shell && state.view && state.view.unsaved && state.view.unsaved()) event.preventDefault(); });
+addEventListener("hashchange", changeAddress);
 addEventListener("keydown", (event) => {
   if (!shell || event.ctrlKey || event.metaKey || event.altKey) return;
   const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName);

@@ -60,7 +60,8 @@ const warnings = (response) => {
   return said ? h("p", { class: "waiting" }, said.replace(/^299 \S+ /, "")) : null;
 };
 
-export async function editObject({ resource, namespace, name, path }, body) {
+/** An editor of an object in `body`; view.unsaved() says whether leaving would lose changes. */
+export async function editObject({ resource, namespace, name, path }, body, view) {
   const question = api.questionOf("get", resource, namespace, name);
   const text = await api.text(path, { accept: YAML, question });
   const before = load(text, { schema: CORE_SCHEMA });
@@ -69,6 +70,7 @@ export async function editObject({ resource, namespace, name, path }, body) {
   const how = h("select", { id: "how", "aria-label": "How it is saved" }, h("option", { value: "apply" }, "Apply what I have changed"), h("option", { value: "replace" }, "Replace the whole object"));
   const forget = () => replace(shown);
   const { element, area } = editor(original, forget);
+  view.unsaved = () => area.value !== original;
   how.addEventListener("change", forget);
 
   const write = async (force, dry) => {
@@ -110,6 +112,7 @@ export async function editObject({ resource, namespace, name, path }, body) {
   const save = async (force) => {
     try {
       await write(force, false);
+      view.unsaved = null;
       location.hash = objectAddress(resource, namespace, name);
     } catch (error) { refused(error, force); }
   };
@@ -123,11 +126,13 @@ export async function editObject({ resource, namespace, name, path }, body) {
   area.scrollTop = 0;
 }
 
-export function createObject(resource, namespace, body) {
+export function createObject(resource, namespace, body, view) {
   const version = resource.group ? `${resource.group}/${resource.version}` : resource.version;
   const where = resource.namespaced ? `  namespace: ${namespace || "default"}\n` : "";
   const shown = h("div", { "aria-live": "polite" });
   const { element, area } = editor(`apiVersion: ${version}\nkind: ${resource.kind}\nmetadata:\n  name: \n${where}`, () => replace(shown));
+  const template = area.value;
+  view.unsaved = () => area.value !== template;
   const write = (dry) => {
     const made = parse(area.value);
     const query = new URLSearchParams({ fieldManager: MANAGER, fieldValidation: "Strict" });
@@ -146,6 +151,7 @@ export function createObject(resource, namespace, body) {
   const save = async () => {
     try {
       const made = load(await (await write(false)).text(), { schema: CORE_SCHEMA });
+      view.unsaved = null;
       location.hash = made.metadata && made.metadata.name ? objectAddress(resource, made.metadata.namespace, made.metadata.name) : listAddress(resource);
     } catch (error) { replace(shown, problem(error)); }
   };

@@ -26,7 +26,7 @@ export function objectView(resource, namespace, name, tab) {
   const fail = (error) => replace(body, h("div", { class: "page" }, problem(error)));
   if (tab === "events") eventsOf(about, body, view);
   else if (tab === "graph") import("./graph.js").then((graph) => graph.drawGraph(about, body, view)).catch(fail);
-  else if (tab === "edit") import("./edit.js").then((edit) => edit.editObject(about, body)).catch(fail);
+  else if (tab === "edit") import("./edit.js").then((edit) => edit.editObject(about, body, view)).catch(fail);
   else yamlOf(about, body, view);
   return view;
 }
@@ -34,8 +34,9 @@ export function objectView(resource, namespace, name, tab) {
 export function newView(resource, namespace) {
   const body = h("div", { class: "main fills" });
   const element = h("div", { class: "main fills" }, h("div", { class: "bar" }, h("h1", null, `New ${resource.kind}`)), body);
-  import("./edit.js").then((edit) => edit.createObject(resource, namespace, body)).catch((error) => replace(body, problem(error)));
-  return { element, title: `New ${resource.kind}`, close: null };
+  const view = { element, title: `New ${resource.kind}`, close: null };
+  import("./edit.js").then((edit) => edit.createObject(resource, namespace, body, view)).catch((error) => replace(body, problem(error)));
+  return view;
 }
 
 /** The YAML, read again whenever the object has changed. */

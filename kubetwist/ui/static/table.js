@@ -351,6 +351,16 @@ export class TableView {
     if (chosen) element.id = CHOSEN; else element.removeAttribute("id");
   }
 
+  /** Take the focus from the filter: choose the first row if none in sight is chosen, and perhaps open it. */
+  enter(open) {
+    this.draw();
+    if (!this.visible.some((row) => row.key === this.selected)) this.selected = this.visible[0]?.key;
+    const row = this.visible.find((one) => one.key === this.selected);
+    this.table.focus();
+    this.later();
+    if (open && row) this.open(row);
+  }
+
   key(event) {
     // The headings are buttons, with keys of their own.
     if (event.target !== this.table) return;
