@@ -266,6 +266,16 @@ class Codec:
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj
 
+    def retypes(self, sent: Any, stored: JSONObject) -> bool:
+        """
+        Return whether the content of an update has floats in place of integers that are worth the same.
+
+        That counts for custom resources only, where no Go type makes one of them the other.
+
+        @param sent: The new object, as it was before it was decoded.
+        """
+        return False
+
     def check_kind(self, obj: JSONObject) -> None:
         """
         Refuse what L{redecode} gave, if it says that it is of another kind, which only custom resources can.

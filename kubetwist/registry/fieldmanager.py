@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..api.errors import APIStatusError, Cause
+from ..api.jsonequality import same_json
 from ..api.resource import GroupVersion, GroupVersionKind, JSONObject
 from ..schema.fieldpath import shown
 from ..schema.managedfields import (
@@ -26,7 +27,7 @@ from ..schema.managedfields import (
     write,
 )
 from ..schema.mergetypes import MergeType, TypedError
-from ..schema.ownership import Conflicts, Filters, Ownership, Versions, same
+from ..schema.ownership import Conflicts, Filters, Ownership, Versions
 from . import lastapplied
 from .conversion import convert
 from .resetfields import allowed_fields
@@ -359,7 +360,7 @@ def keep_times(live: JSONObject, new: JSONObject) -> None:
     for was, entry in zip(before, now, strict=True):
         if was is not entry and {**was, "time": None} != {**entry, "time": None}:
             return
-    if same(_without_entries(live), _without_entries(new)):
+    if same_json(_without_entries(live), _without_entries(new)):
         new["metadata"]["managedFields"] = before
 
 

@@ -38,6 +38,8 @@ class RequestScope:
     @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
     @ivar from_storage: The cache is behind and must not be asked.
     @ivar collection: The request is a deletecollection: admission sees no name.
+    @ivar retyped: The content that an update sends has floats where the stored one has the same integers. Both are
+        stored alike, but to the reference's C{DeepEqual} that is a new generation.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     @ivar size: Bytes of the request's body.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
@@ -54,6 +56,7 @@ class RequestScope:
     admitted: bool = False
     from_storage: bool = False
     collection: bool = False
+    retyped: bool = False
     size: int = 0
     in_thread: Callable[..., Any] | None = None
 

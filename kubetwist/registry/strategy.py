@@ -8,11 +8,13 @@ admission) is elsewhere. All methods are synchronous and may change C{obj} only 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..api.errors import Cause
+from ..api.jsonequality import same_json
 from ..api.names import NameProblems, is_dns1123_subdomain_problems
 from ..api.objectmeta import Rule
 
@@ -32,6 +34,8 @@ class Strategy:
     allow_unconditional_update = True
     #: metadata.generation starts at 1 and grows when the spec changes; kinds without it never show one.
     has_generation = False
+    #: Whether objects have fields of any JSON type, in which Python's C{==} is not enough to see changes.
+    untyped = False
     #: The kind has a status that its main resource may not write.
     has_status = False
     #: What C{metadata.generation} starts at, for kinds that have one; 0 leaves it out until the first change.
@@ -139,8 +143,9 @@ class Strategy:
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """Whether this update makes a new generation: anything changed outside of metadata and status."""
+        same: Callable[[Any, Any], bool] = same_json if self.untyped else operator.eq
         return any(
-            obj.get(name) != old.get(name)
+            not same(obj.get(name), old.get(name))
             for name in obj.keys() | old.keys()
             if name not in ("metadata", "status", "kind", "apiVersion")
         )

@@ -11,6 +11,7 @@ from attrs import frozen
 from ..admission.attributes import AdmissionAttributes
 from ..api import objectmeta
 from ..api.errors import APIStatusError, Cause, Tolerated, invalid
+from ..api.jsonequality import same_json
 from ..api.options import WriteOptions
 from ..api.resource import GroupKind, GroupVersionKind, JSONObject
 from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
@@ -158,7 +159,7 @@ class Updates(Creation):
         if rules.main:
             await self.permit(scope, obj, old, options)
         size = len(record.item)
-        causes = await scope.compute(size, self._prepared_causes, obj, old, rules)
+        causes = await scope.compute(size, self._prepared_causes, obj, old, rules, scope.retyped)
         if causes:
             causes = told(causes, scope)
             if causes:
@@ -196,12 +197,17 @@ class Updates(Creation):
         hold.commit()
         return self.written(key, revision, draft)
 
-    def _prepared_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
-        """Restore in an admitted C{obj} what updates may not change of C{old}; return what is wrong with the result."""
+    def _prepared_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules, retyped: bool) -> list[Cause]:
+        """
+        Restore in an admitted C{obj} what updates may not change of C{old}; return what is wrong with the result.
+
+        @param retyped: See L{RequestScope.retyped}.
+        """
         meta, before = obj["metadata"], old["metadata"]
         self.keep_identity(meta, before)
         rules.prepare(obj, old)
-        if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
+        counts = rules.main and self.strategy.has_generation
+        if counts and (retyped or self.strategy.generation_changes(obj, old)):
             meta["generation"] = (before.get("generation") or 0) + 1
         causes = objectmeta.update_causes(
             meta,
@@ -315,16 +321,10 @@ def told(causes: Sequence[Cause], scope: RequestScope) -> list[Cause]:
 
 
 def same(obj: JSONObject, old: JSONObject) -> bool:
-    """
-    Whether two objects have the same JSON, but for the order of keys.
-
-    Python's C{==} comes first since it is fast, and is not the last word since to it C{1 == True}.
-    """
+    """Return whether two objects have the same JSON, but for the order of keys, their kind and their apiVersion."""
     obj.pop("kind", None)
     obj.pop("apiVersion", None)
-    return obj == old and orjson.dumps(obj, option=orjson.OPT_SORT_KEYS) == orjson.dumps(
-        old, option=orjson.OPT_SORT_KEYS
-    )
+    return same_json(obj, old)
 
 
 def parse_version(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -44,6 +45,10 @@ SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGrace
 MANAGER_LENGTH = 128
 #: The verb of deletions of what can not be read.
 DISCARD = "unsafe-delete-ignore-read-errors"
+
+
+#: Finds what may be a float without a fraction in JSON or YAML: most bodies have none.
+_whole_float = re.compile(rb"[0-9](?:\.0|[eE])").search
 
 
 class Writes:
@@ -110,6 +115,7 @@ class Writes:
             raise APIStatusError.bad_request(problem)
         fresh: list[JSONObject] = [decoded]
         manager = manager_of(request, options)
+        has_floats = _whole_float(data) is not None
 
         def change(stored: JSONObject | None) -> JSONObject:
             # The store changes what it is given, so an attempt after a conflict starts from the document again.
@@ -117,6 +123,7 @@ class Writes:
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)
+                scope.retyped = has_floats and endpoint.codec.retypes(document.value, stored)
             return endpoint.own(stored, obj, manager, document.value)
 
         result, created = await endpoint.storage.update(
@@ -153,6 +160,7 @@ class Writes:
         if request.audit is not None:
             request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)
         manager = manager_of(request, options)
+        has_floats = _whole_float(request.read_body()) is not None
 
         def change(stored: JSONObject | None) -> JSONObject:
             obj = patch.changed(stored)
@@ -165,6 +173,8 @@ class Writes:
             if patch.foreign:
                 endpoint.codec.check_kind(obj)
             obj = endpoint.default(obj)
+            if has_floats and stored is not None:
+                scope.retyped = endpoint.codec.retypes(patch.left, stored)
             if patch.foreign:
                 obj["metadata"].pop("managedFields", None)
                 return obj

@@ -235,3 +235,12 @@ def anything(value: Any, unknown: list[str]) -> Any:
     if value.__class__ is list:
         return [anything(item, unknown) for item in value]
     return value
+
+
+def numbers_rewritten(value: Any, unknown: list[str]) -> Any:
+    """Any JSON that Go decodes and encodes again: whole floats lose their fraction."""
+    if value.__class__ is dict:
+        return {key: numbers_rewritten(item, unknown) for key, item in value.items()}
+    if value.__class__ is list:
+        return [numbers_rewritten(item, unknown) for item in value]
+    return rewritten(value)

@@ -24,6 +24,14 @@ DEDUCED.record.define({}, DEDUCED)
 OPAQUE: Final = AnyOf(UNTYPED, AtomicList(), Record(True))
 OPAQUE.record.define({}, DEDUCED)
 
+#: Types of values that are never compared, or were decoded to a number or a text.
+_NEVER_MIXED: Final = frozenset(
+    (
+        "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+    )
+)
+
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 _SPECIAL: Final[dict[str, MergeType]] = {
@@ -75,6 +83,8 @@ class MergeTypeBuilder:
                 self._define(made, schema, False)
             else:
                 made = making[definition] = self.inline(schema)
+            if definition in _NEVER_MIXED:
+                made.never_mixes()
             if outermost:
                 self._named.update(making)
         finally:

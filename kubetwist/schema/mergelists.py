@@ -6,10 +6,11 @@ What is shared between the latter two is L{Associative}: the step to an item doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ..api.jsonequality import same_value
 from .fieldpath import SELF, key_step, shown_step, value_step
 from .fieldset import LEAF, FieldSet, is_member
 from .gotext import go_text
@@ -33,6 +34,14 @@ class AtomicList(MergeType):
     def __init__(self, item: MergeType | None = None) -> None:
         self.leaf = True
         self.item = item
+
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return () if self.item is None else (self.item,)
+
+    def untyped(self) -> bool:
+        """See L{MergeType.untyped}."""
+        return self.item is None
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
@@ -122,14 +131,14 @@ class Associative(MergeType):
             return (self._all(new), None) if new else (LEAF, None)
         if not new:
             return None, self._all(old)
-        before, after = self._items(old), self._items(new)
+        before, after, mixes = self._items(old), self._items(new), self.mixes()
         changed: FieldSet = {}
         removed: FieldSet = {}
         for step, items in after.items():
             had = before.get(step)
             if had is None:
                 changed[step] = LEAF if len(items) > 1 else self.item_added(items[0])
-            elif had != items:
+            elif had != items or (mixes and not same_value(had, items)):
                 here, gone = self._item_changes(had, items)
                 if here is not None:
                     changed[step] = here
@@ -255,6 +264,10 @@ class SetList(Associative):
         self.leaf = False
         self.item = item
 
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return (self.item,)
+
     def step(self, item: Any) -> str:
         """See L{Associative.step}."""
         if item.__class__ is dict:
@@ -285,6 +298,10 @@ class MapList(Associative):
         self.item = item
         self.keys = tuple(keys)
         self.define({})
+
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return (self.item,)
 
     def define(self, defaults: dict[str, Any]) -> None:
         """Tell what the values are of keys that an item leaves out."""

@@ -8,9 +8,10 @@ schemas by L{kubetwist.schema.mergebuilder}.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..api.jsonequality import same_value
 from .fieldpath import SELF
 from .fieldset import LEAF, FieldSet, below, is_member, node, union
 from .gotext import go_syntax, go_text, go_type
@@ -44,9 +45,41 @@ class MergeType:
     @ivar leaf: Whether values are owned whole.
     """
 
-    __slots__ = ("leaf",)
+    __slots__ = ("_mixes", "leaf")
 
     leaf: bool
+    _mixes: bool | None
+
+    def parts(self) -> Iterable[MergeType]:
+        """Return the types of what values consist of."""
+        return ()
+
+    def untyped(self) -> bool:
+        """
+        Return whether values may be of any type, so that Python's C{==} may take different ones for equal.
+
+        Untyped scalars are not: those are texts of some format, or numbers or texts, but not booleans as well.
+        """
+        return False
+
+    def mixes(self) -> bool:
+        """Return whether this type, or one that values consist of, is untyped; found out once."""
+        known = self.known_to_mix()
+        if known is None:
+            seen: set[MergeType] = set()
+            known = self._mixes = _mixes_below(self, seen)
+            if not known:
+                for kind in seen:
+                    kind._mixes = False
+        return known
+
+    def known_to_mix(self) -> bool | None:
+        """Return the result of L{mixes}; L{None} if it is not known yet."""
+        return getattr(self, "_mixes", None)
+
+    def never_mixes(self) -> None:
+        """Note that what is untyped in here is never compared."""
+        self._mixes = False
 
     def of(self, value: Any) -> MergeType:
         """The type of just this value, where there is a choice."""
@@ -92,6 +125,21 @@ class MergeType:
     def reconciled(self, fields: FieldSet) -> FieldSet:
         """What stood under a step before its type, perhaps, became one that is owned whole."""
         return fields
+
+
+def _mixes_below(root: MergeType, seen: set[MergeType]) -> bool:
+    """Return whether an untyped type can be reached from C{root}; C{seen} takes what was looked at."""
+    left = [root]
+    while left:
+        kind = left.pop()
+        known = kind.known_to_mix()
+        if kind in seen or known is False:
+            continue
+        if known or kind.untyped():
+            return True
+        seen.add(kind)
+        left += kind.parts()
+    return False
 
 
 def emptied(value: Any, rest: Any) -> Any:
@@ -152,6 +200,7 @@ class Record(MergeType):
         """Tell what it contains."""
         self.fields = fields
         self.element = element
+        self._mixes = None
         #: By name the step, and the type unless values are owned whole.
         self._steps = {name: (f"f:{name}", None if kind.leaf else kind) for name, kind in fields.items()}
         self._leaf_element = not fields and element is not None and element.leaf
@@ -159,6 +208,10 @@ class Record(MergeType):
     def atomic(self) -> Record:
         """The same type, owned whole."""
         return AtomicRecord(self)
+
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return [*self.fields.values(), *(() if self.element is None else (self.element,))]
 
     def field(self, name: str) -> MergeType | None:
         """The type of a field."""
@@ -200,12 +253,12 @@ class Record(MergeType):
             return None, self._all(old)
         if old.__class__ is not dict or new.__class__ is not dict:
             raise TypedError(f"expected map, got &{{{go_text(old if new.__class__ is dict else new)}}}")
-        steps, before = self._steps, old.get
+        steps, before, mixes = self._steps, old.get, self.mixes()
         changed: FieldSet = {}
         removed: FieldSet = {}
         for name, item in new.items():
             was = before(name, self)
-            if was is item or was == item:
+            if was is item or (was == item and not (mixes and self._retyped(name, was, item))):
                 continue
             step, kind = steps.get(name) or self._step(name)
             if kind is None:
@@ -224,6 +277,11 @@ class Record(MergeType):
                     step, kind = steps.get(name) or self._step(name)
                     removed[step] = kind.added(item) if kind is not None and item else LEAF
         return changed or None, removed or None
+
+    def _retyped(self, name: str, old: Any, new: Any) -> bool:
+        """Return whether the values of a field, which Python takes for equal, are not."""
+        kind = self.field(name)
+        return kind is not None and kind.mixes() and not same_value(old, new)
 
     def owned(self, value: Any) -> FieldSet:
         """See L{MergeType.owned}."""
@@ -325,6 +383,10 @@ class AtomicRecord(Record):
         super().__init__(True)
         self._type = kind
 
+    def parts(self) -> Iterable[MergeType]:
+        """See L{MergeType.parts}."""
+        return (self._type,)
+
     def field(self, name: str) -> MergeType | None:
         """See L{Record.field}."""
         return self._type.field(name)
@@ -346,6 +408,10 @@ class AnyOf(MergeType):
         self.scalar = scalar
         self.items = items
         self.record = record
+
+    def untyped(self) -> bool:
+        """See L{MergeType.untyped}."""
+        return True
 
     def of(self, value: Any) -> MergeType:
         """See L{MergeType.of}."""

@@ -8,10 +8,9 @@ different versions of a kind, L{Versions} says what an object is in each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import orjson
-
+from ..api.jsonequality import same_value
 from ..api.resource import JSONObject
 from .fieldset import (
     LEAF,
@@ -200,7 +199,7 @@ class Ownership:
         """What was added or modified from C{old} to C{new}, which are of C{version}, and what was removed."""
         kind = self.versions.type_of(version)
         assert kind is not None, version
-        if old == new:
+        if old == new and (not kind.mixes() or same_value(old, new)):
             return LEAF, LEAF
         changed, removed = kind.compare(old, new)
         allowed = self._filters.get(version)
@@ -317,7 +316,7 @@ class Ownership:
             self._check_conflicts(managers, changes, manager)
         self._release(managers, changes, manager)
         own = difference(own, NOBODYS)
-        unchanged = same(live, merged)
+        unchanged = same_value(live, merged)
         if not own:
             managers.pop(manager, None)
         elif unchanged:
@@ -390,19 +389,3 @@ class Ownership:
             pruned = kind.without(merged, difference(kind.named(kind.owned(merged)), kept)) or {}
             version = other
         return pruned, version
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, which C{1} and C{true} are not, though Python thinks so."""
-    if one != other:
-        return False
-    sort = orjson.OPT_SORT_KEYS
-    return orjson.dumps(one, option=sort) == orjson.dumps(other, option=sort) or _same(one, other)
-
-
-def _same(one: Any, other: Any) -> bool:
-    if one.__class__ is dict:
-        return all(_same(value, other[name]) for name, value in one.items())
-    if one.__class__ is list:
-        return all(map(_same, one, other))
-    return isinstance(one, bool) is isinstance(other, bool)

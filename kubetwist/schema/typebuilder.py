@@ -98,7 +98,7 @@ _LEAVES: dict[str, tuple[Reader, Any]] = {
     "IntOrString": (leaves.int_or_string, 0),
     "RawExtension": (leaves.anything, None),
     "FieldsV1": (leaves.anything, None),
-    "JSON": (leaves.anything, None),
+    "JSON": (leaves.numbers_rewritten, None),
 }
 
 #: Those whose JSON may be a number.

@@ -126,6 +126,14 @@ class WorkloadTests(SynchronousTestCase):
             ],
         )
 
+    def test_retyped_revisions(self) -> None:
+        """The data of a revision have no types: true in place of 1 is a change."""
+        old = {"data": {"a": 1, "b": [0]}, "revision": 1}
+        for data in ({"a": True, "b": [0]}, {"a": 1, "b": [False]}, {"a": 1.0, "b": [0]}):
+            (problem,) = change_problems("apps", "ControllerRevision", old, {"data": data, "revision": 1})
+            self.assertTrue(problem.endswith("field is immutable"), problem)
+        self.assertEqual(change_problems("apps", "ControllerRevision", old, {**old, "revision": 2}), [])
+
     def test_rolling_without_need(self) -> None:
         """What a daemon set says of updates that it does not make is whole nevertheless."""
         strategy = {"type": "OnDelete", "rollingUpdate": {"maxUnavailable": "10%"}}

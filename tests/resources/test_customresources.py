@@ -286,6 +286,56 @@ class ObjectTests(CustomTestCase):
         self.assertEqual(table["rows"][0]["cells"], ["a", "red"])
 
 
+class UntypedTests(CustomTestCase):
+    """Fields of any type."""
+
+    def setUp(self) -> None:
+        """An object of a kind whose fields are not declared."""
+        super().setUp()
+        self.define({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, subresources={"status": {}})
+        fields = {"spec": {"a": 1, "l": [0], "o": {"b": True}}}
+        self.client.ask("POST", f"{KITES}?fieldManager=maker", kite("a", **fields))
+
+    def change(self, body: Any, media: str = MERGE, query: str = "fieldManager=f") -> dict[str, Any]:
+        """Patch the object."""
+        code, found = self.client.ask("PATCH", f"{KITES}/a?{query}", body, Content_Type=media)
+        self.assertEqual(code, 200, found)
+        return found
+
+    def test_retyped(self) -> None:
+        """True in place of 1 is a change: a new generation, and another owner."""
+        for generation, (spec, step) in enumerate(
+            (({"a": True}, "f:a"), ({"l": [False]}, "f:l"), ({"o": {"b": 1}}, "f:o")), start=2
+        ):
+            found = self.change({"spec": spec}, query=f"fieldManager=m{generation}")
+            self.assertEqual(found["metadata"]["generation"], generation)
+            owners = [
+                entry["manager"]
+                for entry in found["metadata"]["managedFields"]
+                if set(entry["fieldsV1"].get("f:spec", {}).get(step, {"none": {}})) <= {"f:b", "."}
+            ]
+            self.assertIn(f"m{generation}", owners)
+
+    def test_floats(self) -> None:
+        """A float in place of the integer that it is worth is a new generation, and stored as that integer."""
+        found = self.change(b'{"spec":{"a":1.0}}')
+        self.assertEqual((found["metadata"]["generation"], str(found["spec"]["a"])), (2, "1"))
+        self.assertEqual([entry["manager"] for entry in found["metadata"]["managedFields"]], ["maker"])
+        self.assertEqual(self.change(b'{"spec":{"a":1}}')["metadata"]["generation"], 2)
+        self.assertEqual(self.change(b'{"metadata":{"annotations":{"a":"1.0"}}}')["metadata"]["generation"], 2)
+        body = b'{"kind":"Kite","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"%s"},"spec":%s}'
+        version = self.client.ask("GET", f"{KITES}/a")[1]["metadata"]["resourceVersion"].encode()
+        code, found = self.client.ask("PUT", f"{KITES}/a", body % (version, b'{"a":1,"l":[0.0],"o":{"b":true}}'))
+        self.assertEqual((code, found["metadata"]["generation"], str(found["spec"]["l"])), (200, 3, "[0]"))
+
+    def test_conflicts(self) -> None:
+        """Who applies true where another owns 1 is in conflict, and who applies 1.0 is not."""
+        apply = {"Content_Type": "application/apply-patch+yaml"}
+        for spec, code in (({"a": True}, 409), ({"a": 1.0}, 200), ({"a": 1}, 200)):
+            answer, _ = self.client.ask("PATCH", f"{KITES}/a?fieldManager=b", kite("a", spec=spec), **apply)
+            self.assertEqual(answer, code, spec)
+
+
 class SubresourceTests(CustomTestCase):
     """status and scale."""
 

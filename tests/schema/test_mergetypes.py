@@ -27,7 +27,8 @@ KEYED = {
         },
     },
 }
-SCHEMA = {
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
@@ -40,7 +41,7 @@ SCHEMA = {
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}},
         "inner": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
-        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "free": FREE,
     },
 }
 
@@ -169,6 +170,38 @@ class CompareTests(SynchronousTestCase):
             },
             {"f:hops": {'k:{"host":"b","port":443}': {".": {}, "f:host": {}}}},
         )
+
+    def test_retyped(self) -> None:
+        """What has no type changes when 1 becomes true, and does not when it becomes 1.0."""
+        free = {"a": 1, "b": [{"c": 0}], "d": {"e": True}}
+        for changes, step in (({"a": True}, "f:a"), ({"b": [{"c": False}]}, "f:b"), ({"d": {"e": 1}}, "f:d")):
+            changed, removed = TYPE.compare({"free": free}, {"free": {**free, **changes}})
+            self.assertEqual((list(changed["f:free"]), removed), ([step], None), changes)  # type: ignore[index]
+        changed, removed = TYPE.compare({"free": free, "count": 1}, {"free": {**free, "a": 1.0}, "count": 2})
+        self.assertEqual((changed, removed), ({"f:count": {}}, None))
+
+    def test_retyped_items(self) -> None:
+        """An item of a keyed list changes when a value without a type in it does."""
+        items = {"type": "object", "properties": {"k": {"type": "string"}, "v": FREE}}
+        kind = build(
+            {"type": "object", "properties": {"l": {**KEYED, "x-kubernetes-list-map-keys": ["k"], "items": items}}}
+        )
+        changed, _ = kind.compare({"l": [{"k": "x", "v": {"a": 1}}]}, {"l": [{"k": "x", "v": {"a": True}}]})
+        self.assertEqual(changed, {"f:l": {'k:{"k":"x"}': {"f:v": {"f:a": {}}}}})
+
+    def test_mixes(self) -> None:
+        """Only types with something untyped in them have to look at the types of values that are equal."""
+        self.assertTrue(TYPE.mixes())
+        self.assertFalse(build(KEYED).mixes())
+        self.assertTrue(build(FREE).mixes())
+        for kind, api_version, mixes in (
+            ("Pod", "v1", False),
+            ("Deployment", "apps/v1", False),
+            ("ControllerRevision", "apps/v1", True),
+        ):
+            self.assertEqual(built_in(kind, api_version).mixes(), mixes, kind)
+        typed = {name: part for name, part in SCHEMA["properties"].items() if name not in ("free", "size")}
+        self.assertFalse(build({"type": "object", "properties": typed}).mixes())
 
     def test_repeats(self) -> None:
         """Items that become, stay or cease to be several are told as one."""

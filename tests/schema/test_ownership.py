@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.jsonequality import same_value
 from kubetwist.schema.fieldset import FieldSet, intersection, of_paths, union
 from kubetwist.schema.managedfields import APPLY, UPDATE, Entry, Manager, Managers
 from kubetwist.schema.mergebuilder import MergeTypeBuilder
 from kubetwist.schema.mergetypes import MergeType, TypedError
-from kubetwist.schema.ownership import Conflicts, Filter, Ownership, same
+from kubetwist.schema.ownership import Conflicts, Filter, Ownership
 
 Schema = dict[str, Any]
 
@@ -363,5 +364,5 @@ class UpdateTests(SynchronousTestCase):
 
     def test_true_is_not_one(self) -> None:
         """Values that Python takes for equal and JSON does not are different."""
-        self.assertFalse(same({"a": [1]}, {"a": [True]}))
-        self.assertTrue(same({"a": [1], "b": 1.0}, {"b": 1, "a": [1.0]}))
+        self.assertFalse(same_value({"a": [1]}, {"a": [True]}))
+        self.assertTrue(same_value({"a": [1], "b": 1.0}, {"b": 1, "a": [1.0]}))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...api.errors import Cause, invalid
 from ...api.goquote import quoted
+from ...api.jsonequality import same_json
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
 from ...schema.gotext import go_type
@@ -62,7 +63,7 @@ class CustomStrategy(Strategy):
 
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """What changes outside of the metadata makes a new generation, the status too where it is no subresource."""
-        return _content(obj) != _content(old)
+        return not same_json(_content(obj), _content(old))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """By the schema, then the paths of the scale, embedded resources and lists."""

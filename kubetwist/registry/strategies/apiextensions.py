@@ -18,6 +18,7 @@ class CustomResourceDefinitionStrategy(Strategy):
     """apiextensions.k8s.io/v1 CustomResourceDefinition."""
 
     has_generation = True
+    untyped = True
     has_status = True
     allow_unconditional_update = False
     delete_returns_object = True

@@ -39,6 +39,7 @@ class DeviceClassStrategy(Strategy):
 
     metadata_update_rules: Sequence[Rule] = ("whole", "compare")
     has_generation = True
+    untyped = True
     delete_returns_object = True
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:

@@ -117,7 +117,7 @@ def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What is claimed stays."""
     causes: Causes = []
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimSpec"))
-    immutable(obj["spec"], old["spec"], "spec", causes, shown)
+    immutable(obj["spec"], old["spec"], "spec", causes, shown, untyped=True)
     return causes
 
 
@@ -134,7 +134,7 @@ def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Cau
     """What claims are made of stays."""
     causes = validate_claim_template(obj)
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"))
-    immutable(obj["spec"], old["spec"], "spec", causes, shown)
+    immutable(obj["spec"], old["spec"], "spec", causes, shown, untyped=True)
     return causes
 
 
@@ -157,7 +157,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause
         return causes
     if before.get("allocation") is not None:
         shown = go_json(go_struct(allocation, "resource.AllocationResult"))
-        immutable(allocation, before["allocation"], "status.allocation", causes, shown)
+        immutable(allocation, before["allocation"], "status.allocation", causes, shown, untyped=True)
         return causes
     names = _request_names((obj["spec"].get("devices") or {}).get("requests") or ())
 

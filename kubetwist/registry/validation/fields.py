@@ -15,6 +15,7 @@ from ...api import errors
 from ...api.addresses import cidr_problems, ip_problems, parse_ip
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.goquote import quoted
+from ...api.jsonequality import same_json
 from ...api.names import (
     is_dns1035_label_problems,
     is_dns1123_label_problems,
@@ -305,9 +306,16 @@ def selector_empty(selector: JSONObject | None) -> bool:
 # --- changes -----------------------------------------------------------------------------------------------------
 
 
-def immutable(value: Any, old: Any, path: str, causes: Causes, shown: str | None = None) -> None:
-    """A value that stays as it was."""
-    if value != old:
+def immutable(
+    value: Any, old: Any, path: str, causes: Causes, shown: str | None = None, *, untyped: bool = False
+) -> None:
+    """
+    Check that a value stays as it was.
+
+    @param shown: How the message shows the value; as JSON by default.
+    @param untyped: Whether something in the value may be of any JSON type, where C{1} is not C{True}.
+    """
+    if value != old or (untyped and not same_json(value, old)):
         if shown is not None:
             causes.append(invalid_shown(path, shown, IMMUTABLE))
         else:

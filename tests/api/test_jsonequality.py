@@ -1,0 +1,51 @@
+"""Tests for L{kubetwist.api.jsonequality}."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.jsonequality import same_json, same_value
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "a", "1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+)
+
+
+class EqualityTests(SynchronousTestCase):
+    """Values that Python takes for equal."""
+
+    def test_booleans(self) -> None:
+        """True is not 1, and false is not 0, wherever they stand."""
+        for one, other in ((True, 1), (False, 0), (True, 1.0)):
+            for pair in ((one, other), ([one], [other]), ({"a": [{"b": one}]}, {"a": [{"b": other}]})):
+                self.assertEqual(pair[0], pair[1])
+                for same in (same_json, same_value):
+                    self.assertFalse(same(*pair), pair)
+                    self.assertFalse(same(*reversed(pair)), pair)
+
+    def test_floats(self) -> None:
+        """An integer and a float that is worth the same have one value, but not the same JSON."""
+        for pair in ((1, 1.0), ([0], [0.0]), ({"a": 2}, {"a": 2.0})):
+            self.assertFalse(same_json(*pair))
+            self.assertTrue(same_value(*pair))
+
+    def test_order(self) -> None:
+        """The order of an object's keys does not matter; that of a list's items does."""
+        for same in (same_json, same_value):
+            self.assertTrue(same({"a": 1, "b": True}, {"b": True, "a": 1}))
+            self.assertFalse(same([1, 2], [2, 1]))
+
+    @given(values, values)
+    def test_any(self, one: Any, other: Any) -> None:
+        """Any value is the same as a copy of itself, and what differs for Python differs."""
+        for same in (same_json, same_value):
+            self.assertTrue(same(one, copy.deepcopy(one)))
+            if one != other:
+                self.assertFalse(same(one, other))
