@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
@@ -134,20 +135,30 @@ _string = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL).sub
 
 
 def _nests_too_deep(text: str) -> bool:
+    """Whether brackets nest too deep: one pass over the text, which ends at the first that does."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
-    for bracket in _bracket(_string("", text)):
-        if bracket in "[{":
-            depth += 1
+    for found in _structure(text):
+        first = found[0]
+        if first in "[{":
+            depth += len(found)
             if depth > MAX_DEPTH:
                 return True
-        else:
-            depth -= 1
+        elif first != '"':
+            depth -= len(found)
     return False
 
 
 _bracket = re.compile(r"[\[\]{}]").findall
+
+
+def _structure(text: str) -> Iterator[str]:
+    return (found.group() for found in _structural(text))
+
+
+#: Strings, closed or not, and brackets of one direction that follow each other.
+_structural = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[\[{]+|[\]}]+', re.DOTALL).finditer
 
 
 def _shown(data: bytes, text: str, position: int) -> str:

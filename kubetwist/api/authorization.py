@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from attrs import define, frozen
@@ -39,6 +40,7 @@ class AuthorizerAttributes:
     @ivar verb: The API's verb (C{list}, C{deletecollection}), or the HTTP method in lower case for other paths.
     @ivar path: The request's path, for those that are not about resources.
     @ivar field_terms: What an access review narrows its question to, as L{selectors.parse_field_selector} gives it.
+        Those of a request are parsed when an authorizer looks at them.
     @ivar label_terms: Likewise, for labels.
     """
 
@@ -52,5 +54,5 @@ class AuthorizerAttributes:
     name: str = ""
     path: str = ""
     is_resource_request: bool = True
-    field_terms: tuple[tuple[str, str, bool], ...] = ()
-    label_terms: tuple[Requirement, ...] = ()
+    field_terms: Sequence[tuple[str, str, bool]] = ()
+    label_terms: Sequence[Requirement] = ()

@@ -6,14 +6,15 @@ See kubernetes/apimachinery, C{pkg/labels/selector.go} and C{pkg/fields/selector
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 from attrs import frozen
 
 from .goquote import quoted
-from .names import label_value_problems, qualified_name_problems
+from .names import is_qualified_name, label_value_problems, qualified_name_problems
 
 Labels = Mapping[str, str]
 Predicate = Callable[[Labels], bool]
@@ -140,8 +141,8 @@ def _requirement(key: str, operator: str, values: Sequence[str], path: str = "")
     @raise SelectorError: It makes none.
     """
     problems = []
-    trouble = qualified_name_problems(key)
-    if trouble:
+    if not is_qualified_name(key):
+        trouble = qualified_name_problems(key)
         problems.append(f"key: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
     if operator in ("in", "notin"):
         if not values:
@@ -263,9 +264,8 @@ _WORD: Final = "word"
 _END: Final = "end"
 _ERROR: Final = "error"
 
-_SYMBOLS: Final = frozenset((")", ",", "!", "==", "=", ">", "<", "!=", "("))
-_SPECIAL: Final = frozenset("=!(),><")
-_SPACE: Final = frozenset(" \t\r\n")
+#: A symbol, or a word; what is neither, and no space, ends the text.
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),><])|([^ \t\r\n=!(),><\0]+))")
 
 _OPERATORS: Final = {
     "in": "in",
@@ -280,27 +280,17 @@ _OPERATORS: Final = {
 
 def _tokens(text: str) -> list[tuple[str, str]]:
     tokens = []
-    position, end = 0, len(text)
-    while True:
-        while position < end and text[position] in _SPACE:
-            position += 1
-        # A NUL ends the text, as it does where this is read byte by byte until there is a zero.
-        if position >= end or text[position] == "\0":
-            tokens.append((_END, ""))
-            return tokens
-        start = position
-        if text[position] in _SPECIAL:
-            while position < end and text[start : position + 1] in _SYMBOLS:
-                position += 1
-            symbol = text[start:position]
+    position = 0
+    # A NUL ends the text, as it does where this is read byte by byte until there is a zero.
+    while (found := _TOKEN.match(text, position)) is not None:
+        position = found.end()
+        symbol, word = found.groups()
+        if symbol:
             tokens.append((symbol, symbol))
-            continue
-        while position < end and text[position] not in _SPECIAL and text[position] not in _SPACE:
-            if text[position] == "\0":
-                break
-            position += 1
-        word = text[start:position]
-        tokens.append((word if word in ("in", "notin") else _WORD, word))
+        else:
+            tokens.append((word if word in ("in", "notin") else _WORD, word))
+    tokens.append((_END, ""))
+    return tokens
 
 
 class _Parser:
@@ -351,8 +341,8 @@ class _Parser:
         if kind != _WORD:
             raise SelectorError(f"found '{text}', expected: identifier")
         key = text
-        trouble = qualified_name_problems(key)
-        if trouble:
+        if not is_qualified_name(key):
+            trouble = qualified_name_problems(key)
             raise SelectorError(f"<nil>: Invalid value: {quoted(key)}: {'; '.join(trouble)}")
         if negated:
             return _requirement(key, "!", ())
@@ -496,3 +486,52 @@ def _unescaped(value: str) -> str:
     if escaped:
         raise SelectorError("invalid field selector: invalid escape sequence: \\")
     return "".join(plain)
+
+
+T = TypeVar("T")
+
+
+class ParsedLater(Sequence[T]):
+    """
+    The terms of a selector, parsed when somebody looks at them; there are none where it cannot be parsed.
+
+    So the selector of a request costs nothing before it is needed, which for most authorizers is never.
+    """
+
+    __slots__ = ("_parse", "_terms", "_text")
+
+    def __init__(self, text: str, parse: Callable[[str], Sequence[T]]) -> None:
+        """
+        @param parse: Raises L{SelectorError}.
+        """
+        self._text = text
+        self._parse = parse
+        self._terms: tuple[T, ...] | None = None
+
+    def _parsed(self) -> tuple[T, ...]:
+        if self._terms is None:
+            try:
+                self._terms = tuple(self._parse(self._text))
+            except SelectorError:
+                self._terms = ()
+        return self._terms
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._parsed()[index]
+
+    def __len__(self) -> int:
+        return len(self._parsed())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ParsedLater | tuple) and self._parsed() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._parsed())
+
+    def __repr__(self) -> str:
+        return f"<ParsedLater {self._text!r}>"

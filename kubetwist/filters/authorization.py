@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from attrs import evolve
@@ -15,7 +14,7 @@ from ..api.authorization import AuthorizerAttributes, Decision, Verdict
 from ..api.errors import APIStatusError
 from ..api.goquote import quoted
 from ..api.resource import GroupResource
-from ..api.selectors import Requirement, SelectorError, parse_field_selector, parse_label_selector
+from ..api.selectors import ParsedLater, Requirement, parse_field_selector, parse_label_selector
 from ..interfaces import IAuthorizer
 from ..registry.targets import clean_path
 from .denials import DenialLog, sought
@@ -33,8 +32,6 @@ WHY: Final = "/kubetwist/v1/why"
 #: what kubelets call it, behind the proxies of nodes.
 _STREAMS: Final = frozenset(("exec", "attach", "portforward"))
 _KUBELET_STREAMS: Final = frozenset(("exec", "attach", "portForward", "run", "cri"))
-#: Longer selectors are parsed each time; remembered, they would let a client fill the memory.
-_REMEMBERED_SELECTOR: Final = 256
 
 
 def with_authorization(handler: Handler, authorizer: IAuthorizer, denials: DenialLog) -> Handler:
@@ -106,41 +103,13 @@ def attributes_of(request: KubeRequest) -> AuthorizerAttributes:
         info.name,
         info.path,
         info.is_resource_request,
-        _field_terms(info.field_selector) if info.field_selector else (),
-        _label_terms(info.label_selector) if info.label_selector else (),
+        ParsedLater(info.field_selector, parse_field_selector) if info.field_selector else (),
+        ParsedLater(info.label_selector, _label_terms) if info.label_selector else (),
     )
 
 
-def _field_terms(text: str) -> tuple[tuple[str, str, bool], ...]:
-    """A field selector as authorizers take it; nothing where nobody understands it: the question is wider then."""
-    if len(text) <= _REMEMBERED_SELECTOR:
-        return _remembered_fields(text)
-    return _parsed_fields(text)
-
-
 def _label_terms(text: str) -> tuple[Requirement, ...]:
-    """Likewise, a label selector."""
-    if len(text) <= _REMEMBERED_SELECTOR:
-        return _remembered_labels(text)
-    return _parsed_labels(text)
-
-
-def _parsed_fields(text: str) -> tuple[tuple[str, str, bool], ...]:
-    try:
-        return parse_field_selector(text)
-    except SelectorError:
-        return ()
-
-
-def _parsed_labels(text: str) -> tuple[Requirement, ...]:
-    try:
-        return tuple(parse_label_selector(text).requirements)
-    except SelectorError:
-        return ()
-
-
-_remembered_fields = lru_cache(maxsize=1024)(_parsed_fields)
-_remembered_labels = lru_cache(maxsize=1024)(_parsed_labels)
+    return parse_label_selector(text).requirements
 
 
 def _fail(request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -135,6 +136,22 @@ class JSONTests(SynchronousTestCase):
             for within in (b"", b'"\xff"', b'{"a":1,"a":2}'):
                 self.assert_says(nested(depth, within), "exceeded max depth")
         self.assert_says(b'{"a":' * 100_000, "exceeded max depth")
+
+    def test_depth_is_found_in_one_pass(self) -> None:
+        """The search for brackets that nest too deep ends at the first that does, however many follow."""
+        looked: list[str] = []
+        structure = _jsondecoding._structure
+
+        def watched(text: str) -> Iterator[str]:
+            for found in structure(text):
+                looked.append(found)
+                yield found
+
+        self.patch(_jsondecoding, "_structure", watched)
+        for data, most in ((b"[" * 2_000_000, 1), (b'{"a":' * 400_000, 2 * MAX_DEPTH + 2), (b'["[",' * 400_000, 600)):
+            looked.clear()
+            self.assert_says(data, "exceeded max depth")
+            self.assertLessEqual(len(looked), most)
         decode_json(orjson.dumps({"brackets": "[" * 1000, "\\": "]" * 1000, "again": "\ud7ff"}))
 
     @given(documents, st.booleans())

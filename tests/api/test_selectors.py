@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api import selectors
 from kubetwist.api.selectors import (
     LabelSelector,
+    ParsedLater,
     Requirement,
     SelectorError,
     format_field_selector,
@@ -244,3 +247,25 @@ class FieldSelectorTests(SynchronousTestCase):
             self.assertNotEqual(str(error), "")
         else:
             self.assertEqual(sorted(parse_field_selector(format_field_selector(terms))), sorted(terms))
+
+
+class ParsedLaterTests(SynchronousTestCase):
+    """Selectors that are parsed when somebody looks at them."""
+
+    def test_later(self) -> None:
+        """The text is parsed once, when it is first looked at; what is no selector has no terms."""
+        parsed: list[str] = []
+
+        def parse(text: str) -> Any:
+            parsed.append(text)
+            return parse_field_selector(text)
+
+        terms = ParsedLater("b!=2,a=1", parse)
+        self.assertEqual(parsed, [])
+        wanted = (("a", "1", True), ("b", "2", False))
+        self.assertEqual((terms, tuple(terms), len(terms), hash(terms)), (wanted, wanted, 2, hash(wanted)))
+        self.assertIn(("a", "1", True), terms)
+        self.assertEqual(terms[:1], wanted[:1])
+        self.assertEqual(parsed, ["b!=2,a=1"])
+        self.assertFalse(ParsedLater("oops", parse))
+        self.assertIn("oops", repr(ParsedLater("oops", parse)))

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
+from kubetwist.filters import authorization
 from kubetwist.filters.denials import DenialLog
 from kubetwist.logs.ratelimit import LINES_PER_SECOND
 from kubetwist.logs.verbosity import DEBUG
@@ -161,6 +162,24 @@ class QuestionTests(SynchronousTestCase):
             fields = (("spec.nodeName", "a", True), ("status.phase", "Failed", False)) if narrowed else ()
             self.assertEqual(asked.field_terms, fields, path)
             self.assertEqual([str(one) for one in asked.label_terms], ["app in (x,y)"] if narrowed else [])
+
+    def test_selectors_are_parsed_when_needed(self) -> None:
+        """The selectors of a request are not parsed before an authorizer looks at them, whoever sends them."""
+        parsed: list[str] = []
+
+        def parse(text: str) -> tuple[Any, ...]:
+            parsed.append(text)
+            return ()
+
+        self.patch(authorization, "parse_field_selector", parse)
+        self.patch(authorization, "_label_terms", parse)
+        keys = ",".join(f"k{number}%20in%20(a,b)" for number in range(3000))
+        path = f"/api/v1/pods?labelSelector={keys}&fieldSelector=a%3Db"
+        authorizer = Verbs("get")
+        self.assertEqual(self.ask(authorizer, "GET", path), 403)
+        self.assertEqual(parsed, [])
+        self.assertEqual(list(authorizer.asked[-1].field_terms), [])
+        self.assertEqual(parsed, ["a=b"])
 
     def test_long_selector(self) -> None:
         """Long selectors are understood, too."""
