@@ -9,8 +9,6 @@ expires; what is not a good token is not remembered at all, and costs one verifi
 
 from __future__ import annotations
 
-import re
-from base64 import urlsafe_b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -44,6 +42,7 @@ from .configuration import (
 from .errors import AuthenticationFailed
 from .flags import SIGNING_ALGORITHMS
 from .oidckeys import Provider, get
+from .tokenparts import decode_part
 from .union import TokenAlone
 
 #: Tokens that are remembered.
@@ -58,7 +57,6 @@ _MOST_ISSUERS: Final = 16
 _GOOGLE: Final = ("accounts.google.com", "https://accounts.google.com")
 #: Bounds of the seconds that it takes to find out whose a token is.
 _SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_PART: Final = re.compile(rb"[A-Za-z0-9_-]+")
 
 
 @frozen
@@ -79,13 +77,13 @@ class _Token:
         """L{None} when it is no signed JSON Web Token with an issuer."""
         if raw.count(b".") != 2:
             return None
-        head, body, _ = raw.split(b".")
         try:
-            claims = orjson.loads(_decoded(body))
+            head, body, _ = map(decode_part, raw.split(b"."))
+            claims = orjson.loads(body)
             issuer = claims.get("iss") if isinstance(claims, dict) else None
             if not isinstance(issuer, str):
                 return None
-            header = orjson.loads(_decoded(head))
+            header = orjson.loads(head)
         except ValueError:
             return None
         if not isinstance(header, dict):
@@ -426,12 +424,6 @@ def _payload(raw: bytes, keys: Sequence[Any], algorithm: str) -> bytes | None:
             continue
         return payload
     return None
-
-
-def _decoded(part: bytes) -> bytes:
-    if not _PART.fullmatch(part) or len(part) % 4 == 1:
-        raise ValueError("no base64url without padding")
-    return urlsafe_b64decode(part + b"=" * (-len(part) % 4))
 
 
 def _seconds(claims: Mapping[str, Any], name: str) -> float | None:

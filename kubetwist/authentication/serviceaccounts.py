@@ -9,7 +9,7 @@ verified once and remembered; whatever can change is looked at with every reques
 
 from __future__ import annotations
 
-from base64 import b64decode, urlsafe_b64decode
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -32,6 +32,7 @@ from .bearer import bearer_token
 from .errors import AuthenticationFailed
 from .lastused import LastUsed
 from .tally import TokenTally
+from .tokenparts import decode_part
 from .union import TokenAlone, authenticated
 
 #: The issuer of tokens that stand in secrets.
@@ -160,8 +161,9 @@ class ServiceAccountTokens:
         if len(parts) != 3:
             return None
         try:
-            claimed = orjson.loads(_decoded(parts[1]))
-            header = orjson.loads(_decoded(parts[0]))
+            # The library would take a signature with padding, or with anything behind that, as well.
+            head, body, _ = map(decode_part, parts)
+            claimed, header = orjson.loads(body), orjson.loads(head)
         except ValueError:
             return None
         if not isinstance(claimed, dict) or not isinstance(header, dict) or not self._is_ours(claimed):
@@ -365,10 +367,6 @@ def _is_gone(deleted: float | None, now: float | None) -> bool:
 def _user_of(namespace: str, name: str, uid: str, extra: Mapping[str, tuple[str, ...]]) -> UserInfo:
     user = service_account_user(namespace, name)
     return authenticated(UserInfo(user, uid, service_account_groups(namespace), extra))
-
-
-def _decoded(part: bytes) -> bytes:
-    return urlsafe_b64decode(part + b"=" * (-len(part) % 4))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

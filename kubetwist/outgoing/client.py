@@ -267,6 +267,7 @@ class WebhookClient:
             self.settings.dial or (lambda: (self._host, self._port)),
             guarded=self.settings.guarded,
             loopback=self.settings.loopback,
+            interfaces=self.settings.interfaces,
             denied=self.settings.denied,
             patience=self.settings.patience,
             diversions=self._diversions,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +36,8 @@ PATIENCE: Final = 30.0
 _HEAD: Final = 65536
 #: Metadata services of clouds that are not on the link.
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20:ce::254")))
+#: Reserved for protocols of the IETF; some clouds have their metadata service there.
+_PROTOCOLS: Final = ipaddress.ip_network("192.0.0.0/24")
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _ALERTS: Final = {
     "unknown ca": "unknown certificate authority",
@@ -52,16 +55,38 @@ _RESOLVERS_LENGTH: Final = 65536
 Diversions = Mapping[tuple[str, int], tuple[str, int]]
 
 
-def is_forbidden(address: str, *, loopback: bool = False) -> bool:
+def is_forbidden(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
     """
     Whether an address is one that those who only write objects of the API may not have the server call.
 
     @param loopback: Whether those of this machine are allowed.
+    @param interfaces: Whether those of this machine's interfaces are its own, as loopback addresses are.
     """
     ip = _meant(address)
     if ip.is_loopback:
         return not loopback
-    return bool(ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA)
+    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip.is_reserved or ip in _METADATA:
+        return True
+    if ip.version == 4 and ip in _PROTOCOLS:
+        return True
+    return interfaces and not loopback and is_local(str(ip))
+
+
+def is_local(address: str) -> bool:
+    """
+    Whether an address is one of this machine's interfaces.
+
+    The system says from which address it would send there: what it has itself is reached from itself. Nothing is sent.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asking:
+            asking.connect((address, 9))
+            source: str = asking.getsockname()[0]
+    except OSError:
+        # There is no way to it.
+        return False
+    return ipaddress.ip_address(source.partition("%")[0]) == ipaddress.ip_address(address)
 
 
 def is_denied(address: str, networks: Iterable[Network]) -> bool:
@@ -91,6 +116,7 @@ class CheckedEndpoint:
         *,
         guarded: bool = False,
         loopback: bool = False,
+        interfaces: bool = False,
         denied: Iterable[Network] = (),
         patience: float = PATIENCE,
         diversions: Diversions | None = None,
@@ -98,6 +124,7 @@ class CheckedEndpoint:
         """
         @param target: The host and the port, asked for each connection.
         @param guarded: Whether addresses that L{is_forbidden} are refused; of this machine's unless C{loopback}.
+        @param interfaces: Whether those of its interfaces are this machine's.
         @param denied: What else is refused.
         @param patience: Seconds until a connection is made.
         """
@@ -105,6 +132,7 @@ class CheckedEndpoint:
         self._target = target
         self._guarded = guarded
         self._loopback = loopback
+        self._interfaces = interfaces
         self._denied = tuple(denied)
         self._patience = patience
         self._diversions = {} if diversions is None else diversions
@@ -120,7 +148,8 @@ class CheckedEndpoint:
         addresses = await self._addresses(host)
         first: Unreachable | None = None
         for address in addresses:
-            if (self._guarded and is_forbidden(address, loopback=self._loopback)) or is_denied(address, self._denied):
+            forbidden = self._guarded and is_forbidden(address, loopback=self._loopback, interfaces=self._interfaces)
+            if forbidden or is_denied(address, self._denied):
                 first = first or AddressNotAllowed(f"dial tcp {joined(address, port)}: address not allowed")
                 continue
             where, at = self._diversions.get((address, port), (address, port))

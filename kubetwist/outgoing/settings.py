@@ -33,6 +33,8 @@ class CallSettings:
     @ivar guarded: Addresses of this machine, of its link and of metadata services are not called. For those whom not
         the administrator of the server has named, but an object of the API.
     @ivar loopback: Addresses of this machine are called all the same.
+    @ivar interfaces: Addresses of this machine's interfaces are its own, as loopback addresses are. Not for services,
+        whose addresses an interface may have (IPVS).
     @ivar denied: Networks that are not called either, whatever C{guarded} is.
     @ivar patience: Seconds that the other side is given to take a connection.
     """
@@ -49,6 +51,7 @@ class CallSettings:
     dial: Dial | None = field(default=None, repr=False)
     guarded: bool = False
     loopback: bool = False
+    interfaces: bool = False
     denied: tuple[Network, ...] = ()
     patience: float = 30.0
 

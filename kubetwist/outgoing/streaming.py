@@ -154,6 +154,7 @@ class StreamingClient:
             lambda: where,
             guarded=self.settings.guarded,
             loopback=self.settings.loopback,
+            interfaces=self.settings.interfaces,
             denied=self.settings.denied,
             diversions=self._diversions,
             patience=self.settings.patience,

@@ -113,6 +113,7 @@ class TargetClients:
             insecure=insecure,
             guarded=True,
             loopback=self._loopback,
+            interfaces=True,
         )
         return evolve(settings, patience=self._patience) if target.kubelet and self._patience else settings
 

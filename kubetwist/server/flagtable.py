@@ -484,8 +484,9 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             "allow-loopback-proxy",
             BOOLEAN,
             False,
-            "Whether kubelets and what proxies of nodes, pods and services lead to may have addresses of this machine,"
-            " such as 127.0.0.1: for tests and simulated kubelets.",
+            "Whether kubelets and the targets of proxies of nodes, pods and services may have addresses of this"
+            " machine, such as 127.0.0.1 or those of its network interfaces: for tests, simulated kubelets, and a"
+            " kubelet on the machine of the server.",
         ),
     ],
     "Misc": [

@@ -410,6 +410,11 @@ class APIServer:
         except (OSError, ValueError) as error:
             raise StartError(f"can not use the serving certificate: {error}") from error
 
+    def reread_files(self) -> None:
+        """Look at the files of the command line now, not when it would be time."""
+        if self._config is not None:
+            self._config.files.look_now()
+
     # Health.
 
     async def _check_storage(self, patience: str = "etcd-healthcheck-timeout") -> None:

@@ -109,6 +109,8 @@ class UnderTwist:
         sys.setswitchinterval(SWITCH_INTERVAL)
         open_as_many_files_as_allowed()
         self._choose_logs()
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            signal.signal(number, self._asked)
         self._reactor.callWhenRunning(self._take_signals)
         # A server that waits for nothing is ready before the reactor runs, and signals are still the reactor's then.
         self._service.ready.addCallbacks(lambda _: self._reactor.callWhenRunning(self._ready), self._failed)
@@ -139,6 +141,19 @@ class UnderTwist:
             os._exit(FAILED)
         self._told = True
         self._reactor.callFromThread(self._stop)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        """Signals that end other programs, and that operators and tools send to servers."""
+        self._reactor.callFromThread(self._answer, number)
+
+    def _answer(self, number: int) -> None:
+        name = signal.Signals(number).name
+        if number != signal.SIGHUP:
+            self._log.info("received {name}, which has no meaning here", name=name)
+            return
+        self._log.info("received {name}: looking at all files again", name=name)
+        if self._service.server is not None:
+            self._service.server.reread_files()
 
     def _stop(self) -> None:
         from .notify import notify

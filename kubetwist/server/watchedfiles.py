@@ -86,6 +86,7 @@ class WatchedFiles:
         self._timer: Any = None
         self._running = False
         self._looking = False
+        self._again = False
 
     def watch(
         self,
@@ -127,6 +128,15 @@ class WatchedFiles:
         self._running = True
         self._later()
 
+    def look_now(self) -> None:
+        """Look now, or once more behind a look that is under way, instead of when it would be time."""
+        if self._looking:
+            self._again = True
+        elif self._running and self._watches:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._look()
+
     def stop(self) -> None:
         """Look no more. Idempotent."""
         self._running = False
@@ -148,7 +158,11 @@ class WatchedFiles:
 
     def _looked(self, _: Any) -> None:
         self._looking = False
-        self._later()
+        again, self._again = self._again, False
+        if again and self._running:
+            self._look()
+        else:
+            self._later()
 
     def _in_reactors_thread(self, call: Callable[[], Any]) -> Deferred[Any]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), call)

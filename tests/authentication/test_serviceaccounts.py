@@ -177,6 +177,22 @@ class SignatureTests(TokenCase):
         self.assertIn("cryptographic", self.refused(f"{head}.{other}.{signature}"))
         self.assertIn("cryptographic", self.refused(f"{head}.{body}.{signature[:-4]}AAAA"))
 
+    def test_one_spelling(self) -> None:
+        """A token with padding, or with anything else that is no base64url, is no token, wherever that stands."""
+        token = self.token()
+        head, body, signature = token.split(".")
+        self.assertIsNotNone(self.user(token))
+        for other in (
+            f"{token}==",
+            f"{token}=",
+            f"{token}\n",
+            f"{token}==AAAA",
+            f"{head}==.{body}.{signature}",
+            f"{head}.{body}==.{signature}",
+            f"{head}.{body}.{signature[:5]}!{signature[5:]}",
+        ):
+            self.assertIsNone(self.user(other), other)
+
     def test_rotation(self) -> None:
         """With several keys, tokens of all of them are good, with or without a key's name in the token."""
         self.tokens = self.authenticator(public_pem(OTHER), KEY)

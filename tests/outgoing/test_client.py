@@ -15,7 +15,7 @@ from twisted.trial.unittest import TestCase
 
 from kubetwist.outgoing import dialing
 from kubetwist.outgoing.client import WebhookClient
-from kubetwist.outgoing.dialing import CheckedEndpoint, is_denied, is_forbidden
+from kubetwist.outgoing.dialing import CheckedEndpoint, is_denied, is_forbidden, is_local
 from kubetwist.outgoing.errors import BadSettings, CallError, Unreachable
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.testing.webhooks import HANG_UP, NEVER, Call, Reply, WebhookServer
@@ -359,11 +359,38 @@ class DialingTests(ClientCase):
         for address in (
             "127.0.0.1", "127.9.9.9", "0.0.0.0", "169.254.169.254", "224.0.0.1", "255.255.255.255", "::1", "::",
             "fe80::1", "fe80::1%eth0", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
-            "2002:7f00:1::", "fd00:ec2::254", "100.100.100.200",
+            "2002:7f00:1::", "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "192.0.0.1", "::ffff:192.0.0.192",
         ):  # fmt: skip
             self.assertTrue(is_forbidden(address), address)
         for address in ("10.0.0.1", "192.168.1.1", "8.8.8.8", "fd00::1", "2001:4860::8888", "::ffff:10.0.0.1"):
             self.assertFalse(is_forbidden(address), address)
+
+    def test_own_interfaces(self) -> None:
+        """Addresses of this machine's interfaces are its own where that is asked for, and can be allowed."""
+        self.assertTrue(is_local("127.0.0.1"))
+        self.assertFalse(is_local("192.0.2.1"))
+        asked: list[str] = []
+        self.patch(dialing, "is_local", lambda address: asked.append(address) or address in ("10.1.2.3", "fd00::7"))
+        for address in ("10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::a01:203", "fd00::7"):
+            self.assertTrue(is_forbidden(address, interfaces=True), address)
+            self.assertFalse(is_forbidden(address, interfaces=True, loopback=True), address)
+            self.assertFalse(is_forbidden(address), address)
+        self.assertFalse(is_forbidden("10.1.2.4", interfaces=True))
+        self.assertEqual(asked, ["10.1.2.3"] * 3 + ["fd00::7", "10.1.2.4"])
+
+    def test_own_interfaces_are_not_called(self) -> None:
+        """A target that is an address of this machine's interfaces is not connected to."""
+        self.patch(dialing, "is_local", lambda address: True)
+        memory = MemoryReactorClock()
+        for interfaces in (True, False):
+            endpoint = CheckedEndpoint(memory, lambda: ("10.1.2.3", 443), guarded=True, interfaces=interfaces)
+            connecting = endpoint.connect(Factory.forProtocol(Protocol))
+            if interfaces:
+                error = self.failureResultOf(connecting, Unreachable).value
+                self.assertEqual(str(error), "dial tcp 10.1.2.3:443: address not allowed")
+            else:
+                connecting.addErrback(lambda failure: failure.trap(CancelledError))
+        self.assertEqual(len(memory.tcpClients), 1)
 
     def test_this_machine(self) -> None:
         """Addresses of this machine can be allowed, without those of the link and of metadata services."""

@@ -127,6 +127,20 @@ class ProcessTests(SynchronousTestCase):
             (line,) = [line for line in printed.decode().splitlines() if "kubeconfig" in line]
             self.assertTrue(line.endswith(f"the admin's kubeconfig is {path}"), line)
 
+    def test_other_signals(self) -> None:
+        """SIGHUP has files looked at again; neither it nor SIGUSR1 or SIGUSR2 ends the server."""
+        process = self.ready("--in-memory")
+        numbers = (signal.SIGUSR1, signal.SIGHUP, signal.SIGUSR2, signal.SIGHUP)
+        assert process.stderr is not None
+        for number in numbers:
+            process.send_signal(number)
+            while (name := number.name.encode()) not in (line := process.stderr.readline()):
+                self.assertTrue(line, f"it ended after {name!r}")
+        self.assertIn(b"looking at all files again", line)
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+
     def test_files(self) -> None:
         """It may have as many files open as the system lets it, whatever the usual limit is."""
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

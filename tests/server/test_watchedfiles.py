@@ -79,6 +79,47 @@ class WatchedFilesTests(SynchronousTestCase):
         self.look()
         self.assertEqual(self.told, ["TWO"])
 
+    def test_look_now(self) -> None:
+        """Whoever asks for it has files looked at without waiting, and the next look is as long after that as ever."""
+        self.write("one")
+        self.files.look_now()
+        self.watch()
+        self.clock.advance(INTERVAL / 2)
+        self.write("two")
+        self.files.look_now()
+        self.assertEqual(self.told, ["TWO"])
+        self.write("three")
+        self.clock.advance(INTERVAL / 2)
+        self.assertEqual(self.told, ["TWO"])
+        self.clock.advance(INTERVAL / 2)
+        self.assertEqual(self.told, ["TWO", "THREE"])
+        self.files.stop()
+        self.write("four")
+        self.files.look_now()
+        self.assertEqual(self.told, ["TWO", "THREE"])
+
+    def test_look_now_while_looking(self) -> None:
+        """A look that is asked for while another is under way follows it."""
+        looks: list[Deferred[Any]] = []
+
+        def in_thread(call: Callable[[], Any]) -> Deferred[Any]:
+            looks.append(Deferred())
+            return looks[-1].addCallback(lambda _: call())
+
+        files = WatchedFiles(self.clock, in_thread=in_thread)
+        self.write("one")
+        files.watch([self.path], _upper, self.told.append, "--flag")
+        files.start()
+        self.addCleanup(files.stop)
+        files.look_now()
+        files.look_now()
+        self.assertEqual(len(looks), 1)
+        looks[0].callback(None)
+        self.write("two")
+        self.assertEqual(len(looks), 2)
+        looks[1].callback(None)
+        self.assertEqual((self.told, len(looks)), (["TWO"], 2))
+
     def test_in_place(self) -> None:
         """A file that is written anew without being replaced is seen, too; one that is touched is no news."""
         self.write("one")
