@@ -285,10 +285,8 @@ async def kubernetes_service(
         "spec": {
             "ports": [public],
             "clusterIP": service_ip,
-            "clusterIPs": [service_ip],
             "type": "NodePort" if node_port else "ClusterIP",
             "sessionAffinity": "None",
-            "ipFamilies": ["IPv6" if ":" in service_ip else "IPv4"],
             "ipFamilyPolicy": "SingleStack",
         },
     }

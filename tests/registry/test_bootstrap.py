@@ -63,6 +63,17 @@ class BootstrapTests(SynchronousTestCase):
             (told,) = (entry for entry in entries if entry.get("subresource") == "status")
             self.assertEqual((told["manager"], told["operation"]), (teller, "Apply"))
 
+    def test_fields_of_service(self) -> None:
+        """The server owns what it says of its service, and not the addresses and families that are filled in."""
+        self.stores.definitions = definitions()
+        self.successResultOf(self.everything(self.stores))
+        service = self.found("", "services", "kubernetes", "default")
+        self.assertEqual((service["spec"]["clusterIPs"], service["spec"]["ipFamilies"]), (["10.0.0.1"], ["IPv4"]))
+        (entry,) = service["metadata"]["managedFields"]
+        owned = entry["fieldsV1"]["f:spec"]
+        self.assertIn("f:clusterIP", owned)
+        self.assertFalse({"f:clusterIPs", "f:ipFamilies"} & set(owned))
+
     def test_twice(self) -> None:
         """What is there is left alone, as users may have changed it: a second start writes nothing."""
         self.successResultOf(self.everything(self.stores))
