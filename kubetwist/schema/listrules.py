@@ -8,7 +8,7 @@ See kubernetes/apiextensions-apiserver, C{pkg/apiserver/schema/listtype} and C{p
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -17,8 +17,6 @@ from ..api.names import is_dns1035_label_problems, path_segment_problems
 from ..api.objectmeta import creation_causes
 from ..api.resource import GroupVersion, JSONObject
 from .structural import Structural
-
-_ABSENT: Final = object()
 
 
 def child_path(path: str, name: str) -> str:
@@ -92,27 +90,36 @@ def embedded_causes(obj: Any, schema: Structural, path: str = "", root: bool = T
 
 
 def _resource_causes(obj: JSONObject, path: str) -> list[Cause]:
+    """What is wrong with an embedded resource; its fields are checked in the order of the document."""
     causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in obj]
-    api_version = obj.get("apiVersion", _ABSENT)
-    if api_version == "":
-        causes.append(invalid(f"{path}.apiVersion", "", "must not be empty"))
-    elif isinstance(api_version, str):
-        try:
-            GroupVersion.parse(api_version)
-        except ValueError as error:
-            causes.append(invalid(f"{path}.apiVersion", api_version, str(error)))
-    kind = obj.get("kind", _ABSENT)
-    if kind == "":
-        causes.append(invalid(f"{path}.kind", "", "must not be empty"))
-    elif isinstance(kind, str):
-        problems = is_dns1035_label_problems(kind.lower())
-        if problems:
-            text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-            causes.append(invalid(f"{path}.kind", kind, text))
-    meta = obj.get("metadata")
-    if isinstance(meta, dict):
-        meta = {**meta, "name": meta.get("name") or "fakename"}
-        causes += creation_causes(
-            meta, bool(meta.get("namespace")), path_segment_problems, f"{path}.metadata", standard_finalizers=False
-        )
+    for name, value in obj.items():
+        if name == "apiVersion" and isinstance(value, str):
+            causes += _version_causes(value, f"{path}.apiVersion")
+        elif name == "kind" and isinstance(value, str):
+            causes += _kind_causes(value, f"{path}.kind")
+        elif name == "metadata" and isinstance(value, dict):
+            meta = {**value, "name": value.get("name") or "fakename"}
+            causes += creation_causes(
+                meta, bool(meta.get("namespace")), path_segment_problems, f"{path}.metadata", standard_finalizers=False
+            )
     return causes
+
+
+def _version_causes(api_version: str, path: str) -> list[Cause]:
+    if not api_version:
+        return [invalid(path, "", "must not be empty")]
+    try:
+        GroupVersion.parse(api_version)
+    except ValueError as error:
+        return [invalid(path, api_version, str(error))]
+    return []
+
+
+def _kind_causes(kind: str, path: str) -> list[Cause]:
+    if not kind:
+        return [invalid(path, "", "must not be empty")]
+    problems = is_dns1035_label_problems(kind.lower())
+    if not problems:
+        return []
+    text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+    return [invalid(path, kind, text)]

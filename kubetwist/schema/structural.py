@@ -225,6 +225,26 @@ def whole(value: float) -> Any:
     return int(value) if value.is_integer() and -_MOST_WHOLE < value < _MOST_WHOLE else value
 
 
+def with_read_metadata(value: Any, schema: Structural, meta: Reader) -> Any:
+    """
+    Copy a value with the metadata of embedded resources as their type has them.
+
+    @param meta: Reads metadata; raises L{Mismatch} or L{Unreadable}.
+    """
+    if value.__class__ is list and schema.items is not None:
+        return [with_read_metadata(one, schema.items, meta) for one in value]
+    if value.__class__ is not dict:
+        return copied(value)
+    result = {}
+    for name, item in value.items():
+        part = schema.child(name)
+        if schema.embedded and name == "metadata" and item.__class__ is dict:
+            result[name] = meta(item, [])
+        else:
+            result[name] = copied(item) if part is None else with_read_metadata(item, part, meta)
+    return result
+
+
 def _unknown(value: Any, unknown: list[str]) -> Any:
     """A value about which no schema says anything: objects in it lose all their fields."""
     cls = value.__class__
@@ -458,7 +478,7 @@ class CustomType:
         trail = Trail()
         if obj.get("metadata") is not None:
             trail.path.append("metadata")
-            self._meta.walk(obj["metadata"], trail)
+            self._meta.walk(_by_name(obj["metadata"]), trail)
             found += trail.problems
         walk = _Walk(self._meta)
         walk.value({name: value for name, value in obj.items() if name not in META_FIELDS}, self.schema, "", False)
@@ -525,12 +545,17 @@ class _Walk:
             return
         trail = Trail()
         try:
-            self._meta.walk(value, trail)
+            self._meta.walk(_by_name(value), trail)
         except DecodeError as error:
             raise _misfit(where, value, str(error)) from None
         for text in trail.problems:
             field = text.removeprefix('unknown field "').removesuffix('"')
             self.unknown_meta.append(f"{where}.{field}")
+
+
+def _by_name(value: Any) -> Any:
+    """Copy a value with the keys of its objects in order, in which the reference reads metadata of custom objects."""
+    return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def _misfit(where: str, value: Any, why: str) -> DecodeError:

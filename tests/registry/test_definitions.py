@@ -222,6 +222,33 @@ class SchemaTests(DefinitionTestCase):
             ],
         )
 
+    def test_metadata_in_defaults(self) -> None:
+        """Unknown fields of an embedded resource's metadata are dropped from defaults that are valid."""
+        resource = {
+            "type": "object",
+            "x-kubernetes-embedded-resource": True,
+            "x-kubernetes-preserve-unknown-fields": True,
+        }
+        value = {"apiVersion": "v1", "kind": "X", "metadata": {"name": "n", "junk": 1}, "more": 1}
+        crd = self.made(
+            definition(
+                {
+                    "type": "object",
+                    "properties": {
+                        "one": {**resource, "default": value},
+                        "list": {"type": "array", "items": resource, "default": [value]},
+                    },
+                }
+            )
+        )
+        self.assertEqual(self.strategy.validate(crd), [])
+        properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+        expected = {**value, "metadata": {"name": "n"}}
+        self.assertEqual(properties["one"]["default"], expected)
+        self.assertEqual(properties["list"]["default"], [expected])
+        found = self.schema(one={**resource, "default": {**value, "metadata": {"labels": {"a": 1}}}})
+        self.assertEqual([field for field, _ in found], ["properties[one].default"])
+
     def test_too_many_parts(self) -> None:
         """A schema of very many parts is refused before anything is done with it."""
         parts = {f"p{number}": TEXT for number in range(MOST_PARTS)}

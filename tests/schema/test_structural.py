@@ -209,6 +209,19 @@ class MetadataTests(SynchronousTestCase):
         """An embedded resource needs a kind and an apiVersion."""
         fields = [cause.field for cause in embedded_causes({"template": {"metadata": {}}}, self.EMBEDS.schema)]
         self.assertEqual(fields, ["template.apiVersion", "template.kind"])
+        obj = {"template": {"kind": "a b", "metadata": {"name": "/"}, "apiVersion": "a/b/c"}}
+        fields = [cause.field for cause in embedded_causes(obj, self.EMBEDS.schema)]
+        self.assertEqual(fields, ["template.kind", "template.metadata.name", "template.apiVersion"])
+
+    def test_order(self) -> None:
+        """Metadata is read in the order of its keys: that decides which error, or unknown field, comes first."""
+        meta = {"labels": {"a": 1}, "annotations": "x"}
+        for obj in ({"metadata": meta}, {"template": {"metadata": meta}}):
+            error = self.assertRaises(DecodeError, self.EMBEDS.decode, obj, [])
+            self.assertIn("cannot unmarshal string into Go struct field ObjectMeta.annotations", str(error))
+        problems: list[str] = []
+        self.EMBEDS.decode({"metadata": {"z": 1, "b": 2}}, problems)
+        self.assertEqual(problems, ['unknown field "metadata.b"', 'unknown field "metadata.z"'])
 
 
 class ListTests(SynchronousTestCase):

@@ -11,7 +11,13 @@ from ...api.names import NameProblems
 from ...api.resource import JSONObject
 from ...schema.nodes import StructNode
 from ..strategy import Strategy
-from ..validation.definitions import definition_causes, definition_name_problems, schema_warnings, status_causes
+from ..validation.definitions import (
+    coerce_default_metadata,
+    definition_causes,
+    definition_name_problems,
+    schema_warnings,
+    status_causes,
+)
 
 
 class CustomResourceDefinitionStrategy(Strategy):
@@ -34,12 +40,17 @@ class CustomResourceDefinitionStrategy(Strategy):
         return partial(definition_name_problems, obj)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """See L{definition_causes}."""
-        return definition_causes(obj, None, self._object_meta)
+        """See L{definition_causes}; as in the reference, metadata in defaults loses what is unknown on the way."""
+        return self._coerced(obj, definition_causes(obj, None, self._object_meta))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """See L{definition_causes}."""
-        return definition_causes(obj, old, self._object_meta)
+        """As L{validate}."""
+        return self._coerced(obj, definition_causes(obj, old, self._object_meta))
+
+    def _coerced(self, obj: JSONObject, causes: Sequence[Cause]) -> Sequence[Cause]:
+        if not causes and self._object_meta is not None:
+            coerce_default_metadata(obj, self._object_meta)
+        return causes
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The accepted names."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+import orjson
 from attrs import evolve
 
 from ...api.errors import MOST_CAUSES, Cause, duplicate, forbidden, go_json, invalid, required
@@ -25,7 +26,7 @@ from ...schema.rulepaths import follow_field_path
 from ...schema.structuralrules import everywhere, structural_causes, unsupported
 from ..apiapproval import approval_causes
 from .admissionregistration import webhook_service, webhook_url
-from .schemas import SchemaOptions, schema_causes, unsupported_value
+from .schemas import SchemaOptions, coerce_defaults, schema_causes, unsupported_value
 from .tlspairs import bundle_problem
 
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -125,6 +126,14 @@ def _spec_causes(
         causes.append(invalid("spec.conversion.strategy", strategy, text))
     causes += _conversion_causes(spec, old, any_bundle=any_bundle)
     return causes
+
+
+def coerce_default_metadata(crd: JSONObject, object_meta: StructNode) -> None:
+    """Drop what is unknown from metadata in the defaults of a valid definition; see L{coerce_defaults}."""
+    spec = crd["spec"]
+    if not spec.get("preserveUnknownFields") and b'"x-kubernetes-embedded-resource":true' in orjson.dumps(spec):
+        for schema in _schemas(spec):
+            coerce_defaults(schema, object_meta)
 
 
 def _schemas(spec: JSONObject | None) -> list[JSONObject]:

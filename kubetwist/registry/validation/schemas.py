@@ -16,11 +16,11 @@ from ...api.errors import Cause, forbidden, go_json, invalid, not_supported, req
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from ...schema.listrules import embedded_causes
-from ...schema.mismatch import DecodeError
+from ...schema.mismatch import DecodeError, Mismatch, Unreadable
 from ...schema.nodes import StructNode
 from ...schema.rulepaths import RULES_BUDGET, has_rules
 from ...schema.schemavalues import TooManyAlternatives, ValueSchema
-from ...schema.structural import CustomType, Structural, copied
+from ...schema.structural import CustomType, Structural, copied, with_read_metadata
 from ...schema.structuralrules import alternatives, everywhere, structural_causes, unsupported
 from .rules import RuleContext, rule_causes, text_causes
 
@@ -419,13 +419,12 @@ def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaO
     bare = _without(schema, "default")
     unknown: list[str] = []
     structural = Structural(bare)
+    meta = None if options.object_meta is None else options.object_meta.compiled()
     try:
-        if options.object_meta is None:
-            structural.reader(lambda value, unknown: copied(value))(default, unknown)
-        elif embedded and isinstance(default, dict):
-            CustomType(bare, options.object_meta).decode(default, unknown)
-        else:
-            structural.reader(options.object_meta.compiled())(default, unknown)
+        if options.object_meta is not None and embedded and isinstance(default, dict):
+            CustomType(bare, options.object_meta).decode(default, [])
+        # Unknown fields of metadata are dropped without a word; see coerce_defaults.
+        structural.reader(lambda value, _: copied(value) if meta is None else meta(value, []))(default, unknown)
     except DecodeError as error:
         return [invalid(where, default, str(error))]
     except Exception:
@@ -435,6 +434,26 @@ def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaO
     if unknown and options.pruned_defaults:
         causes.append(_unknown(default, where))
     return causes + embedded_causes(default, structural, where, root=False)
+
+
+def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
+    """
+    Drop what is unknown from the metadata of resources that are embedded in defaults.
+
+    The reference does so in C{Coerce} while it validates; defaults that do not fit are left to validation.
+
+    @param schema: A schema, whose defaults are replaced.
+    """
+    meta = object_meta.compiled()
+    for part in everywhere(schema):
+        default = part.get("default")
+        if isinstance(default, (dict, list)):
+            structural = Structural(_without(part, "default"))
+            if structural.embedded or structural.embedded_anywhere():
+                try:
+                    part["default"] = with_read_metadata(default, structural, meta)
+                except (Mismatch, Unreadable):
+                    continue
 
 
 def _unknown(default: Any, where: str) -> Cause:
