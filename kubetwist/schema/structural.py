@@ -153,7 +153,10 @@ class Structural:
         result: dict[str, Any] = {}
         for name, item in value.items():
             part = self.child(name)
-            result[name] = copied(item) if part is None else part.filled(item, meta, dropped)
+            if self.embedded and name == "metadata" and item.__class__ is dict:
+                result[name] = _metadata(item, meta)
+            else:
+                result[name] = copied(item) if part is None else part.filled(item, meta, dropped)
         for name, part in self.properties.items():
             if part.has_default and name not in result:
                 result[name] = part.filler(meta)(dropped)
@@ -223,6 +226,20 @@ def copied(value: Any) -> Any:
 def whole(value: float) -> Any:
     """A number as Go writes it: C{1.0} is C{1}, which its readers take for an integer."""
     return int(value) if value.is_integer() and -_MOST_WHOLE < value < _MOST_WHOLE else value
+
+
+def _metadata(value: JSONObject, read: Reader) -> JSONObject:
+    """Decode metadata, less the fields that do not fit."""
+    try:
+        decoded: JSONObject = read(value, [])
+    except (Mismatch, Unreadable):
+        decoded = {}
+        for name, item in value.items():
+            try:
+                decoded |= read({name: item}, [])
+            except (Mismatch, Unreadable):
+                continue
+    return decoded
 
 
 def with_read_metadata(value: Any, schema: Structural, meta: Reader) -> Any:
@@ -445,17 +462,7 @@ class CustomType:
 
         See C{GetObjectMetaWithOptions} in apiextensions-apiserver, C{pkg/apiserver/schema/objectmeta/algorithm.go}.
         """
-        read = self._meta.compiled()
-        try:
-            decoded: JSONObject = read(value, [])
-        except (Mismatch, Unreadable):
-            decoded = {}
-            for name, item in value.items():
-                try:
-                    decoded |= read({name: item}, [])
-                except (Mismatch, Unreadable):
-                    continue
-        return decoded
+        return _metadata(value, self._meta.compiled())
 
     def fill(self, obj: JSONObject) -> JSONObject:
         """

@@ -292,6 +292,19 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(self.get()["spec"], {"a": "other"})
         self.assertEqual(self.merge({}, OLD)["metadata"]["resourceVersion"], again["metadata"]["resourceVersion"])
 
+    def test_stored_again(self) -> None:
+        """A write that changes nothing of an object stored in another version gives it the defaults of the new one."""
+        self.define_versions(self.OTHER, self.STORED)
+        self.create({"spec": {}})
+        self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
+        served = self.server.custom.served("kites.example.com")
+        assert isinstance(served, ServedResource)
+        served._cache = None
+        served._stores.clear()
+        self.assertEqual(self.get(OLD)["spec"], {"a": "other"})
+        self.assertEqual(self.applied({}, path=OLD)["spec"], {"a": "other", "b": "stored"})
+        self.assertEqual(self.get()["spec"], {"a": "other", "b": "stored"})
+
     def test_default_of_status(self) -> None:
         """A status that creation drops has its default when it is read, which validation does not see."""
         status = {**struct(phase=TEXT), "default": {"phase": "New"}}

@@ -155,6 +155,11 @@ class DefaultTests(SynchronousTestCase):
             {"a": "x", "b": None, "c": None, "d": {"e": 1}, "f": {"x": None, "e": 1}, "z": [1, None]},
         )
         self.assertIsNot(filled["f"], obj["f"])
+        embeds = {"type": "object", "x-kubernetes-embedded-resource": True}
+        meta = {"labels": {"a": None}, "name": 5}
+        self.assertEqual(
+            custom({"e": embeds}).fill({"e": {"metadata": meta}}), {"e": {"metadata": {"labels": {"a": ""}}}}
+        )
         items = custom({"l": {"type": "array", "items": {"type": "string", "default": "x"}}})
         self.assertEqual(items.fill({"l": [None, "y"]}), {"l": ["x", "y"]})
 

@@ -61,8 +61,13 @@ class CustomStore(Store):
             # Creation drops the status, which has its default only when the object is read.
             obj = {**obj, "status": default}
         draft = self.draft(obj)
-        # An apply leaves nulls that validation may accept and reading drops.
-        return self.draft(codec.reread(codec.with_kind(obj))) if b"null" in draft.body else draft
+        meta = obj["metadata"]
+        record = self.cache.get(self.key(meta.get("namespace", ""), meta["name"]))
+        # An apply leaves nulls that validation may accept and reading drops. What was stored in another version gets
+        # the defaults of this one when it is stored in this one.
+        if b"null" in draft.body or (record is not None and record.other_form):
+            return self.draft(codec.reread(codec.with_kind(obj)))
+        return draft
 
     async def _as_read(self, obj: JSONObject) -> JSONObject:
         """Return an object that is not stored, because of a dry run, as it would be read after it was."""
