@@ -203,7 +203,9 @@ def _scope(resource: InstalledResource) -> str:
 
 
 def _response_kind(resource: InstalledResource) -> dict[str, str]:
-    shown = resource.kind_shown_group_version
+    # Of custom resources the reference always names them (apiextensions-apiserver,
+    # pkg/apiserver/customresource_discovery_controller.go), of built-in ones only where they differ.
+    shown = resource.kind_shown_group_version or resource.custom is not None
     return {
         "group": resource.kind.group if shown else "",
         "version": resource.kind.version if shown else "",

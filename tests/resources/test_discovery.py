@@ -22,7 +22,7 @@ from kubetwist.resources.discovery import (
     index_paths,
 )
 from kubetwist.resources.discovery_documents import aggregated_discovery, api_resource_list
-from kubetwist.resources.installed import InstalledGroups
+from kubetwist.resources.installed import InstalledGroups, Priority
 from kubetwist.resources.layer import Layer
 
 from .installedfake import ALL_VERBS, APPS, CORE, SCALE, NotFound, custom, installed
@@ -308,6 +308,18 @@ class AggregatedDiscoveryTests(DiscoveryCase):
                 ],
             },
         )
+
+    def test_custom(self) -> None:
+        """The kind of a custom resource is told with its group and version, also in its subresources."""
+        lamp = evolve(custom("lamps.example.com", "v1"), custom=object())
+        self.groups.set_group_version(
+            GroupVersion("lamps.example.com", "v1"), [lamp, evolve(lamp, subresource="status")], Priority(1000, 100)
+        )
+        document = aggregated_discovery(self.groups, core=False, version="v2")
+        (entry,) = next(one for one in document["items"] if one["metadata"]["name"] == "lamps.example.com")["versions"]
+        kind = {"group": "lamps.example.com", "version": "v1", "kind": "Lamp"}
+        self.assertEqual(entry["resources"][0]["responseKind"], kind)
+        self.assertEqual(entry["resources"][0]["subresources"][0]["responseKind"], kind)
 
     def test_subresource_alone(self) -> None:
         """A subresource whose resource is not served is there all the same."""
