@@ -89,6 +89,8 @@ class Options(FlagOptions):
             raise FlagError(
                 "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
             )
+        if self["runtime-config"]:
+            self._check_runtime_config()
         from .audit.flags import check_flags as check_audit_flags
         from .authentication.flags import check_flags
         from .server.metricflags import make_shown
@@ -101,6 +103,14 @@ class Options(FlagOptions):
             self.shown = make_shown(self)
         except ValueError as error:
             raise FlagError(str(error)) from None
+
+    def _check_runtime_config(self) -> None:
+        from .registry.runtimeconfig import BadRuntimeConfig, check_runtime_config
+
+        try:
+            check_runtime_config(self["runtime-config"], fairness=self["enable-priority-and-fairness"])
+        except BadRuntimeConfig as error:
+            raise FlagError(f"--runtime-config: {error}") from None
 
     def opt_version(self) -> None:
         """Tell what this is, and end."""

@@ -13,17 +13,17 @@ from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Final
 
-from attrs import define, frozen
+from attrs import frozen
 
 from ..api.resource import GroupKind, GroupResource, GroupVersionKind
 from .kindtable import (
-    BETAS_ON_BY_DEFAULT,
     GROUP_PRIORITIES,
     KINDS,
     VERSION_PRIORITIES,
     Kind,
     SubresourceInfo,
 )
+from .runtimeconfig import Switches
 
 __all__ = [
     "KINDS",
@@ -32,7 +32,6 @@ __all__ = [
     "group_priority",
     "groups_in_order",
     "kinds_for",
-    "parse_runtime_config",
     "storage_version_hash",
     "version_preference",
     "version_priority",
@@ -117,14 +116,14 @@ def kinds_for(
 
     @param definitions_gvks: The kinds that the release has types for, as C{(group, version, kind)}.
     @param minor: The release's minor version: 36.
-    @param runtime_config: --runtime-config, from L{parse_runtime_config}.
-    @raise ValueError: C{runtime_config} names something unknown, or has a bad value.
+    @param runtime_config: --runtime-config: values by key, both as they are given.
+    @raise BadRuntimeConfig: C{runtime_config} names something unknown, or has a bad value.
     """
     present = [
         (kind, [version for version, _ in kind.versions if (kind.group, version, kind.kind) in definitions_gvks])
         for kind in KINDS
     ]
-    switches = _Switches.make(present, runtime_config or {})
+    switches = Switches.make(present, runtime_config or {})
     infos = []
     for kind, known in present:
         served = [version for version in known if switches.enabled(kind.group, version, kind.resource)]
@@ -168,30 +167,9 @@ def version_preference(version: str) -> tuple[int, int, int, str]:
     return ["", "beta", "alpha"].index(stability or ""), -int(major), -int(minor or 0), ""
 
 
-def parse_runtime_config(text: str) -> dict[str, str]:
-    """Split C{"api/all=false,apps/v1=true"}; a key without a value has the value C{""}, which means true."""
-    pairs = (part.partition("=") for part in text.split(",") if part)
-    return {key.strip(): value.strip() for key, _, value in pairs}
-
-
 _KUBE_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _GA: Final = re.compile(r"v\d+")
 _BETA: Final = re.compile(r"v\d+beta\d+")
-_ALPHA: Final = re.compile(r"v\d+alpha\d+")
-
-#: The keys of --runtime-config that mean many versions, in the order in which they are applied.
-_LEVELS: Final = {
-    "api/all": re.compile(r".*"),
-    "api/ga": _GA,
-    "api/beta": _BETA,
-    "api/alpha": _ALPHA,
-}
-
-#: What Go's strconv.ParseBool takes.
-_BOOLEANS: Final = {
-    **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
 
 
 def _group_order(group: str) -> tuple[int, str]:
@@ -223,81 +201,3 @@ def _resource_info(kind: Kind, known: list[str], served: list[str], minor: int) 
         stored=kind.stored,
         hash_version=kind.hash_version or storage_version,
     )
-
-
-@define
-class _Switches:
-    """What is on: a word about a resource counts for more than one about its version."""
-
-    versions: dict[tuple[str, str], bool]
-    resources: dict[tuple[str, str, str], bool]
-
-    @classmethod
-    def make(cls, present: Iterable[tuple[Kind, list[str]]], config: Mapping[str, str]) -> _Switches:
-        versions: dict[tuple[str, str], bool] = {}
-        resources: dict[tuple[str, str, str], bool] = {}
-        for kind, known in present:
-            for version in known:
-                versions[kind.group, version] = bool(_GA.fullmatch(version))
-                if (kind.group, version, kind.resource) in BETAS_ON_BY_DEFAULT:
-                    resources[kind.group, version, kind.resource] = True
-        switches = cls(versions, resources)
-        switches.apply(config)
-        return switches
-
-    def enabled(self, group: str, version: str, resource: str) -> bool:
-        chosen = self.resources.get((group, version, resource))
-        return self.versions[group, version] if chosen is None else chosen
-
-    def apply(self, config: Mapping[str, str]) -> None:
-        if dict(config) == {"api/all": "false"}:
-            raise ValueError("invalid runtime-config with only api/all=false")
-        self._check_groups(config)
-        for level, pattern in _LEVELS.items():
-            if level in config:
-                value = config[level]
-                if value not in ("true", "false"):
-                    raise ValueError(f"invalid value {level}={value}")
-                for group, version in list(self.versions):
-                    if pattern.fullmatch(version):
-                        self._switch_version(group, version, value == "true")
-        parsed = [(*key.split("/"), key) for key in config if key not in _LEVELS]
-        for group, version, *_, key in parsed:
-            if (group, version) not in self.versions:
-                shown = f"{group}/{version}" if group else version
-                raise ValueError(f"group version {shown} that has not been registered")
-            if config[key] not in _BOOLEANS:
-                raise ValueError(
-                    f'invalid value of {key}: {config[key]}, err: strconv.ParseBool: parsing "{config[key]}": '
-                    "invalid syntax"
-                )
-        for group, version, *resource, key in parsed:
-            if not resource:
-                self._switch_version(group, version, _BOOLEANS[config[key]])
-        for group, version, *resource, key in parsed:
-            if resource:
-                if resource[0].lower() != resource[0]:
-                    raise ValueError(
-                        f"invalid key {key}: group/version/resource and resource is always lowercase plural, "
-                        f'not "{resource[0]}"'
-                    )
-                self.resources[group, version, resource[0]] = _BOOLEANS[config[key]]
-
-    def _check_groups(self, config: Mapping[str, str]) -> None:
-        groups = {group for group, _ in self.versions}
-        unknown = set()
-        for key in config:
-            if key in _LEVELS:
-                continue
-            parts = key.split("/")
-            if len(parts) not in (2, 3):
-                raise ValueError(f"runtime-config invalid key {key}")
-            if parts[0] not in groups:
-                unknown.add(f"{parts[0]}/{parts[1]}")
-        if unknown:
-            raise ValueError(f"unknown api groups {','.join(sorted(unknown))}")
-
-    def _switch_version(self, group: str, version: str, on: bool) -> None:
-        self.versions[group, version] = on
-        for key in [key for key in self.resources if key[:2] == (group, version)]:
-            del self.resources[key]

@@ -29,6 +29,7 @@ from ..interfaces import IProbedStorage
 from ..logs.httplog import RequestLog
 from ..metrics.health import HealthMetrics
 from ..metrics.requests import RequestMetrics
+from ..registry.runtimeconfig import BadRuntimeConfig
 from ..storage.errors import KeyNotFound, StorageError
 from ..storage.layers import innermost, shared_storage
 from .auditedrequest import audited_request
@@ -133,6 +134,8 @@ class APIServer:
             await self._tear_down()
             if isinstance(error, BadAdmission):
                 raise StartError(str(error)) from error
+            if isinstance(error, BadRuntimeConfig):
+                raise StartError(f"--runtime-config: {error}") from error
             if isinstance(error, StorageError):
                 raise StartError(f"can not use the store: {error}") from error
             raise

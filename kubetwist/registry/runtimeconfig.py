@@ -1,0 +1,184 @@
+"""
+The flag --runtime-config, which switches groups, versions and resources on and off.
+
+See k8s.io/apiserver, C{pkg/server/options/api_enablement.go} and C{pkg/server/resourceconfig/helpers.go}, and
+kubernetes/kubernetes, C{pkg/controlplane/apiserver/options}.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from attrs import define
+
+from .kindtable import BETAS_ON_BY_DEFAULT, KINDS, Kind
+
+
+class BadRuntimeConfig(ValueError):
+    """A key or value of --runtime-config is malformed or unknown; the text is the reference's."""
+
+
+_CORE: Final = re.compile(r"(api/)?v1(/.*)?", re.S)
+_GA: Final = re.compile(r"v[0-9]+")
+_BETA: Final = re.compile(r"v[0-9]+beta[0-9]+")
+_ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
+
+#: The keys that mean many versions, in the order in which they are applied.
+_LEVELS: Final = {
+    "api/all": re.compile(r".*"),
+    "api/ga": _GA,
+    "api/beta": _BETA,
+    "api/alpha": _ALPHA,
+}
+
+#: Keys that have to be true for priority and fairness, the first one that is given decides.
+_FAIRNESS_KEYS: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
+
+#: What Go's strconv.ParseBool takes.
+_BOOLEANS: Final = {
+    **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+#: Versions that the reference still registers, so that they may be named, although no resource is served in them.
+_REGISTERED: Final = frozenset(
+    (group, version)
+    for group, versions in (
+        ("admission.k8s.io", "v1 v1beta1"),
+        ("apiextensions.k8s.io", "v1beta1"),
+        ("apiregistration.k8s.io", "v1beta1"),
+        ("apps", "v1beta1 v1beta2"),
+        ("authentication.k8s.io", "v1alpha1 v1beta1"),
+        ("authorization.k8s.io", "v1beta1"),
+        ("batch", "v1beta1"),
+        ("certificates.k8s.io", "v1alpha1 v1beta1"),
+        ("discovery.k8s.io", "v1beta1"),
+        ("events.k8s.io", "v1beta1"),
+        ("extensions", "v1beta1"),
+        ("flowcontrol.apiserver.k8s.io", "v1beta1 v1beta2 v1beta3"),
+        ("imagepolicy.k8s.io", "v1alpha1"),
+        ("networking.k8s.io", "v1beta1"),
+        ("node.k8s.io", "v1beta1"),
+        ("policy", "v1beta1"),
+        ("rbac.authorization.k8s.io", "v1alpha1 v1beta1"),
+        ("scheduling.k8s.io", "v1beta1"),
+        ("storage.k8s.io", "v1alpha1 v1beta1"),
+    )
+    for version in versions.split()
+)
+_GROUPS: Final = frozenset(kind.group for kind in KINDS) | frozenset(group for group, _ in _REGISTERED)
+
+
+def check_runtime_config(config: Mapping[str, str], *, fairness: bool) -> None:
+    """
+    Check what can be known before the types of a release are read: the form of keys, and their groups.
+
+    @param fairness: Whether --enable-priority-and-fairness is true.
+    @raise BadRuntimeConfig: The text has every problem.
+    """
+    problems = []
+    decisive = next((key for key in _FAIRNESS_KEYS if config.get(key) in ("true", "false")), None)
+    if fairness and decisive is not None and config[decisive] == "false":
+        problems.append(f"--runtime-config={decisive}=false conflicts with --enable-priority-and-fairness=true")
+    try:
+        _check_keys(_normalized(config))
+    except BadRuntimeConfig as error:
+        problems.append(str(error))
+    if problems:
+        raise BadRuntimeConfig(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+
+
+def _normalized(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration with older spellings of the core group replaced, and C{api/legacy} dropped."""
+    found = {}
+    for key, value in config.items():
+        if key != "api/legacy":
+            found["/v1" if _CORE.fullmatch(key) else key] = value
+    return found
+
+
+def _check_keys(config: Mapping[str, str]) -> None:
+    if dict(config) == {"api/all": "false"}:
+        raise BadRuntimeConfig("invalid runtime-config with only api/all=false")
+    unknown = set()
+    for key in config:
+        if key in _LEVELS:
+            continue
+        parts = key.split("/")
+        if len(parts) not in (2, 3):
+            raise BadRuntimeConfig(f"runtime-config invalid key {key}")
+        if parts[0] not in _GROUPS:
+            unknown.add(f"{parts[0]}/{parts[1]}")
+    if unknown:
+        raise BadRuntimeConfig(f"unknown api groups {','.join(sorted(unknown))}")
+
+
+@define
+class Switches:
+    """What is on: a word about a resource counts for more than one about its version."""
+
+    _versions: dict[tuple[str, str], bool]
+    _resources: dict[tuple[str, str, str], bool]
+
+    @classmethod
+    def make(cls, present: Iterable[tuple[Kind, list[str]]], config: Mapping[str, str]) -> Switches:
+        """
+        Apply a configuration to what is on by default.
+
+        @param present: The kinds, each with the versions that the release has types for.
+        @raise BadRuntimeConfig: A key or value is malformed or unknown.
+        """
+        versions: dict[tuple[str, str], bool] = {}
+        resources: dict[tuple[str, str, str], bool] = {}
+        for kind, known in present:
+            for version in known:
+                versions[kind.group, version] = bool(_GA.fullmatch(version))
+                if (kind.group, version, kind.resource) in BETAS_ON_BY_DEFAULT:
+                    resources[kind.group, version, kind.resource] = True
+        switches = cls(versions, resources)
+        switches._apply(_normalized(config))
+        return switches
+
+    def enabled(self, group: str, version: str, resource: str) -> bool:
+        """Return whether a resource is served in a version."""
+        chosen = self._resources.get((group, version, resource))
+        return self._versions[group, version] if chosen is None else chosen
+
+    def _apply(self, config: Mapping[str, str]) -> None:
+        _check_keys(config)
+        for level, pattern in _LEVELS.items():
+            if level in config:
+                value = config[level]
+                if value not in ("true", "false"):
+                    raise BadRuntimeConfig(f"invalid value {level}={value}")
+                for group, version in list(self._versions):
+                    if pattern.fullmatch(version):
+                        self._switch_version(group, version, value == "true")
+        parsed = [(*key.split("/"), key) for key in config if key not in _LEVELS]
+        for group, version, *_, key in parsed:
+            if (group, version) not in self._versions and (group, version) not in _REGISTERED:
+                shown = f"{group}/{version}" if group else version
+                raise BadRuntimeConfig(f"group version {shown} that has not been registered")
+            if config[key] not in _BOOLEANS:
+                raise BadRuntimeConfig(
+                    f'invalid value of {key}: {config[key]}, err: strconv.ParseBool: parsing "{config[key]}": '
+                    "invalid syntax"
+                )
+        for group, version, *resource, key in parsed:
+            if not resource:
+                self._switch_version(group, version, _BOOLEANS[config[key]])
+        for group, version, *resource, key in parsed:
+            if resource:
+                if resource[0].lower() != resource[0]:
+                    raise BadRuntimeConfig(
+                        f"invalid key {key}: group/version/resource and resource is always lowercase plural, "
+                        f'not "{resource[0]}"'
+                    )
+                self._resources[group, version, resource[0]] = _BOOLEANS[config[key]]
+
+    def _switch_version(self, group: str, version: str, on: bool) -> None:
+        self._versions[group, version] = on
+        for key in [key for key in self._resources if key[:2] == (group, version)]:
+            del self._resources[key]

@@ -1,0 +1,105 @@
+"""Tests for L{kubetwist.registry.runtimeconfig}."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.registry.runtimeconfig import BadRuntimeConfig, check_runtime_config
+
+from .test_kinds import served
+
+
+class RuntimeConfigTests(SynchronousTestCase):
+    """What --runtime-config switches."""
+
+    def refusal(self, text: str) -> str:
+        """What is said about a bad value."""
+        return str(self.assertRaises(BadRuntimeConfig, served, 36, text))
+
+    def test_old_betas(self) -> None:
+        """Betas from before 1.24 are on until they go, and api/beta switches them off."""
+        key = ("storage.k8s.io", "csistoragecapacities")
+        self.assertEqual(served(26)[key].versions, ("v1", "v1beta1"))
+        self.assertEqual(served(26, "api/beta=false")[key].versions, ("v1",))
+
+    def test_all(self) -> None:
+        """api/all=true brings alphas and betas."""
+        infos = served(36, "api/all=true")
+        self.assertEqual(infos["networking.k8s.io", "servicecidrs"].versions, ("v1", "v1beta1"))
+        self.assertIn(("internal.apiserver.k8s.io", "storageversions"), infos)
+
+    def test_level_and_version(self) -> None:
+        """A version counts for more than the level it is of."""
+        infos = served(36, "api/all=false,apps/v1=true")
+        self.assertEqual({info.group for info in infos.values()}, {"apps"})
+
+    def test_single_resource(self) -> None:
+        """A resource can be switched on in a version that is off, and off in one that is on."""
+        infos = served(36, "certificates.k8s.io/v1beta1/clustertrustbundles=true,batch/v1/cronjobs=false")
+        self.assertEqual(infos["certificates.k8s.io", "clustertrustbundles"].versions, ("v1beta1",))
+        self.assertNotIn(("certificates.k8s.io", "podcertificaterequests"), infos)
+        self.assertNotIn(("batch", "cronjobs"), infos)
+        self.assertIn(("batch", "jobs"), infos)
+
+    def test_core_group(self) -> None:
+        """The core group has an empty name, and older spellings, which stand for all of it."""
+        for key in ("/v1", "v1", "api/v1", "v1/pods", "api/v1/pods"):
+            self.assertNotIn(("", "nodes"), served(36, f"{key}=false"))
+
+    def test_legacy(self) -> None:
+        """api/legacy is ignored, and so are versions and resources that the reference registers but does not serve."""
+        for key in ("api/legacy=false", "extensions/v1beta1=true", "apps/v1beta1", "apps/v1/nothings=true"):
+            self.assertEqual(served(36, key).keys(), served(36).keys())
+
+    def test_missing_value_is_true(self) -> None:
+        """A version without a value is switched on."""
+        self.assertIn(
+            ("internal.apiserver.k8s.io", "storageversions"), served(36, "internal.apiserver.k8s.io/v1alpha1")
+        )
+
+    def test_refusals(self) -> None:
+        """What can not be meant is refused in the reference's words."""
+        for text, words in {
+            "api/all=false": "invalid runtime-config with only api/all=false",
+            "api/all=maybe": "invalid value api/all=maybe",
+            "apps=true": "runtime-config invalid key apps",
+            "=true": "runtime-config invalid key ",
+            "a/b/c/d=true": "runtime-config invalid key a/b/c/d",
+            "nowhere.io/v1=true,api/foo=true": "unknown api groups api/foo,nowhere.io/v1",
+            "APPS/v1": "unknown api groups APPS/v1",
+            "/v2=true": "group version v2 that has not been registered",
+            "apps/v9=true": "group version apps/v9 that has not been registered",
+            "apps/v1=maybe": 'invalid value of apps/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
+            "apps/v1/Deployments=true": (
+                "invalid key apps/v1/Deployments: group/version/resource and resource is always lowercase plural, "
+                'not "Deployments"'
+            ),
+        }.items():
+            self.assertEqual(self.refusal(text), words)
+
+    def test_checked_early(self) -> None:
+        """What needs no types is checked with the other flags; all problems are told at once."""
+        for config, fairness, words in (
+            ({"apps/v1": "maybe", "apps/v9": "true"}, True, None),
+            ({"nowhere.io/v1": "", "apps": "true"}, True, "runtime-config invalid key apps"),
+            ({"v1": "false", "api/legacy": "x"}, True, None),
+            ({"api/all": "false"}, False, "invalid runtime-config with only api/all=false"),
+            (
+                {"api/all": "false"},
+                True,
+                "[--runtime-config=api/all=false conflicts with --enable-priority-and-fairness=true, invalid "
+                "runtime-config with only api/all=false]",
+            ),
+            (
+                {"api/all": "false", "apps/v1": "true"},
+                True,
+                "--runtime-config=api/all=false conflicts with --enable-priority-and-fairness=true",
+            ),
+            ({"api/all": "false", "apps/v1": "true"}, False, None),
+            ({"api/all": "false", "api/ga": "true"}, True, None),
+        ):
+            if words is None:
+                check_runtime_config(config, fairness=fairness)
+            else:
+                error = self.assertRaises(BadRuntimeConfig, check_runtime_config, config, fairness=fairness)
+                self.assertEqual(str(error), words)
