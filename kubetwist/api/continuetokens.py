@@ -27,21 +27,24 @@ class ContinueTokenError(ValueError):
     """A token that is not ours; C{str} of it is what the reference says."""
 
 
-def encode_continue(key: str, revision: int, prefix: str = "") -> str:
+def encode_continue(key: str, revision: int, prefix: str = "", *, slash: bool = False) -> str:
     """
     Make a token.
 
     @param key: The last key of the page; the next begins after it. It begins with C{prefix}.
     @param revision: As of which to go on; 0 for the newest there is then.
     @param prefix: What of the key the client is not told, and must not be able to change.
+    @param slash: Whether the key begins with a slash, as in tokens of the reference's watch cache: what that cuts off
+        ends before the slash (C{pkg/storage/cacher/cacher.go}), and what its etcd store cuts off ends with it.
     """
-    content = {"v": _VERSION, "rv": revision or _NEWEST, "start": key.removeprefix(prefix) + "\0"}
+    start = f"{'/' if slash else ''}{key.removeprefix(prefix)}\0"
+    content = {"v": _VERSION, "rv": revision or _NEWEST, "start": start}
     return base64.urlsafe_b64encode(orjson.dumps(content)).rstrip(b"=").decode()
 
 
 def decode_continue(token: str, prefix: str = "") -> tuple[int, str]:
     """
-    Read a token.
+    Read a token; its key may begin with a slash or not.
 
     @return: The revision, 0 for the newest, and the key after which to go on.
     @raise ContinueTokenError: It is none of ours, or would lead out of C{prefix}.

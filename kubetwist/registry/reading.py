@@ -260,8 +260,8 @@ def _list_now(
         # A limit with a resourceVersion and no match asks for exactly that version: storage/util, legacy exact match.
         exact = revision
     from_storage = scope.from_storage or not store.cached
-    if options.resource_version == "0" and not from_storage:
-        # Whoever takes any state there is gets all of it, whatever the limit.
+    if options.resource_version == "0" and not from_storage and not _uncached_there(store):
+        # The reference's watch cache answers with the whole list, whatever the limit.
         limit = 0
     if selection.nothing:
         return Listing([], exact or store.cache.revision, "", None)
@@ -275,7 +275,9 @@ def _list_now(
     if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
         _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))
     try:
-        return store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
+        listing = store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
+        listing.cached = not _uncached_there(store)
+        return listing
     except RevisionCompacted:
         return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     except FutureRevision as error:
@@ -300,6 +302,15 @@ async def _list_old(
         raise expired_list(options, start_after, _path_prefix(store.info.namespaced, scope)) from None
 
 
+def _uncached_there(store: Store) -> bool:
+    """
+    Return whether the reference has no watch cache of a resource by default, so that its etcd store answers lists.
+
+    See kubernetes/kubernetes, C{pkg/kubeapiserver/default_storage_factory_builder.go}.
+    """
+    return store.info.resource == "events" and store.info.storage_group == ""
+
+
 def _only(selection: Selection) -> RecordMatcher:
     key, match = selection.key, selection.match
     return lambda record: record.key == key and (match is None or match(record))
@@ -315,7 +326,7 @@ def continue_token(listing: Listing, scope: RequestScope, namespaced: bool) -> s
     """The token for what follows a listing; C{""} when nothing does."""
     if not listing.next_key:
         return ""
-    return encode_continue(listing.next_key, listing.revision, _path_prefix(namespaced, scope))
+    return encode_continue(listing.next_key, listing.revision, _path_prefix(namespaced, scope), slash=listing.cached)
 
 
 def _path_prefix(namespaced: bool, scope: RequestScope) -> str:

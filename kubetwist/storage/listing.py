@@ -24,12 +24,14 @@ class Listing:
     @ivar revision: The state is that as of this revision.
     @ivar next_key: The C{start_after} of the next page; C{""} when this is the last.
     @ivar remaining: How many records follow, as far as known: L{None} for the last page and for lists with a match.
+    @ivar cached: Whether the cache answered, and not the backend.
     """
 
     records: list[Record]
     revision: int
     next_key: str = ""
     remaining: int | None = None
+    cached: bool = True
 
 
 def gather(batches: Iterator[list[Record]], match: Match | None, limit: int) -> tuple[list[Record], str]:

@@ -512,9 +512,9 @@ class WatchCache:
                     records.append(record)
                     if len(records) == limit:
                         more = page.more or index + 1 < len(page.items)
-                        return Listing(records, revision, record.key if more else "")
+                        return Listing(records, revision, record.key if more else "", cached=False)
             if not page.more:
-                return Listing(records, revision)
+                return Listing(records, revision, cached=False)
             start = page.items[-1].key + "\0"
 
     def wait_until(self, revision: int, timeout: float = 3.0) -> Deferred[None]:

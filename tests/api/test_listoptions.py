@@ -367,6 +367,14 @@ class ContinueTokenTests(SynchronousTestCase):
         self.assertEqual(content, {"v": "meta.k8s.io/v1", "rv": 5, "start": "p3\0"})
         self.assertEqual(orjson.loads(base64.urlsafe_b64decode(encode_continue("a", 0) + "=="))["rv"], -1)
 
+    def test_slash(self) -> None:
+        """The key may begin with a slash, which is no part of it."""
+        text = encode_continue("default/p3", 5, "default/", slash=True)
+        content = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        self.assertEqual(content["start"], "/p3\0")
+        for form in (text, encode_continue("default/p3", 5, "default/")):
+            self.assertEqual(decode_continue(form, "default/"), (5, "default/p3"))
+
     def test_errors(self) -> None:
         """Tokens that are not ours are told of in the reference's words."""
         for text, problem in {

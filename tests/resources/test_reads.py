@@ -294,6 +294,55 @@ class PagingTests(ReadTestCase):
         _, page = self.client.ask("GET", f"{MAPS}?limit=5")
         self.assertNotIn("continue", page["metadata"])
 
+    def start(self, path: str) -> str:
+        """Where the next page of a list begins, as its token says."""
+        code, page = self.client.ask("GET", path)
+        self.assertEqual(code, 200, page)
+        token: str = page["metadata"]["continue"]
+        content = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        self.assertEqual(content["v"], "meta.k8s.io/v1")
+        found: str = content["start"]
+        return found
+
+    def test_token(self) -> None:
+        """A token says where the next page begins below the path, with a slash as the reference's cache writes it."""
+        self.assertEqual(self.start(f"{MAPS}?limit=2"), "/b\0")
+        self.assertEqual(self.start(f"{MAPS}?limit=2&labelSelector=!x"), "/b\0")
+        self.assertEqual(self.start(f"{ALL}?limit=2"), "/default/b\0")
+        for name in "xy":
+            self.client.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        self.assertEqual(self.start("/api/v1/namespaces?limit=1"), "/x\0")
+
+    def test_token_of_the_backend(self) -> None:
+        """Where the backend answers there is no slash: for events, without a cache, and in tokens of a 410."""
+        events = "/api/v1/namespaces/default/events"
+        for name in "xyz":
+            event = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}
+            self.assertEqual(self.client.ask("POST", events, event)[0], 201)
+        self.assertEqual(self.start(f"{events}?limit=2"), "y\0")
+        self.assertEqual(self.start(f"{events}?limit=2&resourceVersion=0"), "y\0")
+        _, page = self.client.ask("GET", f"{MAPS}?limit=2")
+        self.client.ask("DELETE", f"{MAPS}/c")
+        self.successResultOf(self.server.backend.compact(self.revision()))
+        _, status = self.client.ask("GET", f"{MAPS}?limit=2&continue={page['metadata']['continue']}")
+        token = status["metadata"]["continue"]
+        content = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        self.assertEqual(content, {"v": "meta.k8s.io/v1", "rv": -1, "start": "b\0"})
+        self.server = Server("configmaps", default_cache_size=0)
+        self.client = self.server.client()
+        for name in "ab":
+            self.client.ask("POST", MAPS, config_map(name))
+        self.assertEqual(self.start(f"{MAPS}?limit=1"), "a\0")
+
+    def test_both_forms(self) -> None:
+        """A token leads on with a slash and without, in a namespace and in all."""
+        revision = self.revision()
+        for path, key in ((MAPS, "b"), (ALL, "default/b")):
+            for start in (f"/{key}\0", f"{key}\0"):
+                content = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start})
+                token = base64.urlsafe_b64encode(content).decode().rstrip("=")
+                self.assertEqual(self.names(f"{path}?limit=2&continue={token}"), ["c", "d"])
+
     def test_any_state(self) -> None:
         """A list from version 0, which any state satisfies, is not cut into pages."""
         for query in ("limit=2", "limit=2&resourceVersionMatch=NotOlderThan", "limit=1&labelSelector=!x"):
