@@ -13,6 +13,7 @@ import binascii
 import math
 import re
 import struct
+from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 import yaml
@@ -34,6 +35,7 @@ from yaml.scanner import ScannerError
 
 from ._documents import MAX_DEPTH, BodyError, Decoded
 from .goquote import quoted
+from .gosyntax import GoMap, decimal_text, yaml_syntax
 
 #: Values and keys that a document may have, aliases expanded.
 MAX_NODES: Final = 400_000
@@ -92,10 +94,13 @@ class _Anchored:
 class _Frame:
     """A collection that is being read."""
 
-    __slots__ = ("anchor", "has_key", "is_map", "key", "nodes", "start", "text", "value")
+    __slots__ = ("anchor", "has_key", "in_key", "is_map", "key", "nodes", "start", "text", "value")
 
-    def __init__(self, value: Any, is_map: bool, anchor: _Anchored | None, start: Any, nodes: int, text: int) -> None:
+    def __init__(
+        self, value: Any, is_map: bool, in_key: bool, anchor: _Anchored | None, start: Any, nodes: int, text: int
+    ) -> None:
         self.value = value
+        self.in_key = in_key
         self.start = start
         self.is_map = is_map
         self.anchor = anchor
@@ -124,6 +129,7 @@ class _Document:
         self._aliased_nodes = 0
         self._aliased_text = 0
         self._repeated: list[str] = []
+        self._unsupported = ""
         self._result: Any = None
 
     def read(self) -> Decoded:
@@ -142,6 +148,8 @@ class _Document:
                 self._alias(event)
             elif kind is DocumentEndEvent or kind is StreamEndEvent:
                 break
+        if self._unsupported:
+            raise BodyError(self._unsupported, json=False)
         duplicates = []
         if self._repeated:
             duplicates.append("\n  ".join(["yaml: unmarshal errors:", *self._repeated]))
@@ -173,7 +181,7 @@ class _Document:
             value = text
         else:
             value = _resolve(tag, text)
-            if not wants_key and type(value) is float:
+            if not wants_key and type(value) is float and not (frame is not None and frame.in_key):
                 value = _json_number(value)
         if anchor is not None:
             anchor.value, anchor.open, anchor.nodes, anchor.text = value, False, 1, len(text)
@@ -185,10 +193,16 @@ class _Document:
             _fail(f"exceeded max depth of {MAX_DEPTH}")
         is_map = type(event) is MappingStartEvent
         anchor = self._anchor(event.anchor) if event.anchor else None
-        self._stack.append(_Frame({} if is_map else [], is_map, anchor, event, self._nodes - 1, self._text))
+        parent = self._stack[-1] if self._stack else None
+        in_key = parent is not None and (parent.in_key or (parent.is_map and not parent.has_key))
+        # What stands in a key is only shown; there, keys keep their types.
+        value: Any = {} if is_map and not in_key else []
+        self._stack.append(_Frame(value, is_map, in_key, anchor, event, self._nodes - 1, self._text))
 
     def _end(self) -> None:
         frame = self._stack.pop()
+        if frame.is_map and frame.in_key:
+            frame.value = GoMap(tuple(frame.value))
         if frame.anchor is not None:
             anchor = frame.anchor
             anchor.value, anchor.open = frame.value, False
@@ -223,17 +237,24 @@ class _Document:
         if not frame.is_map:
             frame.value.append(value)
         elif not frame.has_key:
-            if isinstance(value, (dict, list)):
-                shown = "map[interface {}]interface {}" if isinstance(value, dict) else "[]interface {}"
-                _fail(f"invalid map key: {shown}")
+            if isinstance(value, (GoMap, dict, list)):
+                _fail(f"invalid map key: {yaml_syntax(value)}")
             frame.key, frame.has_key = value, True
         else:
             key, frame.key, frame.has_key = frame.key, None, False
+            if frame.in_key:
+                if key is not _MERGE:
+                    frame.value.append((key, value))
+                elif isinstance(value, GoMap):
+                    frame.value.extend(value.items)
+                return
             line = event.start_mark.line + 1
             if key is _MERGE:
                 self._merge(frame.value, value, line)
-                return
-            self._set(frame.value, _key(key), value, line)
+            elif key is None:
+                self._unsupported = _unsupported(value)
+            else:
+                self._set(frame.value, _key(key), value, line)
 
     def _set(self, into: dict[str, Any], key: str, value: Any, line: int) -> None:
         if key in into:
@@ -353,9 +374,13 @@ def _key(key: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, int):
         return str(key)
-    if isinstance(key, float):
-        return _float_key(key)
-    raise BodyError("unsupported map key of type: invalid, key: <nil>", json=False)
+    return _float_key(key)
+
+
+def _unsupported(value: Any) -> str:
+    """What the conversion to JSON says of a key that is null (C{sigs.k8s.io/yaml}, C{convertToJSONableObject})."""
+    shown = "<nil>" if value is None else yaml_syntax(value)
+    return f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"
 
 
 def _float_key(number: float) -> str:
@@ -369,17 +394,7 @@ def _float_key(number: float) -> str:
     if math.isinf(single):
         return ".inf" if single > 0 else "-.inf"
     digits = next(text for text in (f"{single:.{places}e}" for places in range(17)) if _single(float(text)) == single)
-    mantissa, _, exponent = digits.partition("e")
-    power = int(exponent)
-    if power < -4 or power >= 21:
-        return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
-    sign = "-" if mantissa.startswith("-") else ""
-    figures = mantissa.lstrip("-").replace(".", "")
-    if power < 0:
-        return f"{sign}0.{'0' * (-power - 1)}{figures}"
-    if len(figures) <= power + 1:
-        return sign + figures.ljust(power + 1, "0")
-    return f"{sign}{figures[: power + 1]}.{figures[power + 1 :]}"
+    return decimal_text(Decimal(digits))
 
 
 def _single(number: float) -> float:

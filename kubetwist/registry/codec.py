@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import orjson
 
@@ -21,52 +21,10 @@ from .conversions.internal import (
     read_annotations,
     without_internal,
 )
+from .schemes import INTERNAL, RESHAPED, SCHEME, STILL_KNOWN, internal_group, scheme_of
 
 if TYPE_CHECKING:
     from ..schema.definitions import Definitions
-
-#: How the reference names its table of types; it stands in messages that users search for.
-SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-
-_RBAC: Final = "Role RoleBinding ClusterRole ClusterRoleBinding"
-_FLOW_CONTROL: Final = "FlowSchema PriorityLevelConfiguration"
-#: Kinds that the reference has in its table without serving them; C{register.go} of its API packages.
-STILL_KNOWN: Final = frozenset(
-    GroupVersionKind(group, version, kind)
-    for group, version, kinds in (
-        ("admissionregistration.k8s.io", "v1beta1", "ValidatingWebhookConfiguration MutatingWebhookConfiguration"),
-        ("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
-        ("apps", "v1beta1", "Deployment StatefulSet ControllerRevision"),
-        ("apps", "v1beta2", "Deployment StatefulSet DaemonSet ReplicaSet ControllerRevision"),
-        ("authentication.k8s.io", "v1beta1", "TokenReview"),
-        (
-            "authorization.k8s.io",
-            "v1beta1",
-            "SelfSubjectRulesReview SelfSubjectAccessReview SubjectAccessReview LocalSubjectAccessReview",
-        ),
-        ("batch", "v1beta1", "CronJob"),
-        ("certificates.k8s.io", "v1beta1", "CertificateSigningRequest"),
-        ("coordination.k8s.io", "v1beta1", "Lease"),
-        ("discovery.k8s.io", "v1beta1", "EndpointSlice"),
-        ("events.k8s.io", "v1beta1", "Event"),
-        ("flowcontrol.apiserver.k8s.io", "v1beta1", _FLOW_CONTROL),
-        ("flowcontrol.apiserver.k8s.io", "v1beta2", _FLOW_CONTROL),
-        ("flowcontrol.apiserver.k8s.io", "v1beta3", _FLOW_CONTROL),
-        ("networking.k8s.io", "v1beta1", "Ingress IngressClass"),
-        ("node.k8s.io", "v1alpha1", "RuntimeClass"),
-        ("node.k8s.io", "v1beta1", "RuntimeClass"),
-        ("policy", "v1beta1", "PodDisruptionBudget Eviction"),
-        ("rbac.authorization.k8s.io", "v1alpha1", _RBAC),
-        ("rbac.authorization.k8s.io", "v1beta1", _RBAC),
-        ("scheduling.k8s.io", "v1beta1", "PriorityClass"),
-        ("storage.k8s.io", "v1alpha1", "VolumeAttachment CSIStorageCapacity"),
-        ("storage.k8s.io", "v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity"),
-    )
-    for kind in kinds.split()
-)
-
-#: Those of them whose fields were others than those of the version that is served.
-_RESHAPED: Final = frozenset(("CustomResourceDefinition", "EndpointSlice", "Event", "Ingress"))
 
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
@@ -75,10 +33,6 @@ _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 SAME: Final[dict[GroupVersionKind, tuple[str, str]]] = {
     GroupVersionKind("policy", "v1", "Eviction"): ("Eviction", "policy/v1beta1"),
 }
-
-
-#: The version that the reference's own types have.
-INTERNAL: Final = "__internal"
 
 
 class MissingField(ValueError):
@@ -105,13 +59,11 @@ class Codec:
     @ivar storage: The kind as it is stored.
     @ivar converts: Whether the two differ.
     @cvar protobuf: Whether its objects have a form in protobuf.
-    @cvar scheme: How the reference names its table of the kinds that it knows here.
     @cvar internal: Whether the reference keeps objects of this kind in an internal version.
     @ivar plain_metadata: Whether L{metadata} is what is stored.
     """
 
     protobuf: ClassVar[bool] = True
-    scheme: ClassVar[str] = SCHEME
     internal: ClassVar[bool] = True
 
     def __init__(self, definitions: Definitions, gvk: GroupVersionKind, storage: GroupVersionKind) -> None:
@@ -121,6 +73,11 @@ class Codec:
         self.plain_metadata = (gvk.group, gvk.kind) not in INTERNAL_ANNOTATIONS
         self._definitions = definitions
         self._type: ObjectType | None = None
+
+    @property
+    def scheme(self) -> str:
+        """How the reference names its table of the kinds that it knows here."""
+        return scheme_of(self.gvk.group)
 
     @property
     def type(self) -> ObjectType:
@@ -165,7 +122,12 @@ class Codec:
             raise self.unrecognized(str(error), raw) from None
         kind, api_version = kind or self.gvk.kind, api_version or self.gvk.api_version
         if (kind, api_version) not in ((self.gvk.kind, self.gvk.api_version), SAME.get(self.gvk)):
-            self._other_kind(kind, api_version)
+            said = GroupVersion.parse(api_version)
+            own = self.gvk.group_version
+            if said.version or said.group != own.group or kind != self.gvk.kind:
+                self._refuse_kind(GroupVersionKind(said.group, said.version, kind))
+            # Only the group is said: the version is the request's.
+            api_version = self.gvk.api_version
         try:
             obj = self.type.decode(value, problems)
         except DecodeError as error:
@@ -297,7 +259,7 @@ class Codec:
             said = GroupVersion(self.gvk.group, INTERNAL if self.internal else self.gvk.version)
         gvk = GroupVersionKind(said.group, said.version, kind or self.gvk.kind)
         same = gvk in STILL_KNOWN and (gvk.group, gvk.kind) == (self.gvk.group, self.gvk.kind)
-        return self.gvk if same and gvk.kind not in _RESHAPED else gvk
+        return self.gvk if same and gvk.kind not in RESHAPED else gvk
 
     def _read_as(self, said: GroupVersionKind, value: Any, strict: bool) -> None:
         """
@@ -364,26 +326,36 @@ class Codec:
             f"the object provided is unrecognized (must be of type {self.gvk.kind}): {why} ({summary(raw)})"
         )
 
-    def _other_kind(self, kind: str, api_version: str) -> None:
-        said = GroupVersion.parse(api_version)
-        gvk = GroupVersionKind(said.group, said.version, kind)
-        known = self.knows(gvk) or gvk in STILL_KNOWN
-        if known and kind == self.gvk.kind and said.group == self.gvk.group:
+    def _registered(self, said: GroupVersionKind) -> bool:
+        """Whether the reference knows a kind here, be it served or not."""
+        if self.scheme != SCHEME and said.group != self.gvk.group:
+            return False
+        internal = said.version == INTERNAL and (said.group, said.kind) == (self.gvk.group, self.gvk.kind)
+        return internal or said in STILL_KNOWN or self.knows(said)
+
+    def _refuse_kind(self, said: GroupVersionKind) -> NoReturn:
+        """
+        Refuse a body of another kind, or of another version of this one.
+
+        @raise APIStatusError: Always (400).
+        """
+        internal = internal_group(said.group, said.kind), said.kind
+        if self._registered(said) and internal == (internal_group(self.gvk.group, self.gvk.kind), self.gvk.kind):
             raise APIStatusError.bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"the API version in the data ({said.group_version}) does not match the expected API version "
                 f"({self.gvk.api_version})"
             )
         raise APIStatusError.bad_request(
-            f'{kind} in version "{said.version}" cannot be handled as a {self.gvk.kind}: ' + self._mismatch(gvk)
+            f'{said.kind} in version "{said.version}" cannot be handled as a {self.gvk.kind}: {self._mismatch(said)}'
         )
 
     def _mismatch(self, said: GroupVersionKind) -> str:
-        if not self.knows(said):
-            version = f'version "{said.api_version}"'
+        if not self._registered(said):
+            version = f'version "{said.group_version}"'
             if said.version == INTERNAL:
                 version = f'the internal version of group "{said.group}"'
             return f'no kind "{said.kind}" is registered for {version} in scheme "{self.scheme}"'
-        internal = self.gvk.group.partition(".")[0] or "core"
+        internal = internal_group(self.gvk.group, self.gvk.kind).partition(".")[0] or "core"
         return f"converting ({said.version}.{said.kind}) to ({internal}.{self.gvk.kind}): unknown conversion"
 
 

@@ -103,6 +103,7 @@ class ScaleStore:
             version = parse_version(wanted["metadata"].get("resourceVersion", ""))
             if version and str(version) != stored["metadata"]["resourceVersion"]:
                 raise APIStatusError.modified(store.group_resource, name)
+            wanted["metadata"].setdefault("namespace", scope.namespace)
             check_scale(wanted, name)
             apply_scale(stored, wanted, self.info.group, self.info.kind)
             scaled = wanted["metadata"].get("managedFields") or []

@@ -178,8 +178,6 @@ class CustomVersionResource:
 class CustomGroupVersion(HandlerResource):
     """Answers everything below C{/apis/<group>/<version>}; what it does not know is nobody's, as in the reference."""
 
-    protobuf = False
-
     def __init__(self) -> None:
         super().__init__()
         self.resources: dict[str, CustomVersionResource] = {}

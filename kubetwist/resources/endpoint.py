@@ -85,7 +85,7 @@ class Endpoint:
     def __attrs_post_init__(self) -> None:
         # Reviews, bindings and actions have no rows, and of the parts of objects only these two.
         listed = ILister.providedBy(self.storage)
-        self.forms = BUILT_IN if self.codec.protobuf else CUSTOM
+        self.forms = BUILT_IN if self.patch_types is PATCH_TYPES else CUSTOM
         self.tables = self.subresource in ("status", "scale") or (not self.subresource and listed)
 
     def scope(self, request: KubeRequest, namespace: str) -> RequestScope:

@@ -245,12 +245,7 @@ class Negotiator:
                 if media == PROTOBUF and self._json_first:
                     return self._as_json(found, [one for one in clauses[at:] if one.quality >= clause.quality])
                 return found
-        protobuf_only = (
-            not self._protobuf
-            and any(f"{clause.type}/{clause.subtype}" == PROTOBUF for clause in clauses)
-            and not any(clause.params for clause in clauses)
-        )
-        return 406, PROTOBUF_ONLY if protobuf_only else _accepted(MEDIA_TYPES), False
+        return 406, _accepted(MEDIA_TYPES), False
 
     def _as_json(self, found: Negotiated, clauses: list[Clause]) -> Negotiated:
         """The same in JSON if one of the clauses accepts that, or else what was found."""
@@ -298,10 +293,6 @@ def _accepted(media_types: tuple[str, ...]) -> str:
     return f"only the following media types are accepted: {', '.join(media_types)}"
 
 
-#: What those are told who ask for nothing but protobuf, where it is not given: what there is besides.
-PROTOBUF_ONLY: Final = _accepted((JSON, YAML))
-
-
 def _not_produced(produced: tuple[str, ...]) -> str:
     return f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}"
 
@@ -335,23 +326,24 @@ class Forms:
         """
         New ones.
 
-        @param protobuf: There is protobuf as well.
+        @param protobuf: There is protobuf as well, and a router in front, as of all that is built in.
         """
+        single = MEDIA_TYPES if protobuf else None
+        routed = MEDIA_TYPES + STREAM_TYPES if protobuf else None
 
         def negotiator(views: Callable[[str, str, str, str], bool], **more: Any) -> Negotiator:
             return Negotiator(views, protobuf=protobuf, json_first=True, **more)
 
-        routed = MEDIA_TYPES + STREAM_TYPES
         return cls(
-            object=negotiator(_object_views),
-            untabled=negotiator(_object_views_without_tables),
+            object=negotiator(_object_views, routed=single),
+            untabled=negotiator(_object_views_without_tables, routed=single),
             list=negotiator(_object_views, routed=routed),
             watch=negotiator(_object_views, routed=routed, stream=True),
         )
 
 
 BUILT_IN: Final = Forms.made(protobuf=True)
-#: Custom resources, but for their scale.
+#: Custom resources, their scale included.
 CUSTOM: Final = Forms.made(protobuf=False)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)

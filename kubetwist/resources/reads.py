@@ -156,7 +156,12 @@ class Reads:
             )
         if name:
             check_name(name)
-            options.fields = (*options.fields, ("metadata.name", name, True))
+            options.fields = options.fields or (("metadata.name", name, True),)
+            if (
+                next((value for field, value, equal in options.fields if equal and field == "metadata.name"), "")
+                != name
+            ):
+                raise APIStatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
         timeout = options.timeout or WatchStream.default_timeout(endpoint.min_request_timeout)
         timeout = max(timeout, 0.0)  # What should have ended before it began ends at once.
         make = UnshownStream if isinstance(shown.encoder, Unshown) else WatchStream

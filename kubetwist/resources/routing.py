@@ -68,8 +68,6 @@ class HandlerResource(Resource):
     """
 
     isLeaf = True
-    #: Errors may be told in protobuf.
-    protobuf = True
     _log = Logger()
 
     def __init__(self) -> None:
@@ -80,7 +78,7 @@ class HandlerResource(Resource):
         try:
             result = handler(request, **arguments)
         except APIStatusError as error:
-            respond_error(request, error, self.protobuf)
+            respond_error(request, error, True)
             return NOT_DONE_YET
         except Exception:
             self._failed(Failure(), request)
@@ -104,9 +102,9 @@ class HandlerResource(Resource):
             return
         error = failure.value
         if isinstance(error, APIStatusError):
-            respond_error(request, error, self.protobuf)
+            respond_error(request, error, True)
         elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
-            respond_error(request, APIStatusError.unknown(error.told), self.protobuf)
+            respond_error(request, APIStatusError.unknown(error.told), True)
         else:
             self._bug(failure, request)
 
@@ -142,7 +140,7 @@ class RoutedResource(HandlerResource):
             try:
                 match = self._match(request.method, path)
             except APIStatusError as error:
-                respond_error(request, error, self.protobuf)
+                respond_error(request, error, True)
                 return NOT_DONE_YET
         handler, arguments = match
         return self.run(request, handler, arguments)

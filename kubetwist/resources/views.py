@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
+_CUSTOM_LIST = "*unstructured.UnstructuredList"
 
 
 class View(NamedTuple):
@@ -129,9 +130,12 @@ def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: b
     """Why nothing of this endpoint can be shown as asked; the reference finds that out when there is something."""
     kind, group = endpoint.gvk.kind, endpoint.gvk.group
     if transform == "PartialObjectMetadataList" and (watched or not collection):
+        if not endpoint.codec.protobuf:
+            # Any custom resource looks like a list to the reference, until it looks for items.
+            return APIStatusError.unknown("content is not a list")
         return not_a_list(transform, kind, group)
     if transform == "PartialObjectMetadata" and collection and not watched:
-        shown = f"*{group.partition('.')[0] or 'core'}.{kind}List"
+        shown = f"*{group.partition('.')[0] or 'core'}.{kind}List" if endpoint.codec.protobuf else _CUSTOM_LIST
         return APIStatusError(
             406, "NotAcceptable", f"you requested {transform}, but the requested object is a list ({shown})"
         )
@@ -141,6 +145,8 @@ def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: b
 def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> Negotiated:
     accept = request.getHeader(b"accept")
     forms = endpoint.forms
+    if request.method == b"DELETE":
+        return forms.object(accept)
     if not collection:
         negotiate = forms.object if endpoint.tables else forms.untabled
         return negotiate(accept, request.method in _WITH_BODY and not request.read_body())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from ..api.goquote import quoted
+from ..api.gosyntax import float_text
 
 
 def go_text(value: Any) -> str:
@@ -20,7 +20,7 @@ def go_text(value: Any) -> str:
         return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(go_text, value))}]"
-    return _float(value) if isinstance(value, float) else str(value)
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
 def go_type(value: Any) -> str:
@@ -47,18 +47,6 @@ def go_string(value: Any) -> str:
     if isinstance(value, str):
         return value
     return go_type(value) if value is None else f"%!s({go_type(value)}={go_text(value)})"
-
-
-def _float(value: float) -> str:
-    """A float as C{%v} prints it: with an exponent from C{1e+06} on."""
-    number = Decimal(repr(value)).normalize()
-    sign, digits, _ = number.as_tuple()
-    exponent = number.adjusted()
-    if -4 <= exponent < 6:
-        return f"{number:f}"
-    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
-    mantissa = f"{first}.{rest}" if rest else first
-    return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
 
 
 def go_syntax(value: Any) -> str:

@@ -193,6 +193,9 @@ class WebhookMutationTests(WebhookTestCase):
             self.assertEqual(found[0], code, found)
             self.assertIn(text, found[1])
         self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 1)
+        said.clear()
+        self.ask("PUT", f"{path}/d/scale", {"metadata": {"name": "d"}, "spec": {"replicas": 2}})
+        self.assertEqual(self.ask("GET", f"{path}/d")["spec"]["replicas"], 2)
 
 
 class CustomMutationTests(PolicyTestCase):

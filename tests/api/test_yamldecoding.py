@@ -77,13 +77,28 @@ class YAMLTests(SynchronousTestCase):
                 "true": "e",
                 "2.5": "c",
                 "2024-01-01": "d",
-                "10000000000": "f",
+                "1e+10": "f",
                 "1.5e-07": "g",
                 "0.1": "h",
             },
         )
-        self.assert_says(b"? [a]\n: b", "yaml: invalid map key: []interface {}")
-        self.assert_says(b"~: b", "unsupported map key of type: invalid, key: <nil>")
+        for text, shown in (
+            (b"? [a, 1]\n: b", '[]interface {}{"a", 1}'),
+            (b"? {}\n: b", "map[interface {}]interface {}{}"),
+            (
+                b"a:\n  ? {2: {x: [~, 1e6]}, <<: {s: z}}\n  : b",
+                'map[interface {}]interface {}{"s":"z", '
+                '2:map[interface {}]interface {}{"x":[]interface {}{interface {}(nil), 1e+06}}}',
+            ),
+        ):
+            self.assert_says(text, f"yaml: invalid map key: {shown}")
+        for text, shown in (
+            (b"~: b", '"b"'),
+            (b"a: {~: }", "<nil>"),
+            (b"~: [{a: 1}]", '[]interface {}{map[interface {}]interface {}{"a":1}}'),
+        ):
+            self.assert_says(text, f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
+        self.assert_says(b"~: b\n'", "yaml: line 2: found unexpected end of stream")
 
     def test_documents(self) -> None:
         """Only the first document counts; none at all is null."""

@@ -355,16 +355,33 @@ class SubresourceTests(CustomTestCase):
         self.assertEqual(found["metadata"]["generation"], 1)
 
     def test_protobuf(self) -> None:
-        """Of all that a custom resource has only its scale can be had in protobuf."""
+        """Neither custom resources nor their scales can be had in protobuf; errors can."""
         self.define(subresources=self.SCALE)
         self.client.ask("POST", KITES, kite("a", spec={"replicas": 3}))
         protobuf = "application/vnd.kubernetes.protobuf"
-        for path in (KITES, f"{KITES}/a", f"{KITES}?watch=1", f"{KITES}/a/status"):
-            code, status = self.client.ask("GET", path, Accept=protobuf)
-            self.assertEqual((code, status["reason"]), (406, "NotAcceptable"), path)
-        answer = self.client.answer("GET", f"{KITES}/a/scale", Accept=protobuf)
-        said = read_envelope(answer.body)
-        self.assertEqual((answer.code, said.api_version, said.kind), (200, "autoscaling/v1", "Scale"))
+        for path in (KITES, f"{KITES}/a", f"{KITES}?watch=1", f"{KITES}/a/status", f"{KITES}/a/scale"):
+            answer = self.client.answer("GET", path, Accept=protobuf)
+            said = read_envelope(answer.body)
+            self.assertEqual((answer.code, said.api_version, said.kind), (406, "v1", "Status"), path)
+            self.assertIn(b"NotAcceptable", said.raw)
+
+    def test_not_acceptable(self) -> None:
+        """What cannot be shown as asked is refused in the words for custom resources."""
+        self.define(subresources=self.SCALE)
+        self.client.ask("POST", KITES, kite("a"))
+        accepted = (
+            "only the following media types are accepted: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf"
+        )
+        for method, path in (("GET", f"{KITES}/a"), ("GET", KITES), ("DELETE", KITES), ("GET", f"{KITES}/a/scale")):
+            code, status = self.client.ask(method, path, Accept="text/html")
+            self.assertEqual((code, status["message"], status.get("details")), (406, accepted, None))
+        view = "application/json;g=meta.k8s.io;v=v1;as=PartialObjectMetadata"
+        code, status = self.client.ask("GET", f"{KITES}/a", Accept=f"{view}List")
+        self.assertEqual((code, status["message"]), (500, "content is not a list"))
+        code, status = self.client.ask("GET", KITES, Accept=view)
+        self.assertEqual(code, 406)
+        self.assertIn("(*unstructured.UnstructuredList)", status["message"])
 
     def test_missing_subresource(self) -> None:
         """A subresource that the definition does not have is not found."""

@@ -31,6 +31,7 @@ from kubetwist.resources.negotiation import (
 
 TABLE = b"application/json;as=Table;v=v1;g=meta.k8s.io"
 ALL_THREE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+ACCEPTED = f"only the following media types are accepted: {ALL_THREE}"
 STREAMS = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
 
@@ -156,12 +157,13 @@ class NegotiatorTests(SynchronousTestCase):
         self.assertEqual(BUILT_IN.watch(stream + b",application/json").media, "json")
 
     def test_no_protobuf(self) -> None:
-        """For custom resources protobuf is passed over, and whoever takes nothing else is told what there is."""
+        """For custom resources protobuf is passed over, and there is no router with texts of its own."""
         protobuf = b"application/vnd.kubernetes.protobuf"
         self.assertEqual(CUSTOM.object(protobuf + b",application/json;q=0.1").media, "json")
         for negotiate in (CUSTOM.object, CUSTOM.list, CUSTOM.watch):
             message = self.refused(negotiate, protobuf)
-            self.assertEqual(message, "only the following media types are accepted: application/json, application/yaml")
+            self.assertEqual(message, ACCEPTED)
+            self.assertEqual(self.refused(negotiate, b"text/html"), ACCEPTED)
 
     def test_views(self) -> None:
         """Objects can be asked for as tables and as their metadata, in two versions."""

@@ -193,6 +193,11 @@ class WatchTests(WatchTestCase):
             ("labelSelector=a%20b", 400),
         ):
             self.assertEqual(self.client.ask("GET", f"{MAPS}?watch=1&{query}")[0], code, query)
+        named = "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata"
+        for term in (".name%3Db", ".name!%3Db", ".namespace%3Ddefault"):
+            found = self.client.ask("GET", f"{named}{term}")
+            self.assertEqual(found[0], 400, term)
+            self.assertEqual(found[1]["message"], "fieldSelector metadata.name doesn't match requested name")
         self.assertEqual(self.client.answer("GET", f"{MAPS}?watch=1", Accept="application/yaml").code, 406)
 
     def test_from_the_future(self) -> None:

@@ -472,6 +472,12 @@ class DeleteTests(WriteTestCase):
 
     def test_collection_as_yaml(self) -> None:
         """The list of what was deleted can be had in YAML."""
+        _, status = self.client.ask("DELETE", MAPS, Accept="text/html")
+        self.assertEqual(
+            status["message"],
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+            "application/vnd.kubernetes.protobuf",
+        )
         answer = self.client.answer("DELETE", MAPS, Accept=YAML)
         self.assertEqual(len(yaml.safe_load(answer.body)["items"]), 3)
 

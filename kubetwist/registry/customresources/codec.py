@@ -285,8 +285,12 @@ def _retyped(sent: Any, stored: Any) -> bool:
 class CustomScaleCodec(Codec):
     """The codec of C{Scale} for custom resources, where the reference has a small table of kinds."""
 
-    scheme: ClassVar[str] = "k8s.io/client-go/scale/util.go:146"
     internal: ClassVar[bool] = False
+
+    @property
+    def scheme(self) -> str:
+        """See L{Codec.scheme}."""
+        return "k8s.io/client-go/scale/util.go:146"
 
     def knows(self, gvk: GroupVersionKind) -> bool:
         """See L{Codec.knows}."""

@@ -1,0 +1,82 @@
+"""Values as Go's C{fmt} prints them with C{%#v}, and floats as C{strconv} does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+from attrs import frozen
+
+from .goquote import quoted
+
+#: Decimal exponents from which on C{'g'} writes an exponent when it writes as few digits as possible.
+_EXPONENTS: Final = range(-4, 6)
+_MAP: Final = "map[interface {}]interface {}"
+
+
+@frozen
+class GoMap:
+    """
+    A C{map[interface {}]interface {}}, whose keys can be of any type.
+
+    @ivar items: Keys and values; of equal keys the last counts.
+    """
+
+    items: tuple[tuple[Any, Any], ...]
+
+
+def float_text(number: float) -> str:
+    """C{strconv.FormatFloat(number, 'g', -1, 64)}, which is also C{%v}."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    return decimal_text(Decimal(repr(number)))
+
+
+def decimal_text(number: Decimal) -> str:
+    """The same for a number whose digits are as few as possible already."""
+    sign, digits, _ = (number := number.normalize()).as_tuple()
+    exponent = number.adjusted()
+    if exponent in _EXPONENTS or not number:
+        return f"{number:f}"
+    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
+    mantissa = f"{first}.{rest}" if rest else first
+    return f"{'-' if sign else ''}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def yaml_syntax(value: Any) -> str:
+    """A value that go-yaml decoded into nothing in particular, as C{%#v} prints it within another one."""
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, GoMap):
+        return _map(value.items)
+    if isinstance(value, dict):
+        return _map(value.items())
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(yaml_syntax, value))}}}"
+    if isinstance(value, float):
+        return float_text(value)
+    return str(value) if value < 1 << 63 else f"{value:#x}"
+
+
+def _map(items: Iterable[tuple[Any, Any]]) -> str:
+    """Keys are sorted by type, then by value; C{internal/fmtsort} orders types by where they are in memory."""
+    last = {(_rank(key), key): value for key, value in items}
+    shown = (f"{yaml_syntax(key)}:{yaml_syntax(last[rank, key])}" for rank, key in sorted(last, key=_order))
+    return f"{_MAP}{{{', '.join(shown)}}}"
+
+
+def _order(ranked: tuple[int, Any]) -> tuple[int, Any]:
+    rank, key = ranked
+    return rank, 0 if key is None else key
+
+
+def _rank(key: Any) -> int:
+    return (type(None), str, int, float, bool).index(type(key))
