@@ -306,6 +306,10 @@ class Codec:
         meta: JSONObject = obj.get("metadata") or {}
         return without_internal(self.gvk.group, self.gvk.kind, meta)
 
+    def kept(self, record: Record) -> bool:
+        """Whether L{item} is there already."""
+        return not self.converts or (record.views is not None and self.gvk in record.views)
+
     def describe(self, type_name: str, field: str) -> str:
         """
         What the definitions say of a field; C{""} when they say nothing.

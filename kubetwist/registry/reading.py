@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import lru_cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -31,6 +32,11 @@ REMEMBERED_LENGTH: Final = 1024
 #: How many objects that can not be read a list tells of.
 MOST_UNREADABLE: Final = 100
 
+#: How many labels and fields of records a list compares in one turn of the reactor, in some milliseconds.
+TESTS_AT_ONCE: Final = 20_000
+#: Records of which a list is always made at once: no selector is so long that they take long.
+FEW: Final = 16
+
 _NOT_BOTH: Final = "specifying resource version is not allowed when using continue"
 
 RecordMatcher = Callable[[Record], bool]
@@ -53,12 +59,14 @@ class Selection:
     @ivar key: The only key that can match; L{None} when there may be several.
     @ivar match: What else records must satisfy; L{None} for nothing.
     @ivar nothing: The terms contradict each other, or ask for a name or namespace that is empty.
+    @ivar tests: How many fields C{match} looks at in a record; labels together count as one.
     """
 
     prefix: str
     key: str | None
     match: RecordMatcher | None
     nothing: bool = False
+    tests: int = 0
 
 
 def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selection:
@@ -75,24 +83,32 @@ def select(store: HasInfo, scope: RequestScope, options: ListOptions) -> Selecti
 def _selection(
     namespaced: bool, within: str, fields: tuple[tuple[str, str, bool], ...], labels: Matcher | None
 ) -> Selection:
-    namespace, name, tests, nothing = within, "", [], False
+    namespace, name, nothing = within, "", False
+    tests: list[RecordMatcher] = []
+    unwanted: dict[str, set[str]] = {}
     for field, wanted, equal in fields:
         if field == "metadata.name":
             if equal:
                 nothing = nothing or not wanted or (name not in ("", wanted))
                 name = wanted
             else:
-                tests.append(_name_differs(wanted))
+                unwanted.setdefault(field, set()).add(wanted)
         elif field == "metadata.namespace":
             if equal:
                 nothing = nothing or (namespaced and not wanted) or (namespace not in ("", wanted))
                 namespace = wanted
             else:
-                tests.append(_namespace_differs(wanted))
+                unwanted.setdefault(field, set()).add(wanted)
+        elif equal:
+            tests.append(_field_is(field, wanted))
         else:
-            tests.append(_field_is(field, wanted, equal))
+            unwanted.setdefault(field, set()).add(wanted)
+    # A selector has room for thousands of values that a field must not have: they are looked up.
+    tests += [_differs(field, frozenset(values)) for field, values in unwanted.items()]
+    weight = len(tests)
     if labels is not None:
         tests.append(_labels_match(labels))
+        weight += 1
     if not namespaced and namespace and within != namespace:
         nothing = True
     prefix = f"{namespace}/" if namespace and namespaced else ""
@@ -102,7 +118,7 @@ def _selection(
             key = prefix + name
         else:
             tests.append(_name_is(name))
-    return Selection(prefix, key, _all(tests), nothing)
+    return Selection(prefix, key, _all(tests), nothing, weight)
 
 
 _known_selection = lru_cache(maxsize=4096)(_selection)
@@ -112,18 +128,16 @@ def _name_is(name: str) -> RecordMatcher:
     return lambda record: record.name == name
 
 
-def _name_differs(name: str) -> RecordMatcher:
-    return lambda record: record.name != name
+def _differs(field: str, unwanted: frozenset[str]) -> RecordMatcher:
+    if field == "metadata.name":
+        return lambda record: record.name not in unwanted
+    if field == "metadata.namespace":
+        return lambda record: record.namespace not in unwanted
+    return lambda record: record.fields.get(field, "") not in unwanted
 
 
-def _namespace_differs(namespace: str) -> RecordMatcher:
-    return lambda record: record.namespace != namespace
-
-
-def _field_is(field: str, wanted: str, equal: bool) -> RecordMatcher:
-    if equal:
-        return lambda record: record.fields.get(field, "") == wanted
-    return lambda record: record.fields.get(field, "") != wanted
+def _field_is(field: str, wanted: str) -> RecordMatcher:
+    return lambda record: record.fields.get(field, "") == wanted
 
 
 def _labels_match(labels: Any) -> RecordMatcher:
@@ -274,7 +288,14 @@ def _list_now(
         return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     if store.cache.unreadable and IUnreadableDeleter.providedBy(store):
         _refuse_unreadable(store, store.cache.unreadable.below(selection.prefix))
+    pause = scope.pause
     try:
+        if match is not None and pause is not None and len(store.cache) > FEW:
+            tests = selection.tests + _commas(options.label_selector)
+            if tests * len(store.cache) > TESTS_AT_ONCE:
+                whole = store.cache.list(selection.prefix, start_after=start_after, revision=exact)
+                whole.cached = not _uncached_there(store)
+                return _matched_in_slices(whole, match, limit, max(TESTS_AT_ONCE // tests, 1), pause)
         listing = store.cache.list(selection.prefix, match=match, limit=limit, start_after=start_after, revision=exact)
         listing.cached = not _uncached_there(store)
         return listing
@@ -282,6 +303,37 @@ def _list_now(
         return _list_old(store, scope, options, selection, match, limit, start_after, exact)
     except FutureRevision as error:
         raise too_large(error) from None
+
+
+def _commas(selector: str) -> int:
+    """How many requirements a label selector has besides the first one; values of a set are one lookup."""
+    return selector.count(",") if "(" not in selector else _sets("", selector).count(",")
+
+
+_sets = re.compile(r"\([^()]*\)").sub
+
+
+async def _matched_in_slices(
+    whole: Listing, match: RecordMatcher, limit: int, at_once: int, pause: Callable[[], Awaitable[Any]]
+) -> Listing:
+    """
+    What of a listing matches, looked for in slices between which others have a turn.
+
+    @param limit: The most to return; 0 for all.
+    @param at_once: How many records a slice looks at.
+    """
+    records, found = whole.records, []
+    for begin in range(0, len(records), at_once):
+        if begin:
+            await pause()
+        for place in range(begin, min(begin + at_once, len(records))):
+            record = records[place]
+            if match(record):
+                found.append(record)
+                if limit and len(found) == limit:
+                    more = place + 1 < len(records)
+                    return Listing(found, whole.revision, record.key if more else "", None, whole.cached)
+    return Listing(found, whole.revision, "", None, whole.cached)
 
 
 async def _list_old(

@@ -44,6 +44,7 @@ class RequestScope:
     @ivar size: Bytes of the request's body.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
         its result; L{None} where everything is done at once.
+    @ivar pause: Returns an awaitable that lets others have a turn of the reactor; L{None} likewise.
     """
 
     namespace: str = ""
@@ -59,6 +60,7 @@ class RequestScope:
     retyped: bool = False
     size: int = 0
     in_thread: Callable[..., Any] | None = None
+    pause: Callable[[], Any] | None = None
 
     def large(self, size: int = 0) -> bool:
         """

@@ -20,6 +20,8 @@ YAML_IN_REACTOR = 16 * 1024
 #: The same for JSON, whose common documents take a few milliseconds for each megabyte; those with repeated keys are
 #: read by a slower parser.
 JSON_IN_REACTOR = 64 * 1024
+#: Documents of more bytes are indented in a thread.
+PRETTY_IN_REACTOR = 512 * 1024
 #: The same for protobuf, which takes as many milliseconds as YAML of a tenth of its size.
 PROTOBUF_IN_REACTOR = 256 * 1024
 

@@ -9,7 +9,7 @@ once and not once per reader.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -18,6 +18,7 @@ from ..api.resource import JSONObject
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
 from .negotiation import encode_yaml
+from .slices import Slices, slices
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
@@ -74,6 +75,10 @@ def list_meta(listing: Listing, token: str) -> JSONObject:
     return meta
 
 
+#: What an item costs that is there already, in the bytes by which L{kubetwist.resources.slices} counts.
+KEPT_COST: Final = 16
+
+
 class JSONEncoder:
     """
     Objects as they are.
@@ -106,16 +111,27 @@ class JSONEncoder:
             return orjson.dumps(result)
         return self.head + without_kind(self.codec.from_storage(result))[1:]
 
-    def listing(self, listing: Listing, token: str) -> Body:
-        """A list; items of built-in kinds do not repeat their kind."""
+    def cost(self, record: Record) -> int:
+        """What L{item} costs, in bytes of JSON that are read."""
+        return KEPT_COST if self.codec.kept(record) else len(record.item)
+
+    def items(self, listing: Listing) -> Slices:
+        """The items of a list, made slice by slice."""
+        return slices(listing.records, self.item, self.cost)
+
+    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+        """
+        A list; items of built-in kinds do not repeat their kind.
+
+        @param items: What L{items} has made; not needed where answers are L{stored} bytes.
+        """
         meta = list_meta(listing, token)
         if self.endpoint.list_items_have_kind:
             meta.setdefault("continue", "")
         start = self.list_head + orjson.dumps(meta) + b',"items":['
-        if self.codec.converts:
-            items = [self.item(record) for record in listing.records]
-        else:
-            items = [record.item for record in listing.records]
+        if items is None:
+            item = self.item
+            items = [record.item for record in listing.records] if self.stored else list(map(item, listing.records))
         if self.endpoint.list_items_have_kind:
             return headed_list_body(start, self.head, items, b"]}")
         return list_body(start, items, b"]}")
@@ -193,13 +209,23 @@ class PartialEncoder(JSONEncoder):
             return self.head + self.item(result)[1:]
         return self.head + orjson.dumps({"metadata": self.codec.metadata(result)})[1:]
 
-    def listing(self, listing: Listing, token: str) -> Body:
-        """A list; its items do repeat their kind, and no items are a null, as the reference has it."""
+    def cost(self, record: Record) -> int:
+        """The whole record is read."""
+        return len(record.item)
+
+    def items(self, listing: Listing) -> Slices:
+        """The items of a list, which repeat their kind, made slice by slice."""
+        return slices(listing.records, self._headed, self.cost)
+
+    def _headed(self, record: Record) -> bytes:
+        return self.head + self.item(record)[1:]
+
+    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+        """A list; no items are a null, as the reference has it."""
         if not listing.records:
             return Body([self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":null}'])
         start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['
-        items = [self.head + self.item(record)[1:] for record in listing.records]
-        return list_body(start, items, b"]}")
+        return list_body(start, list(map(self._headed, listing.records)) if items is None else items, b"]}")
 
     def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
         """What a bookmark shows."""

@@ -97,6 +97,8 @@ class Endpoint:
         )
         scope.from_storage = request.from_storage
         scope.in_thread = self.in_thread
+        turns = request.site.turns
+        scope.pause = None if turns is None else turns.due
         return scope
 
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:

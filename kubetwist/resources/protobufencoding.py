@@ -7,7 +7,7 @@ protobuf, but not with the object: few ask for it, and each would take as much m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: Of a list so many bytes of JSON are encoded before others have a turn, in a few hundred microseconds.
 AT_ONCE: Final = 4 * 1024
+#: Items of more bytes of JSON are encoded in the thread for long computations.
+LARGE_ITEM: Final = 64 * 1024
 #: Before each event there is its length, in four bytes.
 LENGTH_OF_FRAME: Final = 4
 
@@ -39,6 +41,9 @@ class ProtobufEncoder:
 
     @ivar inner: Makes them, in JSON.
     """
+
+    #: Answers are never made of stored bytes as they are.
+    stored = False
 
     def __init__(self, inner: Any, codec: Codec, *, partial: bool) -> None:
         """
@@ -73,19 +78,26 @@ class ProtobufEncoder:
         """A single object."""
         return self.of_document(self.inner.one(result))
 
-    async def listing(self, listing: Listing, token: str, turns: Turns | None) -> Body:
+    async def listing(
+        self, listing: Listing, token: str, turns: Turns | None, in_thread: Callable[..., Awaitable[Any]] | None = None
+    ) -> Body:
         """
         A list; its items do not repeat their kind.
 
         @param turns: Among which the work is spread; L{None} does it at once.
+        @param in_thread: Calls a function with arguments in the thread for long computations, where large items are
+            encoded; L{None} encodes them like others.
         @raise APIStatusError: One of its items can not be shown (500).
         """
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
         parts = [put_counted(1, meta)]
         records = listing.records
-        done = self._some_items(records, 0, parts)
+        done = 0
         while done < len(records):
-            if turns is not None:
+            if in_thread is not None and len(records[done].item) > LARGE_ITEM:
+                done = await in_thread(self._some_items, records, done, parts)
+                continue
+            if turns is not None and done:
                 await turns.due()
             done = self._some_items(records, done, parts)
         start = envelope_start(*self._list_said, sum(map(len, parts)))
@@ -94,7 +106,7 @@ class ProtobufEncoder:
     def _some_items(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
         """Encode as many items as are encoded at once, from C{begin}; returns where to go on."""
         item, key, end, size = self.inner.item, self._item_key, begin, 0
-        while end < len(records) and size < AT_ONCE:
+        while end < len(records) and size < AT_ONCE and (end == begin or len(records[end].item) <= LARGE_ITEM):
             document = item(records[end])
             end += 1
             size += len(document)

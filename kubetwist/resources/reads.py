@@ -15,14 +15,15 @@ from ..api.selectors import parse_field_selector
 from ..interfaces import IWatcher
 from ..registry.fieldselectors import check_field_selector
 from ..registry.reading import continue_token
-from ..registry.scope import RequestScope
+from ..registry.scope import IN_REACTOR, RequestScope
 from ..storage.listing import Listing
 from ..storage.record import Record
 from ..streams.handshakes import is_websocket
-from .bodies import PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
+from .bodies import PRETTY_IN_REACTOR, PROTOBUF_IN_REACTOR, YAML_IN_REACTOR
 from .encoding import Body, YAMLEncoder, pretty, to_yaml
 from .endpoint import Endpoint
 from .respond import respond_body
+from .slices import Slices, first_slice, other_slices
 from .traced import TracedReading
 from .views import AnyView, ProtobufView, Unshown, view
 from .watching import Flusher, UnshownStream, WatchStream
@@ -68,10 +69,17 @@ class Reads:
             return self._get_later(request, shown, result)
         if isinstance(shown.encoder, YAMLEncoder):
             return self._respond_yaml(request, shown, shown.encoder.inner.one(result))
+        large = isinstance(result, Record) and len(result.item) > IN_REACTOR
+        if large and not isinstance(shown, ProtobufView) and (shown.pretty or not shown.encoder.stored):
+            return self._respond_shown(request, shown, result)
         if isinstance(shown, ProtobufView) and isinstance(result, Record) and len(result.item) > PROTOBUF_IN_REACTOR:
             return self._respond_large(request, shown, shown.encoder.inner.one(result))
         request.respond(200, shown.one(result), shown.content_type)
         return None
+
+    async def _respond_shown(self, request: KubeRequest, shown: AnyView, record: Record) -> None:
+        body = await self.endpoint.in_thread(shown.one, record)
+        request.respond(200, body, shown.content_type)
 
     async def _respond_large(self, request: KubeRequest, shown: ProtobufView, document: bytes) -> None:
         shown.tell(document)
@@ -109,20 +117,48 @@ class Reads:
         """
         if isinstance(shown, ProtobufView):
             return self._respond_protobuf(request, shown, listing, token)
-        encoder = shown.encoder
-        if isinstance(encoder, YAMLEncoder):
-            return self._respond_yaml(request, shown, encoder.inner.listing(listing, token).joined())
+        encoder = shown.encoder.inner if isinstance(shown.encoder, YAMLEncoder) else shown.encoder
+        if encoder.stored:
+            return self._respond_items(request, shown, encoder, listing, token, None)
+        making = encoder.items(listing)
         with Spending(SERIALIZATION):
-            body = encoder.listing(listing, token)
-            if shown.pretty:
-                body = Body([pretty(body.joined())])
+            items = first_slice(making)
+        if items is None:
+            return self._respond_slices(request, shown, encoder, listing, token, making)
+        return self._respond_items(request, shown, encoder, listing, token, items)
+
+    async def _respond_slices(
+        self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, making: Slices
+    ) -> None:
+        """Answer with a list that takes more than one slice to make."""
+        items = await other_slices(making, request.site.turns)
+        answered = self._respond_items(request, shown, encoder, listing, token, items)
+        if answered is not None:
+            await answered
+
+    def _respond_items(
+        self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, items: Any
+    ) -> Any:
+        """Answer with a list of items that were made already, where they had to be."""
+        if isinstance(shown.encoder, YAMLEncoder):
+            return self._respond_yaml(request, shown, encoder.listing(listing, token, items).joined())
+        with Spending(SERIALIZATION):
+            body = encoder.listing(listing, token, items)
+        if shown.pretty and body.length > PRETTY_IN_REACTOR:
+            return self._respond_pretty(request, shown, body.joined())
+        if shown.pretty:
+            body = Body([pretty(body.joined())])
         respond_body(request, 200, body, shown.content_type)
         return None
+
+    async def _respond_pretty(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:
+        body = await self.endpoint.in_thread(pretty, document)
+        respond_body(request, 200, Body([body]), shown.content_type)
 
     async def _respond_protobuf(self, request: KubeRequest, shown: ProtobufView, listing: Listing, token: str) -> None:
         if request.audit is not None and request.audit.tells_responses:
             shown.tell(shown.encoder.inner.listing(listing, token).joined())
-        body = await shown.encoder.listing(listing, token, request.site.turns)
+        body = await shown.encoder.listing(listing, token, request.site.turns, self.endpoint.in_thread)
         respond_body(request, 200, body, shown.content_type)
 
     async def _respond_yaml(self, request: KubeRequest, shown: AnyView, document: bytes) -> None:

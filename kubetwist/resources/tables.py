@@ -9,23 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from ..api.errors import APIStatusError
+from ..api.jsonpath import MOST_SEEN, Budget
 from ..api.resource import JSONObject
 from ..api.times import posix_now
 from ..registry.printers import AgeCell, columns, human_age, row, row_conditions, row_order
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
-from .encoding import Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
+from .encoding import KEPT_COST, Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
+from .slices import Slices, made_at_once, slices
 
 if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 #: What a row shows of its object besides the cells.
 INCLUDE = ("None", "Metadata", "Object")
+#: How many values the columns of a custom resource look at in all rows of an answer; cells of later rows are null.
+MOST_SEEN_BY_REQUEST: Final = 100 * MOST_SEEN
+#: What a row costs besides the JSON that is read for it.
+ROW_COST: Final = 256
+#: Bytes of the cells of rows that are kept; columns may show whole objects.
+KEPT_ROW: Final = 16 * 1024
 
 
 def check_include(text: str) -> str:
@@ -63,17 +71,19 @@ class TableEncoder:
         if printer is None:
             group, kind = endpoint.info.group, endpoint.gvk.kind
             self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
-            self._row: Callable[[JSONObject], Any] = partial(row, group, kind)
+            self._row: Callable[..., Any] = partial(row, group, kind)
             self._order = row_order(group, kind)
         else:
             self.columns, self._row = printer.definitions, printer.row
             self._order = None
         self._view = ("row", endpoint.gvk)
+        #: Tables are never made of stored bytes alone.
+        self.stored = False
         self._columns = orjson.dumps(self.columns)
         self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
         self._partial = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b",' % version.encode()
 
-    def _pieces(self, record: Record) -> tuple[Any, ...]:
+    def _pieces(self, record: Record, budget: Budget | None) -> tuple[Any, ...]:
         """What is kept of a record: the JSON of its cells around its ages, and where its metadata ends."""
         views = record.views
         if views is None:
@@ -85,21 +95,46 @@ class TableEncoder:
             gvk, item = (codec.storage, record.item) if self._internal else (codec.gvk, codec.item(record))
             obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(item)}
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
-            kept = cell_pieces(self._row(obj))
+            cells, complete = self._cells(obj, budget)
+            kept = cell_pieces(cells)
             conditions = row_conditions(group, kind, obj)
             rest = b'],"conditions":%b,"object":' % orjson.dumps(conditions) if conditions else b'],"object":'
             stored = codec.plain_metadata and (self._internal or not codec.converts)
             meta_end = len(b'{"metadata":') + len(orjson.dumps(obj["metadata"])) if stored else 0
-            pieces = views[self._view] = (*kept, rest, meta_end)
+            pieces = (*kept, rest, meta_end)
+            if complete and len(kept[0]) + len(kept[2]) <= KEPT_ROW:
+                views[self._view] = pieces
         return pieces
 
-    def row(self, record: Record, ages: dict[float, bytes], now: float) -> bytes:
+    def _cells(self, obj: JSONObject, budget: Budget | None) -> tuple[tuple[Any, ...], bool]:
+        """
+        The cells of a row, and whether they are those that any other answer shows.
+
+        @param budget: What the columns of all rows of this answer may look at.
+        """
+        if budget is None or self._internal:
+            return self._row(obj), True
+        own = Budget(min(MOST_SEEN, max(budget.left, 0)))
+        before = own.left
+        cells: tuple[Any, ...] = self._row(obj, own)
+        budget.left -= before - max(own.left, 0)
+        return cells, before == MOST_SEEN or own.left >= 0
+
+    def cost(self, record: Record) -> int:
+        """What L{row} costs, in bytes of JSON that are read."""
+        pieces = record.views.get(self._view) if record.views is not None else None
+        if pieces is None:
+            return ROW_COST + len(record.item)
+        return KEPT_COST if pieces[-1] or self.include != "Metadata" else len(record.item)
+
+    def row(self, record: Record, ages: dict[float, bytes], now: float, budget: Budget | None = None) -> bytes:
         """
         One row.
 
         @param ages: The texts of the ages met so far in this answer, by timestamp.
+        @param budget: What the columns of all rows of this answer may look at; L{None} for a single row.
         """
-        before, stamp, after, more, rest, meta_end = self._pieces(record)
+        before, stamp, after, more, rest, meta_end = self._pieces(record, budget)
         age = ages.get(stamp)
         if age is None:
             age = ages[stamp] = b"" if stamp is None else human_age(stamp, now).encode()
@@ -144,11 +179,18 @@ class TableEncoder:
         order = self._order
         return records if order is None else sorted(records, key=lambda record: order(orjson.loads(record.item)))
 
-    def listing(self, listing: Listing, token: str) -> Body:
-        """A list."""
-        ages: dict[float, bytes] = {}
-        now = posix_now()
-        rows = [self.row(record, ages, now) for record in self._in_order(listing.records)]
+    def items(self, listing: Listing) -> Slices:
+        """The rows of a list, made slice by slice."""
+        show = partial(self.row, ages={}, now=posix_now(), budget=Budget(MOST_SEEN_BY_REQUEST))
+        return slices(self._in_order(listing.records), show, self.cost)
+
+    def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
+        """
+        A list.
+
+        @param items: What L{items} has made.
+        """
+        rows = made_at_once(self.items(listing)) if items is None else items
         return self.table(orjson.dumps(list_meta(listing, token)), rows)
 
     def event(self, kind: str, record: Record) -> bytes:

@@ -108,9 +108,9 @@ class TracedEncoder:
         """A single object."""
         return self._within(self._encoder.one, result)
 
-    def listing(self, listing: Any, token: str) -> Any:
+    def listing(self, listing: Any, token: str, items: Any = None) -> Any:
         """A list."""
-        return self._within(self._encoder.listing, listing, token)
+        return self._within(self._encoder.listing, listing, token, items)
 
     def _within(self, call: Callable[..., Any], *arguments: Any) -> Any:
         place = current.get()

@@ -163,6 +163,8 @@ class Unshown:
     def _refuse(self, *_: Any) -> NoReturn:
         raise self._error
 
+    #: Nothing is to be made.
+    stored = True
     one = listing = _refuse
 
     def failure(self, status: JSONObject) -> bytes:

@@ -12,6 +12,7 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
@@ -253,7 +254,8 @@ class ListTests(AnswerTestCase):
         """Ask for a list of items each of which is as much as is encoded at once."""
         for name in names:
             self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
-        self.server.site.turns = Turns(self.server.clock)
+        self.turning = Clock()
+        self.server.site.turns = Turns(self.turning)
         client = self.server.client()
         client.begin(MAPS, Accept=PROTOBUF)
         return client
@@ -289,7 +291,7 @@ class ListTests(AnswerTestCase):
         encode = types.encode
         self.patch(types, "encode", lambda *of: encoded.append(of) or encode(*of))
         for _ in range(20):
-            self.server.clock.advance(0)
+            self.turning.advance(0)
         self.assertLess(len(encoded), 2)
         self.assertEqual(client.taken(), b"")
 
@@ -307,7 +309,7 @@ class ListTests(AnswerTestCase):
         client = self.begin_long(*"cdefgh")
         data = b""
         for _ in range(50):
-            self.server.clock.advance(0)
+            self.turning.advance(0)
             data += client.taken()
         self.assertTrue(data.startswith(b"HTTP/1.1 500 "), data)
         self.assertIn(b"exceeded max depth", data)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from ...api.jsonpath import MISSING, JSONPath, JSONPathError
+from ...api.jsonpath import MISSING, Budget, JSONPath, JSONPathError
 from ...api.resource import JSONObject
 from ...schema.gotext import go_text
 from ..printers.ages import AgeCell, parse_time
@@ -61,11 +61,17 @@ class Printer:
                 }
             )
 
-    def row(self, obj: JSONObject) -> tuple[Any, ...]:
-        """The cells of an object."""
+    def row(self, obj: JSONObject, budget: Budget | None = None) -> tuple[Any, ...]:
+        """
+        The cells of an object.
+
+        @param budget: Of all columns together, by default one of L{kubetwist.api.jsonpath.MOST_SEEN} values; what
+            is not found within it is shown as if it were missing.
+        """
         cells: list[Any] = [obj["metadata"].get("name", "")]
+        budget = budget or Budget()
         for path, kind in self._columns:
-            found = path.first(obj)
+            found = path.first(obj, budget)
             cells.append(None if found is MISSING else _cell(kind, found))
         return tuple(cells)
 

@@ -1,0 +1,159 @@
+"""Lists that are made in slices."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.jsonpath import MOST_SEEN
+from kubetwist.flowcontrol.turns import Turns
+from kubetwist.registry.customresources.columns import Printer
+from kubetwist.resources import slices as module
+from kubetwist.resources import tables
+from kubetwist.resources.slices import AT_ONCE, first_slice, made_at_once, slices
+from kubetwist.storage.record import Record
+from tests.resources.customserver import KITES, CustomServer, definition, kite
+from tests.resources.server import Server, config_map
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIALS = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+class SliceTests(SynchronousTestCase):
+    """Tests for L{slices}."""
+
+    @given(st.lists(st.integers(1, 3 * AT_ONCE), max_size=30))
+    def test_cost(self, costs: list[int]) -> None:
+        """No slice costs more than it may but by its last record, and all of them show all records in order."""
+        records = [Record(str(number), 1, b"{}", {}, {}) for number in range(len(costs))]
+        spent: list[list[int]] = [[]]
+
+        def show(record: Record) -> bytes:
+            spent[-1].append(costs[int(record.key)])
+            return record.key.encode()
+
+        making = slices(records, show, lambda record: costs[int(record.key)])
+        while (made := first_slice(making)) is None:
+            spent.append([])
+        self.assertEqual(made, [record.key.encode() for record in records])
+        self.assertEqual([cost for slice_ in spent for cost in slice_], costs)
+        for slice_ in spent:
+            self.assertLess(sum(slice_[:-1]), AT_ONCE)
+
+    def test_at_once(self) -> None:
+        """Where nobody waits, all slices are made at once."""
+        records = [Record(str(number), 1, b"{}", {}, {}) for number in range(3)]
+        self.assertEqual(made_at_once(slices(records, lambda record: b"x", lambda record: AT_ONCE)), [b"x"] * 3)
+
+
+class ListTests(SynchronousTestCase):
+    """Lists over HTTP."""
+
+    def setUp(self) -> None:
+        """Twenty ConfigMaps, four of them a slice; turns of the reactor that take no time."""
+        self.server = Server("configmaps", "namespaces")
+        self.client = self.server.client()
+        for number in range(20):
+            self.client.ask("POST", MAPS, config_map(f"c{number:02}", x="x" * 1000))
+        self.turning = Clock()
+        self.server.site.turns = self.turns = Turns(self.turning)
+        record = next(iter(self.server.stores.get("", "configmaps").cache.list("").records))
+        self.patch(module, "AT_ONCE", 4 * len(record.item))
+        self.patch(slices, "__defaults__", (4 * len(record.item),))
+
+    def _begun(self, accept: str) -> Any:
+        other = self.server.client()
+        other.send(f"GET {MAPS} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n".encode())
+        return other
+
+    def _finished(self, client: Any) -> tuple[int, Any]:
+        """How often it waited for a turn until it was answered, and the answer."""
+        waited: list[Any] = []
+        due = self.turns.due
+        with patch.object(self.turns, "due", lambda: waited.append(due()) or waited[-1]):
+            while not (data := client.taken()):
+                self.turning.advance(0)
+        return len(waited), orjson.loads(data.partition(b"\r\n\r\n")[2])
+
+    def test_turns(self) -> None:
+        """A list of rows, or of metadata, that have to be made is made over several turns of the reactor."""
+        for accept, items in ((TABLE, "rows"), (PARTIALS, "items")):
+            waited, found = self._finished(self._begun(accept))
+            # The first of five slices is made at once, and the turn for the second is asked for then.
+            self.assertEqual(waited, 3)
+            self.assertEqual(len(found[items]), 20)
+
+    def test_others_between(self) -> None:
+        """Others are answered while a list is being made."""
+        listing = self._begun(TABLE)
+        self.assertEqual(listing.taken(), b"")
+        self.assertEqual(self.client.ask("GET", f"{MAPS}/c01")[0], 200)
+        self.assertEqual(listing.taken(), b"")
+        self.assertEqual(len(self._finished(listing)[1]["rows"]), 20)
+
+    def test_kept(self) -> None:
+        """Rows that were made before are answered at once."""
+        first = self._finished(self._begun(TABLE))[1]
+        waited, again = self._finished(self._begun(TABLE))
+        self.assertEqual((waited, again), (0, first))
+
+    def test_gone(self) -> None:
+        """A list is made no further when its client is gone."""
+        made: list[str] = []
+        show = tables.TableEncoder.row
+
+        def row(encoder: Any, record: Record, **how: Any) -> bytes:
+            made.append(record.key)
+            return show(encoder, record, **how)
+
+        self.patch(tables.TableEncoder, "row", row)
+        listing = self._begun(TABLE)
+        before = len(made)
+        listing.gone()
+        for _ in range(20):
+            self.turning.advance(0)
+        self.assertEqual((before, len(made)), (4, 4))
+
+
+class BudgetTests(SynchronousTestCase):
+    """What printer columns look at."""
+
+    def setUp(self) -> None:
+        """Columns that descend, behind one that does not find anything."""
+        descents = [{"name": str(number), "type": "string", "jsonPath": "..missing"} for number in range(4)]
+        found = {"name": "found", "type": "string", "jsonPath": ".spec.found"}
+        self.printer = Printer([found, *descents, found])
+
+    def _object(self, size: int) -> Any:
+        return {"metadata": {"name": "a"}, "spec": {"found": "here", "many": list(range(size))}}
+
+    def test_row(self) -> None:
+        """All columns of a row share one budget: what comes after it is spent is not found."""
+        small, large = (self.printer.row(self._object(size)) for size in (100, MOST_SEEN // 3))
+        self.assertEqual(small, ("a", "here", None, None, None, None, "here"))
+        self.assertEqual(large, ("a", "here", None, None, None, None, None))
+
+    def test_request(self) -> None:
+        """All rows of an answer share one budget, and rows that it has cut short are not kept for other answers."""
+        server = CustomServer()
+        client = server.client()
+        columns = [{"name": "F", "type": "string", "jsonPath": "..colour"}]
+        server.define(client, definition(additionalPrinterColumns=columns))
+        for number in range(4):
+            client.ask("POST", KITES, kite(f"k{number}", spec={"colour": "blue"}))
+
+        def cells() -> list[Any]:
+            return [row["cells"][1] for row in client.ask("GET", KITES, Accept=TABLE)[1]["rows"]]
+
+        with patch.object(tables, "MOST_SEEN_BY_REQUEST", 30):
+            cut = cells()
+        self.assertEqual((cut[0], cut[-1]), ("blue", None))
+        self.assertEqual(cells(), ["blue"] * 4)
