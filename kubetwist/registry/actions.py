@@ -80,9 +80,11 @@ class PodBinding:
 
         def bound(pod: JSONObject | None) -> JSONObject:
             assert pod is not None, "bindings do not create pods"
-            uid = obj["metadata"].get("uid")
-            if uid and uid != pod["metadata"]["uid"]:
-                raise self._pods.other_uid(self._pods.key(scope.namespace, name), obj["metadata"], pod["metadata"])
+            key = self._pods.key(scope.namespace, name)
+            for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+                wanted, found = obj["metadata"].get(field), pod["metadata"][field]
+                if wanted and wanted != found:
+                    raise self._pods.failed_precondition(key, name, what, wanted, found)
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 
@@ -107,12 +109,22 @@ class PodBinding:
         if meta.get("annotations"):
             pod["metadata"].setdefault("annotations", {}).update(meta["annotations"])
         if meta.get("labels"):
-            pod["metadata"]["labels"] = {**meta["labels"], **(pod["metadata"].get("labels") or {})}
+            pod["metadata"].setdefault("labels", {}).update(meta["labels"])
         status = pod.setdefault("status", {})
-        conditions = [one for one in status.get("conditions") or [] if one.get("type") != "PodScheduled"]
-        now = times.now()
-        conditions.append({"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
-        status["conditions"] = conditions
+        status.pop("nominatedNodeName", None)
+        _set_condition(status.setdefault("conditions", []), "PodScheduled")
+
+
+def _set_condition(conditions: list[JSONObject], kind: str) -> None:
+    """Set a pod's condition to true, in its place; see C{UpdatePodCondition} in C{pkg/api/v1/pod/util.go}."""
+    new = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": times.now()}
+    for index, one in enumerate(conditions):
+        if one.get("type") == kind:
+            if one.get("status") == "True":
+                new["lastTransitionTime"] = one.get("lastTransitionTime")
+            conditions[index] = new
+            return
+    conditions.append(new)
 
 
 @implementer(ICreator)

@@ -392,32 +392,46 @@ class ServiceAllocator:
     # --- addresses
 
     def _cluster_ips(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
+        """
+        Take the addresses of a new service, and what an update adds to them; give back what it removes.
+
+        An update that changes an address takes nothing: validation refuses it (C{updateClusterIPs} in C{alloc.go}).
+        """
         spec = obj["spec"]
-        held = set(_ips(before))
-        if spec.get("type") == "ExternalName":
+        kind, families = spec.get("type"), spec.get("ipFamilies") or ()
+        if not before or before.get("type") == "ExternalName":
+            if kind != "ExternalName" and not is_headless(spec):
+                self._take_addresses(obj, 0, reservation, dry_run)
+            return
+        held = _ips(before)
+        if not held:
+            return
+        if kind == "ExternalName":
             reservation.freed_ips.extend(held)
-            return
-        if is_headless(spec):
-            return
+        elif len(held) == 1 and len(families) == 2:
+            self._take_addresses(obj, 1, reservation, dry_run)
+        elif len(held) == 2 and len(families) == 1:
+            reservation.freed_ips.append(held[1])
+
+    def _take_addresses(self, obj: JSONObject, first: int, reservation: Reservation, dry_run: bool) -> None:
+        """Take an address of each family from the one at C{first} on: the given one, or any."""
+        spec = obj["spec"]
         addresses = list(spec.get("clusterIPs") or ())
         given = list(addresses)
-        for index, family in enumerate(spec["ipFamilies"]):
+        for index, family in enumerate(spec["ipFamilies"][first:], first):
             if index < len(addresses):
-                if addresses[index] not in held:
-                    self._take(obj, self.ips[family], addresses[index], given, reservation, dry_run)
-            else:
-                try:
-                    address = self.ips[family].allocate_next()
-                except AllocationError as error:
-                    name = quoted(obj["metadata"].get("name", ""))
-                    text = f"failed to allocate a serviceIP for Service {name}: {error}"
-                    raise APIStatusError.internal(text) from None
-                reservation.ips.append(address)
-                addresses.append(address)
-        addresses = addresses[: len(spec["ipFamilies"])]
+                self._take(obj, self.ips[family], addresses[index], given, reservation, dry_run)
+                continue
+            try:
+                address = self.ips[family].allocate_next()
+            except AllocationError as error:
+                name = quoted(obj["metadata"].get("name", ""))
+                text = f"failed to allocate a serviceIP for Service {name}: {error}"
+                raise APIStatusError.internal(text) from None
+            reservation.ips.append(address)
+            addresses.append(address)
         spec["clusterIPs"] = addresses
         spec["clusterIP"] = addresses[0]
-        reservation.freed_ips.extend(held.difference(addresses))
 
     def _take(
         self,
@@ -444,40 +458,68 @@ class ServiceAllocator:
 
     def _node_ports(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
         spec = obj["spec"]
-        held = {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}
-        kept: set[int] = set()
-        kind = spec.get("type")
-        wanted = kind == "NodePort" or (
-            kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
-        )
-        #: Protocols by the number they have in this service: one number serves several protocols.
-        taken: dict[int, set[str]] = {}
-        for index, port in enumerate(spec.get("ports") or ()):
-            number, protocol = port.get("nodePort") or 0, port.get("protocol") or ""
-            if kind not in ("NodePort", "LoadBalancer"):
-                continue
-            if not number:
-                if wanted:
-                    port["nodePort"] = number = self._next_port(spec, port, taken, reservation)
-                    taken.setdefault(number, set()).add(protocol)
-                continue
-            shared = number in taken and protocol not in taken[number]
-            if number in held and number not in taken:
-                kept.add(number)
-            elif not shared:
-                self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
-            taken.setdefault(number, set()).add(protocol)
-        reservation.freed_ports.extend(held - kept)
+        held = [port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")]
+        if spec.get("type") not in ("NodePort", "LoadBalancer"):
+            reservation.freed_ports.extend(held)
+        elif before:
+            self._update_node_ports(obj, held, reservation, dry_run)
+        else:
+            self._new_node_ports(obj, reservation, dry_run)
 
-    def _next_port(
-        self, spec: JSONObject, port: JSONObject, taken: dict[int, set[str]], reservation: Reservation
-    ) -> int:
-        """Any port; the same one as that of the same number in another protocol."""
-        for other in spec.get("ports") or ():
-            number = other.get("nodePort")
-            same = other is not port and other.get("port") == port.get("port")
-            if same and number in taken and port.get("protocol") not in taken[number]:
-                return int(number)
+    def _new_node_ports(self, obj: JSONObject, reservation: Reservation, dry_run: bool) -> None:
+        """
+        Take the node ports of a new service: ports with the same number, in several protocols, share one.
+
+        See C{initNodePorts} in C{alloc.go}.
+        """
+        ports = obj["spec"].get("ports") or ()
+        shared: dict[int, int] = {}
+        for index, port in enumerate(ports):
+            wanted, number = port.get("nodePort") or 0, port.get("port") or 0
+            path = f"spec.ports[{index}].nodePort"
+            if not wanted and not _gets_node_ports(obj["spec"]):
+                continue
+            if number not in shared:
+                # Whichever port of this number asks for one.
+                asked = (one.get("nodePort") for one in ports if (one.get("port") or 0) == number)
+                first = next(filter(None, asked), 0)
+                if first:
+                    self._take_port(obj, first, path, reservation, dry_run)
+                port["nodePort"] = shared[number] = first or self._next_port(reservation)
+            elif not wanted:
+                port["nodePort"] = shared[number]
+            elif wanted != shared[number]:
+                self._take_port(obj, wanted, path, reservation, dry_run)
+
+    def _update_node_ports(self, obj: JSONObject, held: list[int], reservation: Reservation, dry_run: bool) -> None:
+        """
+        Take the node ports that an update adds; give back those that it removes.
+
+        See C{updateNodePorts} in C{alloc.go}.
+
+        @raise APIStatusError: One cannot be had (422), or is there twice in a protocol (500).
+        """
+        spec = obj["spec"]
+        taken: set[int] = set()
+        seen: set[tuple[str, int]] = set()
+        for index, port in enumerate(spec.get("ports") or ()):
+            number = port.get("nodePort") or 0
+            if number:
+                if number not in held and number not in taken:
+                    self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
+                    taken.add(number)
+            elif _gets_node_ports(spec):
+                port["nodePort"] = number = self._next_port(reservation)
+            else:
+                continue
+            pair = (port.get("protocol") or "", number)
+            if pair in seen:
+                raise APIStatusError.unknown(f"duplicate nodePort: {{{pair[0]} {number}}}")
+            seen.add(pair)
+        numbers = {number for _, number in seen}
+        reservation.freed_ports.extend(number for number in held if number not in numbers)
+
+    def _next_port(self, reservation: Reservation) -> int:
         try:
             number = self.ports.allocate_next()
         except AllocationError as error:
@@ -494,15 +536,16 @@ class ServiceAllocator:
         reservation.ports.append(number)
 
     def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
+        """Take a port for health checks where a service begins to need one; an update does not change it."""
         spec = obj["spec"]
-        held = before.get("healthCheckNodePort") or 0
-        wanted = spec.get("healthCheckNodePort") or 0
+        needed = bool(before) and needs_health_check(before)
         if not needs_health_check(spec):
-            if held:
-                reservation.freed_ports.append(held)
+            if needed and before.get("healthCheckNodePort"):
+                reservation.freed_ports.append(before["healthCheckNodePort"])
             return
-        if wanted and wanted == held:
+        if needed:
             return
+        wanted = spec.get("healthCheckNodePort") or 0
         if wanted:
             try:
                 self.ports.allocate(wanted, anywhere=dry_run)
@@ -510,15 +553,19 @@ class ServiceAllocator:
                 text = f"failed to allocate requested HealthCheck NodePort {wanted}: {error}"
                 raise APIStatusError.internal(text) from None
             reservation.ports.append(wanted)
-        else:
-            try:
-                number = self.ports.allocate_next()
-            except AllocationError as error:
-                raise APIStatusError.internal(f"failed to allocate a HealthCheck NodePort {error}") from None
-            reservation.ports.append(number)
-            spec["healthCheckNodePort"] = number
-        if held:
-            reservation.freed_ports.append(held)
+            return
+        try:
+            number = self.ports.allocate_next()
+        except AllocationError as error:
+            raise APIStatusError.internal(f"failed to allocate a HealthCheck NodePort {error}") from None
+        reservation.ports.append(number)
+        spec["healthCheckNodePort"] = number
+
+
+def _gets_node_ports(spec: JSONObject) -> bool:
+    """Whether ports of a service have node ports without asking for them."""
+    kind = spec.get("type")
+    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
 def _ips(spec: JSONObject) -> list[str]:

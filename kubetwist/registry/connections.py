@@ -92,7 +92,7 @@ class PodLog(Connection):
         node = (pod.get("spec") or {}).get("nodeName")
         if not node:
             return None
-        kubelet = kubelet_of(self._stores, node)
+        kubelet = kubelet_of(self._stores, node, "pods")
         path = f"/containerLogs/{scope.namespace}/{name}/{container}"
         wanted = asked.kubelet_query(split_streams=rules.split_streams)
         return kubelet.target(path, wanted, insecure=asked.insecure, options={})
@@ -118,7 +118,7 @@ class PodStream(Connection):
             raise APIStatusError.bad_request(f"pod {name} does not have a host assigned")
         # Sorted by name, as Go has it; of one name in their order.
         query = urlencode(sorted(asked, key=lambda one: one[0]))
-        return kubelet_of(self._stores, node).target(path, query, options=options)
+        return kubelet_of(self._stores, node, "pods").target(path, query, options=options)
 
 
 class PodProxy(Connection):

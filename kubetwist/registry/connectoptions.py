@@ -11,6 +11,7 @@ from ..api.resource import JSONObject
 from .logoptions import flag
 
 _FLAGS: Final = ("stdin", "stdout", "stderr", "tty")
+_PORT_DIGITS: Final = 5
 _PROXIES: Final = {"pods": "PodProxyOptions", "services": "ServiceProxyOptions", "nodes": "NodeProxyOptions"}
 
 
@@ -28,7 +29,7 @@ def connect_options(resource: str, subresource: str, query: Mapping[str, Sequenc
         return obj
     if subresource == "portforward":
         obj = {"kind": "PodPortForwardOptions", "apiVersion": "v1"}
-        ports = [_port(text) for text in query.get("ports") or ()]
+        ports = [_port(text) for texts in query.get("ports") or () for text in texts.split(",")]
         if ports:
             obj["ports"] = ports
         return obj
@@ -45,10 +46,14 @@ def connect_options(resource: str, subresource: str, query: Mapping[str, Sequenc
 
 
 def _port(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 1 << 31
-    if not -(1 << 31) <= number < 1 << 31:
-        raise APIStatusError.bad_request(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
-    return number
+    """
+    A number of 16 bits; see C{Convert_Slice_string_To_Slice_int32} in C{apis/meta/v1/conversion.go}.
+
+    @raise APIStatusError: It is none (400).
+    """
+    problem = "value out of range"
+    if not (text.isascii() and text.isdigit()):
+        problem = "invalid syntax"
+    elif len(text.lstrip("0")) <= _PORT_DIGITS and int(text) < 1 << 16:
+        return int(text)
+    raise APIStatusError.bad_request(f"cannot convert to []int32: strconv.ParseUint: parsing {quoted(text)}: {problem}")

@@ -36,7 +36,7 @@ def settle_families(obj: JSONObject, before: JSONObject, configured: Sequence[st
     if spec.get("ipFamilyPolicy") is None:
         spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or (_REQUIRED if selectorless else _SINGLE)
     _reduce(spec, before)
-    causes = _too_many(spec)
+    causes = _reduced(spec, before) + _too_many(spec)
     families = list(spec.get("ipFamilies") or ())
     causes += _infer(spec, families, configured)
     _refuse(name, causes)
@@ -86,6 +86,18 @@ def _reduce(spec: JSONObject, before: JSONObject) -> None:
         spec["clusterIPs"] = spec["clusterIPs"][:1]
     if _same(spec, before, "ipFamilies") and len(spec.get("ipFamilies") or ()) > 1:
         spec["ipFamilies"] = spec["ipFamilies"][:1]
+
+
+def _reduced(spec: JSONObject, before: JSONObject) -> list[Cause]:
+    """The second address or family goes only where the policy says so."""
+    policy = spec["ipFamilyPolicy"]
+    if policy == _SINGLE:
+        return []
+    return [
+        invalid(_POLICY, policy, f"must be 'SingleStack' to release the secondary {what}")
+        for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
+        if spec.get(field) and len(spec[field]) < len(before.get(field) or ())
+    ]
 
 
 def _too_many(spec: JSONObject) -> list[Cause]:

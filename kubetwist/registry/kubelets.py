@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from ..api.errors import APIStatusError
-from ..api.resource import JSONObject
+from ..api.resource import GroupResource, JSONObject
 from .targets import Target
 
 if TYPE_CHECKING:
@@ -65,15 +65,17 @@ class Kubelet:
         )
 
 
-def kubelet_of(stores: Stores, name: str) -> Kubelet:
+def kubelet_of(stores: Stores, name: str, resource: str = "nodes") -> Kubelet:
     """
     The kubelet of a node.
 
+    @param resource: What is said not to be found if there is no such node; the reference calls it a pod where a pod
+        led to it.
     @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it does not tell where it is (500).
     """
     node = stores.view("", "nodes", "", name)
     if node is None:
-        raise stores.get("", "nodes").not_found(name)
+        raise APIStatusError.not_found(GroupResource("", resource), name)
     status = node.get("status") or {}
     _check_real(name, status)
     endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}

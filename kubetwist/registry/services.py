@@ -185,9 +185,11 @@ class ServiceStore(Store):
         @raise APIStatusError: It could not.
         """
         spec = obj["spec"]
-        if not cluster_ip_causes(spec, (old or {}).get("spec") or {}):
-            wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
-            self.context.services.settle(self.context.services.allocate(wanted, old, dry_run=dry_run))
+        causes = cluster_ip_causes(spec, (old or {}).get("spec") or {})
+        if causes:
+            raise self.invalid(obj["metadata"].get("name", ""), causes)
+        wanted = {"metadata": obj["metadata"], "spec": orjson.loads(orjson.dumps(spec))}
+        self.context.services.settle(self.context.services.allocate(wanted, old, dry_run=dry_run))
 
     async def commit(
         self, key: str, draft: Draft | None, expected: int, hold: Hold = NOTHING, charges: Sequence[Charge] = ()

@@ -255,7 +255,9 @@ class Stores:
         if self.definitions is None:
             return {**live, subresource: applied[subresource]}
         fields = self._fields_of(self.definitions, store, subresource)
-        return fields.apply(live, applied, manager, now(), force=True)
+        merged = fields.apply(live, applied, manager, now(), force=True)
+        # Decoding adds what Go never leaves out, such as the reason of a condition, which nobody owns.
+        return self.definitions.type_for(store.gvk).decode(merged, [])
 
     def _fields_of(self, definitions: Definitions, store: Store, subresource: str) -> FieldManager:
         key = store.info.group_resource, subresource

@@ -289,12 +289,15 @@ class Updates(Creation):
 
     def other_uid(self, key: str, meta: JSONObject, before: JSONObject) -> APIStatusError:
         """The 409 for a uid that is not the object's."""
+        return self.failed_precondition(key, meta.get("name", ""), "UID", meta["uid"], before.get("uid", ""))
+
+    def failed_precondition(self, key: str, name: str, what: str, wanted: str, found: str) -> APIStatusError:
+        """The 409 for an object that is not in the state that a write is meant for."""
         why = (
             f"StorageError: invalid object, Code: 4, Key: {self._prefix}{key}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
-            f"UID in object meta: {before.get('uid', '')}"
+            f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
         )
-        return APIStatusError.conflict(self.group_resource, meta.get("name", ""), why)
+        return APIStatusError.conflict(self.group_resource, name, why)
 
     def keep_identity(self, meta: JSONObject, before: JSONObject) -> None:
         """Carry over what no update may change and clients may leave out or get wrong without harm."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from zope.interface.verify import verifyObject
 
-from kubetwist.api.options import CreateOptions
+from kubetwist.api.options import CreateOptions, UpdateOptions
 from kubetwist.interfaces import ICreator, INamedCreator
 from kubetwist.registry.actions import Bindings, PodBinding
+from kubetwist.registry.updates import UpdateRules
 from tests.registry.storetools import StoreTestCase
 from tests.resources.server import all_kinds, pod
 
@@ -42,6 +43,47 @@ class BindingTests(StoreTestCase):
         self.assertEqual(stored["metadata"]["annotations"], {"a": "b"})
         (condition,) = stored["status"]["conditions"]
         self.assertEqual((condition["type"], condition["status"]), ("PodScheduled", "True"))
+
+    def test_labels(self) -> None:
+        """Labels and annotations of the binding take the place of the pod's; a nomination is over."""
+        first = {**pod("l"), "metadata": {"name": "l", "labels": {"a": "old", "b": "old"}, "annotations": {"a": "old"}}}
+        self.made(self.pods, first)
+        obj = binding("l", labels={"a": "new"}, annotations={"a": "new"})
+        self.successResultOf(self.bind(obj, "l"))
+        meta = self.stored(self.pods, "l")["metadata"]
+        self.assertEqual(meta["labels"], {"a": "new", "b": "old"})
+        self.assertEqual(meta["annotations"], {"a": "new"})
+
+    def test_preconditions(self) -> None:
+        """The uid and the resourceVersion of a binding are those that the pod must have."""
+        meta = self.stored(self.pods, "p")["metadata"]
+        version = self.pods.cache.get("default/p").revision
+        for wrong, what in (({"uid": "x"}, "UID"), ({"resourceVersion": "1"}, "ResourceVersion")):
+            error = self.refused(self.bind(binding(**wrong)))
+            self.assertEqual((error.code, error.details), (409, {"name": "p", "kind": "pods"}))
+            self.assertIn(f"Precondition failed: {what} in precondition: {next(iter(wrong.values()))}", error.message)
+        right = binding(uid=meta["uid"], resourceVersion=str(version))
+        self.successResultOf(self.bind(right))
+
+    def test_conditions(self) -> None:
+        """The condition of having been scheduled is set in its place, and the nomination is dropped."""
+        record = self.pods.cache.get("default/p")
+        scheduled = {"type": "PodScheduled", "status": "False", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+        other = {"type": "Ready", "status": "False"}
+        status = {"nominatedNodeName": "m", "conditions": [scheduled, other]}
+
+        def change(obj: Any) -> Any:
+            return {**obj, "status": status}
+
+        rules = UpdateRules("status", lambda obj, old: None, lambda obj, old: ())
+        assert record is not None
+        self.successResultOf(self.pods.update(self.scope, "p", change, UpdateOptions(), rules, patching=True))
+        self.successResultOf(self.bind(binding()))
+        status = self.stored(self.pods, "p")["status"]
+        self.assertNotIn("nominatedNodeName", status)
+        self.assertEqual([one["type"] for one in status["conditions"]], ["PodScheduled", "Ready"])
+        self.assertEqual(status["conditions"][0]["status"], "True")
+        self.assertNotEqual(status["conditions"][0]["lastTransitionTime"], "2020-01-01T00:00:00Z")
 
     def test_once(self) -> None:
         """A pod is bound once; it stays where it is."""

@@ -163,6 +163,69 @@ class ServiceAllocatorTests(SynchronousTestCase):
         ServiceAllocator().allocate(obj, None)
         self.assertEqual(obj["spec"]["ports"][0]["nodePort"], obj["spec"]["ports"][1]["nodePort"])
 
+    def test_number_that_a_later_port_asks_for(self) -> None:
+        """Ports of the same number share the node port that any of them asks for."""
+        ports = [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP", "nodePort": 30099}]
+        obj = service(type="NodePort", ports=ports)
+        ServiceAllocator().allocate(obj, None)
+        self.assertEqual([port["nodePort"] for port in obj["spec"]["ports"]], [30099, 30099])
+
+    def test_same_number_in_an_update(self) -> None:
+        """An update that has a node port twice in one protocol is a 500 and takes nothing; in two, it may."""
+        allocator = ServiceAllocator()
+        old = service(type="NodePort", ports=[{"port": 1, "protocol": "TCP", "nodePort": 30001}])
+        allocator.allocate(old, None)
+        first = old["spec"]["ports"][0]
+        for number in (30001, 30002):
+            more = [{"port": port, "protocol": "TCP", "nodePort": number} for port in (2, 3)]
+            new = service(**{**old["spec"], "ports": [first, *more]})
+            error = self.assertRaises(APIStatusError, allocator.allocate, new, old)
+            self.assertEqual((error.code, error.message), (500, f"duplicate nodePort: {{TCP {number}}}"))
+            self.assertEqual(error.reason, "")
+        self.assertFalse(allocator.ports.in_use(30002))
+        new = service(**{**old["spec"], "ports": [first, {**first, "port": 2, "protocol": "UDP"}]})
+        self.assertEqual(allocator.allocate(new, old).ports, [])
+
+    def test_ports_in_an_update(self) -> None:
+        """An update gives each new port a number of its own, and gives back those that are in no port any more."""
+        allocator = ServiceAllocator()
+        old = service(type="NodePort", ports=[{"port": 53, "protocol": "TCP", "nodePort": 30001}])
+        allocator.allocate(old, None)
+        new = service(**{**old["spec"], "ports": [*old["spec"]["ports"], {"port": 53, "protocol": "UDP"}]})
+        reservation = allocator.allocate(new, old)
+        self.assertEqual(reservation.ports, [new["spec"]["ports"][1]["nodePort"]])
+        self.assertNotEqual(new["spec"]["ports"][1]["nodePort"], 30001)
+        none = service(**{**old["spec"], "ports": []})
+        self.assertEqual(allocator.allocate(none, old).freed_ports, [30001])
+
+    def test_changed_address(self) -> None:
+        """An update that changes an address takes none: it is refused for that, whatever the address is."""
+        allocator = ServiceAllocator()
+        old = service()
+        allocator.allocate(old, None)
+        for address in ("10.0.0.77", "10.9.9.9"):
+            new = service(**{**old["spec"], "clusterIP": address, "clusterIPs": [address]})
+            reservation = allocator.allocate(new, old)
+            self.assertEqual((reservation.ips, reservation.freed_ips), ([], []))
+
+    def test_second_family_without_policy(self) -> None:
+        """The second family goes only with the policy C{SingleStack}."""
+        allocator = ServiceAllocator()
+        old = service(clusterIP="None", clusterIPs=["None"])
+        allocator.allocate(old, None)
+        self.assertEqual(old["spec"]["ipFamilies"], ["IPv4", "IPv6"])
+        new = service(**{**old["spec"], "ipFamilies": ["IPv4"]})
+        error = self.assertRaises(APIStatusError, allocator.allocate, new, old)
+        self.assertIn("must be 'SingleStack' to release the secondary IP family", error.message)
+        allocator = ServiceAllocator(["10.0.0.0/24", "fd00::/112"])
+        old = service(ipFamilyPolicy="PreferDualStack")
+        allocator.allocate(old, None)
+        one = {"clusterIPs": old["spec"]["clusterIPs"][:1], "ipFamilies": ["IPv4"]}
+        for policy in ("PreferDualStack", None):
+            new = service(**{**old["spec"], **one, "ipFamilyPolicy": policy})
+            error = self.assertRaises(APIStatusError, allocator.allocate, new, old)
+            self.assertEqual(error.message.count("must be 'SingleStack' to release the secondary"), 2)
+
     def test_health_check(self) -> None:
         """A balancer that wants nodes with pods only can ask them."""
         allocator = ServiceAllocator()

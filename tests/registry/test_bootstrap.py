@@ -74,6 +74,15 @@ class BootstrapTests(SynchronousTestCase):
         self.assertIn("f:clusterIP", owned)
         self.assertFalse({"f:clusterIPs", "f:ipFamilies"} & set(owned))
 
+    def test_condition_of_range(self) -> None:
+        """The condition of the range has a reason, an empty one, which nobody owns."""
+        self.stores.definitions = definitions()
+        self.successResultOf(self.everything(self.stores))
+        cidr = self.found("networking.k8s.io", "servicecidrs", "kubernetes")
+        self.assertEqual(cidr["status"]["conditions"][0]["reason"], "")
+        (status,) = (entry for entry in cidr["metadata"]["managedFields"] if entry.get("subresource"))
+        self.assertNotIn("f:reason", str(status["fieldsV1"]))
+
     def test_twice(self) -> None:
         """What is there is left alone, as users may have changed it: a second start writes nothing."""
         self.successResultOf(self.everything(self.stores))

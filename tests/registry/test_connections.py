@@ -83,9 +83,27 @@ class KubeletTests(ConnectionCase):
         self.assertIsNone(self.leads("pods", "log", "p"))
 
     def test_node_that_is_gone(self) -> None:
-        """A pod on a node that nobody knows can not be reached."""
+        """A pod on a node that is not there cannot be reached; as in the reference, the node is called a pod then."""
         self.running()
-        self.assertEqual(self.why("pods", "log", "p"), (404, 'nodes "n" not found'))
+        for stream in ("log", "exec", "attach", "portforward"):
+            self.assertEqual(self.why("pods", stream, "p"), (404, 'pods "n" not found'))
+
+    def test_ports(self) -> None:
+        """Ports are numbers of 16 bits, one or several in each parameter."""
+        self.made(self.store("pods"), pod("p"))
+        unbound = (400, "pod p does not have a host assigned")
+        for ports in (["80"], ["80,81"], ["0", "65535"], ["00080"]):
+            self.assertEqual(self.why("pods", "portforward", "p", ports=ports), unbound)
+        for port, problem in (
+            ("x", "invalid syntax"),
+            ("-1", "invalid syntax"),
+            ("", "invalid syntax"),
+            ("65536", "value out of range"),
+            ("9" * 5000, "value out of range"),
+        ):
+            code, message = self.why("pods", "portforward", "p", ports=[f"80,{port}"])
+            self.assertEqual(code, 400)
+            self.assertEqual(message, f'cannot convert to []int32: strconv.ParseUint: parsing "{port}": {problem}')
 
     def test_addresses(self) -> None:
         """A kubelet is called at the best of its node's addresses, and the port that the node tells."""

@@ -70,6 +70,35 @@ class ServiceTests(SynchronousTestCase):
         self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.4"])
         self.assertEqual(obj["spec"]["ports"][0]["nodePort"], 30001)
 
+    def test_put_with_another_address(self) -> None:
+        """An update that changes only the singular form of the address means both."""
+        strategy = strategy_for("", "Service")
+        old = made("", "Service", spec={"clusterIP": "10.0.0.4", "clusterIPs": ["10.0.0.4"]})
+        obj = made("", "Service", spec={"clusterIP": "10.0.0.5"})
+        strategy.prepare_for_update(obj, old)
+        self.assertEqual(obj["spec"]["clusterIPs"], ["10.0.0.5"])
+
+    def test_node_ports_by_name(self) -> None:
+        """A port without a node port gets that of the port of its name, unless another port has it now."""
+        strategy = strategy_for("", "Service")
+        ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
+        old = made("", "Service", spec={"type": "NodePort", "ports": ports})
+        ports = [{"name": "b", "port": 7}, {"name": "c", "port": 1, "nodePort": 30001}, {"name": "a", "port": 9}]
+        obj = made("", "Service", spec={"type": "NodePort", "ports": ports})
+        strategy.prepare_for_update(obj, old)
+        self.assertEqual([port.get("nodePort") for port in obj["spec"]["ports"]], [30002, 30001, None])
+
+    def test_fewer_node_ports(self) -> None:
+        """Node ports are dropped with the type also where ports have gone, but not where one is new."""
+        strategy = strategy_for("", "Service")
+        ports = [{"name": name, "port": port, "nodePort": 30000 + port} for name, port in (("a", 1), ("b", 2))]
+        old = made("", "Service", spec={"type": "NodePort", "ports": ports})
+        for kept, number in ((1, None), (7, 30007)):
+            left = [{"name": "a", "port": 1, "nodePort": 30000 + kept}]
+            obj = made("", "Service", spec={"type": "ClusterIP", "ports": left})
+            strategy.prepare_for_update(obj, old)
+            self.assertEqual(obj["spec"]["ports"][0].get("nodePort"), number)
+
     def test_type_change(self) -> None:
         """What the new type can not have goes, where the client did not touch it."""
         strategy = strategy_for("", "Service")

@@ -91,8 +91,7 @@ def _validate_rest(obj: JSONObject, old: JSONObject) -> list[Cause]:
             if port.get("nodePort"):
                 text = "may not be used when `type` is 'ClusterIP'"
                 causes.append(forbidden(f"spec.ports[{index}].nodePort", text))
-    if old:
-        _duplicate_node_ports(ports, causes)
+    _duplicate_node_ports(ports, causes)
     _duplicate_ports(ports, causes)
     _source_ranges(obj, old, kind, causes)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
@@ -220,7 +219,7 @@ def _families(many: list[str], families: list[str], path: str, causes: Causes) -
 
 
 def _duplicate_node_ports(ports: list[JSONObject], causes: Causes) -> None:
-    """Of new services, giving the ports out tells of it."""
+    """No node port is there twice in a protocol; most that are get another error, when they are allocated."""
     seen: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("nodePort"))
@@ -311,7 +310,7 @@ def validate_service_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     spec, before = obj["spec"], old["spec"]
     kind, was = spec.get("type"), before.get("type")
     # Addresses are given out before anything else is looked at.
-    wrong = cluster_ip_causes(spec, before) or ([] if kind == "ExternalName" else released(spec, before))
+    wrong = cluster_ip_causes(spec, before)
     if wrong:
         return wrong
     if kind != "ExternalName" and was != "ExternalName":
@@ -365,50 +364,38 @@ def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None
         causes.append(invalid_shown(path, addresses, "may not change once set"))
 
 
-def released(spec: JSONObject, before: JSONObject) -> list[Cause]:
-    """The second address or family goes only where the policy, the new one or else that of before, has one."""
-    policy = spec.get("ipFamilyPolicy") or before.get("ipFamilyPolicy") or "SingleStack"
-    if policy == "SingleStack":
-        return []
-    return [
-        invalid("spec.ipFamilyPolicy", policy, f"must be 'SingleStack' to release the secondary {what}")
-        for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family"))
-        if spec.get(field) and len(spec[field]) < len(before.get(field) or ())
-    ]
-
-
 def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
     """
     Keep what was given out and the client leaves out, in C{obj}.
 
-    See C{pkg/registry/core/service/storage/alloc.go}, patchAllocatedValues.
+    See C{pkg/registry/core/service/storage/storage.go}, patchAllocatedValues.
     """
     spec, before = obj["spec"], old["spec"]
 
     def has_ip(one: JSONObject) -> bool:
-        return one.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
+        return one.get("type") != "ExternalName"
 
     if has_ip(before) and has_ip(spec):
         if not spec.get("clusterIP") and before.get("clusterIP"):
             spec["clusterIP"] = before["clusterIP"]
-        if not spec.get("clusterIPs") and before.get("clusterIPs") and spec.get("clusterIP") == before.get("clusterIP"):
+        if not spec.get("clusterIPs") and before.get("clusterIPs"):
             spec["clusterIPs"] = list(before["clusterIPs"])
     if before.get("type") in ("NodePort", "LoadBalancer") and spec.get("type") in ("NodePort", "LoadBalancer"):
-        held = {
-            (port.get("protocol"), port.get("port")): port["nodePort"]
-            for port in before.get("ports") or ()
-            if port.get("nodePort")
-        }
-        used = {
-            (port.get("protocol"), port.get("nodePort")) for port in spec.get("ports") or () if port.get("nodePort")
-        }
-        for port in spec.get("ports") or ():
-            number = held.get((port.get("protocol"), port.get("port")))
-            if not port.get("nodePort") and number and (port.get("protocol"), number) not in used:
-                port["nodePort"] = number
+        _patch_node_ports(spec.get("ports") or (), before.get("ports") or ())
     held_port = before.get("healthCheckNodePort")
     if needs_health_check(before) and needs_health_check(spec) and held_port and not spec.get("healthCheckNodePort"):
         spec["healthCheckNodePort"] = held_port
+
+
+def _patch_node_ports(ports: Sequence[JSONObject], before: Sequence[JSONObject]) -> None:
+    """Give ports without a node port the one that the port of the same name had, unless another port has it."""
+    numbers = {port.get("nodePort") for port in ports}
+    used = {port["nodePort"] for port in before if port.get("nodePort") and port["nodePort"] in numbers}
+    held = {port.get("name") or "": port.get("nodePort") or 0 for port in before}
+    for port in ports:
+        number = held.get(port.get("name") or "", 0)
+        if not port.get("nodePort") and number and number not in used:
+            port["nodePort"] = number
 
 
 def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
@@ -422,19 +409,17 @@ def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
     def leaves(*kinds: str) -> bool:
         return before.get("type") in kinds and spec.get("type") not in kinds
 
-    if leaves("ClusterIP", "NodePort", "LoadBalancer"):
+    if before.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         if spec.get("clusterIP") == before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
             spec.pop("clusterIP", None)
             spec.pop("clusterIPs", None)
-        if spec.get("ipFamilies") == before.get("ipFamilies") and spec.get("ipFamilyPolicy") == before.get(
-            "ipFamilyPolicy"
-        ):
-            spec.pop("ipFamilies", None)
-            spec.pop("ipFamilyPolicy", None)
+        _drop_unchanged(spec, before, "ipFamilies")
+        _drop_unchanged(spec, before, "ipFamilyPolicy")
         _drop_unchanged(spec, before, "internalTrafficPolicy")
     if leaves("NodePort", "LoadBalancer"):
-        now = [port.get("nodePort") for port in spec.get("ports") or ()]
-        if set(filter(None, now)) == {port["nodePort"] for port in before.get("ports") or () if port.get("nodePort")}:
+        # Ports may have gone, but none may be new.
+        now, held = ({port.get("nodePort") or 0 for port in one.get("ports") or ()} - {0} for one in (spec, before))
+        if now <= held:
             for port in spec.get("ports") or ():
                 port.pop("nodePort", None)
     if needs_health_check(before) and not needs_health_check(spec):
