@@ -13,8 +13,9 @@ from ..api import objectmeta, times
 from ..api.errors import APIStatusError, Cause, invalid
 from ..api.names import generate_name, path_segment_problems
 from ..api.options import CreateOptions, WriteOptions
-from ..api.resource import JSONObject, UserInfo
+from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
+from .empties import as_sent
 from .holds import TakenMeanwhile
 from .objects import StoredObjects
 from .owners import drop_repeated_owners
@@ -83,7 +84,7 @@ class Creation(StoredObjects):
         meta["creationTimestamp"] = times.now()
         for text in await scope.compute(0, self.strategy.early_warnings, obj):
             scope.warn(text)
-        causes = await scope.compute(0, self._prepared_creation, obj, scope.user)
+        causes = await scope.compute(0, self._prepared_creation, obj, scope)
         if causes:
             raise await scope.compute(0, self.invalid, meta.get("name", ""), causes)
         for text in await scope.compute(0, self.strategy.warnings, obj, None):
@@ -127,11 +128,14 @@ class Creation(StoredObjects):
         @raise APIStatusError: He may not.
         """
 
-    def _prepared_creation(self, obj: JSONObject, user: UserInfo) -> list[Cause]:
+    def _prepared_creation(self, obj: JSONObject, scope: RequestScope) -> list[Cause]:
         """Set what creation sets in a new C{obj}; return what is wrong with the result."""
         self.strategy.prepare_for_create(obj)
-        self.strategy.prepare_for_creator(obj, user)
-        return self.creation_causes(obj)
+        self.strategy.prepare_for_creator(obj, scope.user)
+        causes = self.creation_causes(obj)
+        if causes and scope.sent is not None:
+            causes = as_sent(causes, obj, scope.sent, lambda: self.creation_causes(obj))
+        return causes
 
     def creation_causes(self, obj: JSONObject) -> list[Cause]:
         """All that is wrong with a new object."""

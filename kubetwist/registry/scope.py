@@ -41,6 +41,7 @@ class RequestScope:
     @ivar retyped: The content that an update sends has floats where the stored one has the same integers. Both are
         stored alike, but to the reference's C{DeepEqual} that is a new generation.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
+    @ivar sent: What the object was decoded from, with the empty lists and maps that decoding drops.
     @ivar size: Bytes of the request's body.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
         its result; L{None} where everything is done at once.
@@ -58,6 +59,7 @@ class RequestScope:
     from_storage: bool = False
     collection: bool = False
     retyped: bool = False
+    sent: Any = None
     size: int = 0
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None
@@ -91,4 +93,4 @@ class RequestScope:
 
     def carrying_out(self) -> RequestScope:
         """The same request, of which admission was asked already."""
-        return evolve(self, admitted=True)
+        return evolve(self, admitted=True, sent=None)

@@ -158,6 +158,10 @@ class Strategy:
         """All that is wrong with C{obj} as a successor of C{old}, beyond its metadata."""
         return self.validate(obj)
 
+    def compares_empties(self, old: JSONObject) -> bool:
+        """Whether an update of C{old} that sets an empty list or map, where nothing is, is a change to the kind."""
+        return False
+
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """All that is wrong with an update through the status subresource."""
         return ()

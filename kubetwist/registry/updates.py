@@ -18,6 +18,7 @@ from ..storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from ..storage.record import Record
 from . import deletion
 from .creation import Creation
+from .empties import as_sent, put_back, take_away
 from .fieldmanager import keep_times
 from .holds import NOTHING, TakenMeanwhile
 from .owners import drop_repeated_owners
@@ -159,7 +160,7 @@ class Updates(Creation):
         if rules.main:
             await self.permit(scope, obj, old, options)
         size = len(record.item)
-        causes = await scope.compute(size, self._prepared_causes, obj, old, rules, scope.retyped)
+        causes = await scope.compute(size, self._prepared_causes, obj, old, rules, scope)
         if causes:
             causes = told(causes, scope)
             if causes:
@@ -197,21 +198,37 @@ class Updates(Creation):
         hold.commit()
         return self.written(key, revision, draft)
 
-    def _prepared_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules, retyped: bool) -> list[Cause]:
+    def _prepared_causes(
+        self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
+    ) -> list[Cause]:
         """
         Restore in an admitted C{obj} what updates may not change of C{old}; return what is wrong with the result.
 
-        @param retyped: See L{RequestScope.retyped}.
+        @param scope: Says what C{obj} was decoded from, and how that differs.
         """
         meta, before = obj["metadata"], old["metadata"]
         self.keep_identity(meta, before)
         rules.prepare(obj, old)
         counts = rules.main and self.strategy.has_generation
-        if counts and (retyped or self.strategy.generation_changes(obj, old)):
+        if counts and (scope.retyped or self.strategy.generation_changes(obj, old)):
             meta["generation"] = (before.get("generation") or 0) + 1
+        # A view is sent, not the object.
+        sent = scope.sent if rules.view is None else None
+        if sent is None:
+            return self.update_causes(obj, old, rules)
+        if rules.main and self.strategy.compares_empties(old):
+            undo = put_back(obj, sent)
+            causes = self.update_causes(obj, old, rules)
+            take_away(undo)
+            return causes
+        causes = self.update_causes(obj, old, rules)
+        return as_sent(causes, obj, sent, lambda: self.update_causes(obj, old, rules)) if causes else causes
+
+    def update_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
+        """All that is wrong with a changed object, which is prepared."""
         causes = objectmeta.update_causes(
-            meta,
-            before,
+            obj["metadata"],
+            old["metadata"],
             self.info.namespaced,
             self.strategy.names_for(obj),
             rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,

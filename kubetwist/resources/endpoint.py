@@ -101,6 +101,10 @@ class Endpoint:
         scope.pause = None if turns is None else turns.due
         return scope
 
+    def comparable(self, sent: Any) -> Any:
+        """What a stored object was decoded from, if the two have the same fields; else L{None}."""
+        return sent if self.codec.protobuf and not self.codec.converts else None
+
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:
         """
         Note in C{obj}, which is ready for the store, who owns what of it.

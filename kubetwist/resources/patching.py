@@ -256,6 +256,7 @@ class Apply(Patch):
         if self.duplicates and self.field_validation == "Strict":
             why = ", ".join(self.duplicates)
             raise APIStatusError.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+        self.left = merged
         problems: list[str] = []
         try:
             obj = self.endpoint.codec.redecode(merged, problems, converted=True)

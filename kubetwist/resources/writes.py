@@ -72,6 +72,7 @@ class Writes:
         for field in SET_BY_SERVER:
             obj["metadata"].pop(field, None)
         manager = manager_of(request, options)
+        scope.sent = endpoint.comparable(document.value)
         obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
         result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, await shown.shown(result, scope), shown.content_type)
@@ -113,6 +114,7 @@ class Writes:
         problem = problem or named_otherwise(name, metadata.get("name"))
         if problem is not None:
             raise APIStatusError.bad_request(problem)
+        scope.sent = endpoint.comparable(document.value)
         fresh: list[JSONObject] = [decoded]
         manager = manager_of(request, options)
         has_floats = _whole_float(data) is not None
@@ -164,6 +166,7 @@ class Writes:
 
         def change(stored: JSONObject | None) -> JSONObject:
             obj = patch.changed(stored)
+            scope.sent = endpoint.comparable(patch.left)
             # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
             for text in patch.problems:
                 request.warn(text)

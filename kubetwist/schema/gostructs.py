@@ -81,7 +81,7 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
 
 def _shaped(item: Any, field: _GoField) -> Any:
     if field.shape == "[]":
-        return [go_struct(one, field.struct) for one in item] if item else None
+        return None if item is None else [go_struct(one, field.struct) for one in item]
     if item is None and field.shape:
         return None
     if field.shape == "{}":

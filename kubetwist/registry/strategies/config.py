@@ -26,6 +26,10 @@ class ConfigMapStrategy(Strategy):
         """Keys and size."""
         return config.validate_config_map(obj)
 
+    def compares_empties(self, old: JSONObject) -> bool:
+        """The data of what is immutable are compared as they are (C{reflect.DeepEqual})."""
+        return bool(old.get("immutable"))
+
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What is marked immutable stays."""
         return config.validate_config_map_update(obj, old)
@@ -62,6 +66,10 @@ class SecretStrategy(Strategy):
             return ()
         problem = tls_problem(obj.get("data") or {})
         return (problem,) if problem else ()
+
+    def compares_empties(self, old: JSONObject) -> bool:
+        """The data of what is immutable are compared as they are (C{reflect.DeepEqual})."""
+        return bool(old.get("immutable"))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """The type stays, and what is marked immutable."""

@@ -48,20 +48,24 @@ def validate_config_map(obj: JSONObject) -> list[Cause]:
     return causes
 
 
-def _frozen(obj: JSONObject, old: JSONObject, names: tuple[str, ...], causes: Causes) -> None:
+def _frozen(obj: JSONObject, old: JSONObject, names: tuple[str, ...], causes: Causes, semantic: str = "") -> None:
     if not old.get("immutable"):
         return
     if not obj.get("immutable"):
         causes.append(forbidden("immutable", _FROZEN))
     for name in names:
-        if (obj.get(name) or {}) != (old.get(name) or {}):
+        new, held = obj.get(name), old.get(name)
+        # Of a ConfigMap's data, the reference takes an empty map for none.
+        if name == semantic:
+            new, held = new or None, held or None
+        if new != held:
             causes.append(forbidden(name, _FROZEN))
 
 
 def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What is marked immutable stays."""
     causes: Causes = []
-    _frozen(obj, old, ("data", "binaryData"), causes)
+    _frozen(obj, old, ("data", "binaryData"), causes, semantic="data")
     causes.extend(validate_config_map(obj))
     return causes
 
