@@ -112,6 +112,7 @@ class Endpoint:
         @param live: What it replaces; L{None} when it is created.
         @param sent: What it was decoded from: who sends an empty list owns it, though it is as good as none.
         """
+        self.restore(obj, sent)
         if self.fields is None:
             return obj
         emptied = list(_emptied(obj, sent)) if isinstance(sent, dict) else []
@@ -127,6 +128,11 @@ class Endpoint:
     ) -> dict[str, Any]:
         """L{default}, then L{own}."""
         return self.own(live, self.default(obj), manager, sent)
+
+    def restore(self, obj: dict[str, Any], sent: Any) -> None:
+        """See L{Strategy.restore<kubetwist.registry.strategy.Strategy.restore>}."""
+        if self.strategy is not None:
+            self.strategy.restore(obj, sent)
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:
         """An object in this version as the store takes it: in the stored version, with defaults."""

@@ -181,7 +181,10 @@ class Writes:
             if patch.foreign:
                 obj["metadata"].pop("managedFields", None)
                 return obj
-            return obj if patch.owns else endpoint.own(stored, obj, manager, patch.left)
+            if patch.owns:
+                endpoint.restore(obj, patch.left)
+                return obj
+            return endpoint.own(stored, obj, manager, patch.left)
 
         result, created = await endpoint.storage.update(
             scope,

@@ -282,3 +282,49 @@ class PatchTests(SynchronousTestCase):
             store.backend = Overtaken()  # type: ignore[assignment]
             code, new = self.patched(body, media)
             self.assertEqual((code, new["data"]), (200, {"other": "1", "y": "2"}), media)
+
+
+class LabelTests(SynchronousTestCase):
+    """Pod templates without labels."""
+
+    PATH = "/apis/apps/v1/namespaces/default/deployments"
+
+    def deployment(self, name: str, **metadata: Any) -> Any:
+        """A Deployment with a template of this metadata."""
+        template = {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+    def test_shown(self) -> None:
+        """The message shows an empty map as one, and nothing as null, however the labels went."""
+        client = Server("deployments", "namespaces").client()
+        client.ask("POST", self.PATH, self.deployment("d", labels={"a": "b"}))
+        apply = "application/apply-patch+yaml"
+
+        def emptied(labels: Any) -> Any:
+            return {"spec": {"template": {"metadata": {"labels": labels}}}}
+
+        labels = "/spec/template/metadata/labels"
+        for method, path, body, media, shown in (
+            ("POST", "", self.deployment("e", labels={}), "application/json", "{}"),
+            ("POST", "", self.deployment("e"), "application/json", "null"),
+            ("PUT", "/d", self.deployment("d", labels={}), "application/json", "{}"),
+            ("PATCH", "/d", emptied({"a": None}), MERGE, "{}"),
+            ("PATCH", "/d", emptied(None), MERGE, "null"),
+            ("PATCH", "/d", emptied({"a": None}), STRATEGIC, "{}"),
+            ("PATCH", "/d", [{"op": "remove", "path": f"{labels}/a"}], JSON, "{}"),
+            ("PATCH", "/d", [{"op": "remove", "path": labels}], JSON, "null"),
+            ("PATCH", "/e?fieldManager=m", self.deployment("e", labels={}), apply, "{}"),
+        ):
+            code, status = client.ask(method, f"{self.PATH}{path}", body, Content_Type=media)
+            self.assertEqual(code, 422)
+            why = f"spec.template.metadata.labels: Invalid value: {shown}: `selector` does not match template `labels`"
+            self.assertIn(why, status["message"])
+
+    def test_not_stored(self) -> None:
+        """A selector that asks for no label finds pods without, whose template then has no labels."""
+        client = Server("deployments", "namespaces").client()
+        body = self.deployment("d", labels={})
+        body["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}
+        code, made = client.ask("POST", self.PATH, body)
+        self.assertEqual((code, made["spec"]["template"]["metadata"]), (201, {}))

@@ -287,10 +287,11 @@ def validate_replication_controller(obj: JSONObject) -> list[Cause]:
     if template is None:
         causes.append(required("spec.template"))
         return causes
-    found = (template.get("metadata") or {}).get("labels") or {}
-    if selector and any(found.get(key) != value for key, value in selector.items()):
+    found = (template.get("metadata") or {}).get("labels")
+    labels = found or {}
+    if selector and any(labels.get(key) != value for key, value in selector.items()):
         text = "`selector` does not match template `labels`"
-        causes.append(invalid("spec.template.metadata.labels", found or None, text))
+        causes.append(invalid("spec.template.metadata.labels", found, text))
     validate_template(template, "spec.template", causes)
     _always(template.get("spec") or {}, "spec.template", "ReplicationController", causes)
     return causes
