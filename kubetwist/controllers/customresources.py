@@ -188,7 +188,7 @@ class DefinitionController:
             self._server.remove(name)
             return
         try:
-            self._server.install(crd, terminating=bool(crd["metadata"].get("deletionTimestamp")))
+            self._server.install(crd, terminating=holds(crd, "Terminating"))
         except Exception:
             # One bad definition is no reason not to serve the others.
             self._log.failure("{name} can not be served", name=name)
@@ -247,15 +247,15 @@ class DefinitionController:
         crd = self._store.lookup("", name)
         if crd is None:
             return
-        if crd["metadata"].get("deletionTimestamp"):
-            if CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
-                await self._finalize(name, crd)
-            return
         changed = self._names(crd)
         changed = self._approval(crd) or changed
         changed = self._structure(name, crd) or changed
         if changed:
             await self._write(name, crd)
+            return
+        if crd["metadata"].get("deletionTimestamp"):
+            if CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
+                await self._finalize(name, crd)
             return
         if holds(crd, "NamesAccepted") and not holds(crd, "Established"):
             message = "the initial names have been accepted"

@@ -41,9 +41,9 @@ class DefinitionStore(Store):
     ) -> tuple[Any, bool]:
         """Mark a definition that is not marked yet; go the usual way with others."""
         old = self.load(record)
+        deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
         if old["metadata"].get("deletionTimestamp"):
             return await super().delete_once(scope, key, record, options)
-        deletion.check_preconditions(options, old["metadata"], self.group_kind, record.name)
         await self.admit_deletion(scope, record, options)
         obj = self.load(record)
         meta = obj["metadata"]

@@ -51,6 +51,24 @@ def check_preconditions(options: DeleteOptions, meta: JSONObject, kind: GroupKin
         raise APIStatusError.conflict(GroupResource(kind.group, kind.kind), name, why)
 
 
+def check_first_preconditions(options: DeleteOptions, meta: JSONObject, resource: GroupResource, name: str) -> None:
+    """
+    Compare the preconditions of a DELETE with what is there, for kinds whose deletion only marks them at first.
+
+    Rule: C{REST.Delete} of namespaces (C{pkg/registry/core/namespace/storage/storage.go}) and of definitions of custom
+    resources (apiextensions' C{pkg/registry/customresourcedefinition/etcd.go}).
+
+    @raise APIStatusError: They differ (409).
+    """
+    for what, wanted, found in (
+        ("UID", options.precondition_uid, meta.get("uid", "")),
+        ("ResourceVersion", options.precondition_resource_version, meta.get("resourceVersion", "")),
+    ):
+        if wanted is not None and wanted != found:
+            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            raise APIStatusError.conflict(resource, name, why)
+
+
 def begin_grace(
     strategy: Strategy, obj: JSONObject, options: DeleteOptions, now: datetime
 ) -> tuple[bool, bool, int | None]:

@@ -31,7 +31,7 @@ class NamespaceStore(Store):
     ) -> tuple[Any, bool]:
         """Mark a namespace as terminating first; delete it only when nothing holds it any more."""
         old = orjson.loads(record.item)
-        deletion.check_preconditions(options, old["metadata"], self.group_kind, record.name)
+        deletion.check_first_preconditions(options, old["metadata"], self.group_resource, record.name)
         if "deletionTimestamp" not in old["metadata"]:
             await self.admit_deletion(scope, record, options)
             obj = orjson.loads(record.item)

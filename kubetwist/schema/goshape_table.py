@@ -9,6 +9,8 @@ with a version in front if it is about that version only, and its fields. A line
 one before. A field reads C{name=presence:gotype@embedding}, each part but the name left out when it is as expected:
 C{presence} is a letter of L{kubetwist.schema.goshape}, a C{~} in C{gotype} stands for the package of the type itself,
 C{embedding} names the embedded structs through which the field belongs to the type.
+
+C{dependencies} of a schema is no pointer, but refused even if it is empty, so that nothing of it is ever encoded.
 """
 
 TABLE = """
@@ -45,7 +47,7 @@ CustomResourceDefinitionStatus acceptedNames=a conditions=a observedGeneration=o
 CustomResourceDefinitionVersion deprecated=o deprecationWarning=p
 CustomResourceSubresourceScale labelSelectorPath=p
 CustomResourceSubresources status=p
-JSONSchemaProps $ref=p $schema:~JSONSchemaURL definitions:~JSONSchemaDefinitions dependencies:~JSONSchemaDependencies
+JSONSchemaProps $ref=p $schema:~JSONSchemaURL definitions:~JSONSchemaDefinitions dependencies=p:~JSONSchemaDependencies
  exclusiveMaximum=o exclusiveMinimum=o nullable=o uniqueItems=o x-kubernetes-embedded-resource=o
  x-kubernetes-int-or-string=o x-kubernetes-list-type=p x-kubernetes-map-type=p
  x-kubernetes-validations:~ValidationRules

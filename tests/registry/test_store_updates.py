@@ -407,3 +407,8 @@ class NamespaceTests(StoreTestCase):
         """A DELETE of another namespace of that name is a conflict."""
         error = self.refused(self.namespaces.delete(self.scope, "n", DeleteOptions(precondition_uid="other")))
         self.assertEqual(error.code, 409)
+        self.assertIn("Precondition failed: UID in precondition: other, UID in object meta: ", error.message)
+        self.assertTrue(error.message.startswith('Operation cannot be fulfilled on namespaces "n": '), error.message)
+        options = DeleteOptions(precondition_resource_version="x")
+        error = self.refused(self.namespaces.delete(self.scope, "n", options))
+        self.assertIn("ResourceVersion in precondition: x, ResourceVersion in object meta: ", error.message)

@@ -101,6 +101,67 @@ class LifeTests(CustomTestCase):
         self.assertEqual(self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
         self.assertEqual(self.text(KITES)[0], 404)
 
+    def test_deletion_waits_for_others(self) -> None:
+        """When the objects are gone and the finalizer of another still holds the definition, it serves as before."""
+        crd = definition()
+        crd["metadata"]["finalizers"] = ["example.com/hold"]
+        self.server.define(self.client, crd)
+        self.client.ask("POST", KITES, kite("gone"))
+        self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
+        self.server.settle()
+        _, found = self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")
+        self.assertEqual(found["metadata"]["finalizers"], ["example.com/hold"])
+        self.assertEqual(self.client.ask("GET", f"{KITES}/gone")[0], 404)
+        self.assertEqual(self.client.ask("POST", KITES, kite("late"))[0], 201)
+        _, listed = self.client.ask("GET", "/apis/example.com/v1")
+        self.assertIn("create", listed["resources"][0]["verbs"])
+        body = {"spec": {"names": {"shortNames": ["kt"]}}}
+        self.client.ask("PATCH", f"{DEFINITIONS}/kites.example.com", body, Content_Type=MERGE)
+        self.server.settle()
+        _, found = self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")
+        self.assertEqual(found["status"]["acceptedNames"]["shortNames"], ["kt"])
+        body = {"metadata": {"finalizers": None}}
+        self.client.ask("PATCH", f"{DEFINITIONS}/kites.example.com", body, Content_Type=MERGE)
+        self.server.settle()
+        self.assertEqual(self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")[0], 404)
+
+    def test_apply_while_terminating(self) -> None:
+        """An apply makes no object of a definition whose objects are being deleted."""
+        self.define()
+        held = kite("held")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        self.client.ask("POST", KITES, held)
+        self.client.ask("DELETE", f"{DEFINITIONS}/kites.example.com")
+        self.server.settle()
+        apply = {"Content_Type": "application/apply-patch+yaml"}
+        code, status = self.client.ask("PATCH", f"{KITES}/late?fieldManager=m", kite("late"), **apply)
+        self.assertEqual((code, status["reason"]), (403, "Forbidden"))
+        self.assertEqual(self.client.ask("PATCH", f"{KITES}/held?fieldManager=m", kite("held"), **apply)[0], 200)
+
+    def test_preconditions(self) -> None:
+        """A DELETE of a definition compares its preconditions in words of its own, also when it is marked already."""
+        self.define()
+        held = kite("held")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        self.client.ask("POST", KITES, held)
+        path = f"{DEFINITIONS}/kites.example.com"
+        for _ in range(2):
+            for conditions, what in (
+                ({"uid": "x"}, "UID in precondition: x, UID in object meta: "),
+                ({"resourceVersion": "x"}, "ResourceVersion in precondition: x, ResourceVersion in object meta: "),
+            ):
+                code, status = self.client.ask("DELETE", path, {"preconditions": conditions})
+                self.assertEqual((code, status["details"]["kind"]), (409, "customresourcedefinitions"))
+                self.assertIn(f"Precondition failed: {what}", status["message"])
+            self.assertEqual(self.client.ask("DELETE", path)[0], 200)
+
+    def test_empty_dependencies(self) -> None:
+        """A schema with dependencies is refused, even if there are none."""
+        schema = {"type": "object", "dependencies": {}}
+        code, status = self.client.ask("POST", DEFINITIONS, definition(schema))
+        self.assertEqual(code, 422)
+        self.assertIn("dependencies: Forbidden: dependencies is not supported", status["message"])
+
     def test_names_conflict(self) -> None:
         """A second definition of a kind waits until the first one is gone."""
         self.define()

@@ -30,7 +30,7 @@ class ServedResource:
     """
     One custom resource.
 
-    @ivar terminating: The definition is being deleted: nothing may be created.
+    @ivar terminating: The objects of the definition are being deleted: none may be created.
     @ivar codec: For the version that is stored.
     @ivar versions: All versions, for who owns which field.
     @ivar under_way: Conversions of its objects that somebody waits for.

@@ -141,16 +141,25 @@ class CustomStore(Store):
 
     async def create(self, scope: RequestScope, obj: JSONObject, options: CreateOptions) -> Any:
         """Make an object, unless the definition is on its way out."""
+        self._check_serving(obj)
+        return await self._shown(await super().create(scope, obj, options))
+
+    def _check_serving(self, obj: JSONObject) -> None:
+        """
+        Refuse to create an object while those of its definition are being deleted.
+
+        @raise APIStatusError: They are (403).
+        """
         if self.served.terminating:
             name = obj["metadata"].get("name", "")
             why = "create not allowed while custom resource definition is terminating"
             raise APIStatusError.forbidden(self.group_resource, name, why)
-        return await self._shown(await super().create(scope, obj, options))
 
     async def create_once(
         self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
     ) -> Any:
         """See L{Creation.create_once}; a dry run returns the object as it would be read."""
+        self._check_serving(obj)
         created = await super().create_once(scope, obj, options, attributes)
         return await self._as_read(created) if options.dry_run else created
 
