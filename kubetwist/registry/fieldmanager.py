@@ -185,7 +185,9 @@ class FieldManager:
 
     def _check_both(self, old: JSONObject, new: JSONObject) -> None:
         self._check(new, "failed to convert new object ({}) to smd typed")
-        self._check(old, "failed to convert live object ({}) to smd typed")
+        # What both have in common fits.
+        if not self._rules.type.fits(_differing(old, new)):
+            self._check(old, "failed to convert live object ({}) to smd typed")
 
     def _check(self, obj: JSONObject, about: str) -> None:
         """
@@ -194,6 +196,8 @@ class FieldManager:
         @param about: Begins the text of the error; braces stand for the object's name and kind.
         @raise TypedError: It does not fit its type.
         """
+        if self._rules.type.fits(obj):
+            return
         try:
             self._rules.check(obj, True)
         except TypedError as error:
@@ -387,6 +391,17 @@ def conflict_error(conflicts: Conflicts) -> APIStatusError:
             texts.append(f"- {shown(path)}")
         message = f"Apply failed with {len(items)} conflicts: " + "\n".join(texts)
     return APIStatusError(409, "Conflict", message, {"causes": [cause.as_dict() for cause in causes]})
+
+
+def _differing(obj: JSONObject, other: JSONObject) -> JSONObject:
+    """Return what is different from another object in maps; lists that differ are whole, as their items need keys."""
+    found: JSONObject = {}
+    for name, value in obj.items():
+        theirs = other.get(name, other)
+        if value != theirs:
+            both = value.__class__ is dict and theirs.__class__ is dict and theirs is not other
+            found[name] = _differing(value, theirs) if both else value
+    return found
 
 
 def kind_of(obj: Any) -> GroupVersionKind:

@@ -43,6 +43,13 @@ class AtomicList(MergeType):
         """See L{MergeType.untyped}."""
         return self.item is None
 
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not list:
+            return value is None
+        item = self.item
+        return item is None or all(map(item.fits, value))
+
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         if value is None:
@@ -251,6 +258,10 @@ class Associative(MergeType):
         return problems
 
 
+#: The classes of what cannot be an item of a set.
+_NO_MEMBERS = frozenset((dict, list, type(None)))
+
+
 class SetList(Associative):
     """
     A list of scalars that are owned one by one.
@@ -277,6 +288,13 @@ class SetList(Associative):
         if item is None:
             raise TypedError("associative list without keys has an element that's an explicit null")
         return value_step(item)
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not list:
+            return value is None
+        classes = {item.__class__ for item in value}
+        return classes.isdisjoint(_NO_MEMBERS) and all(map(self.item.fits, value))
 
     def item_problems(self, item: Any, duplicates: bool) -> list[Problem]:
         """See L{Associative.item_problems}."""
@@ -331,6 +349,16 @@ class MapList(Associative):
         except TypeError:
             # Keys that are lists or maps are not cached either.
             return _step(*parts)
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not list:
+            return value is None
+        keys = () if any(default is not ABSENT for _, default in self._defaults) else self.keys
+        for item in value:
+            if item.__class__ is not dict or (keys and not any(key in item for key in keys)):
+                return False
+        return all(map(self.item.fits, value))
 
     def item_added(self, item: Any) -> FieldSet:
         """See L{Associative.item_added}."""

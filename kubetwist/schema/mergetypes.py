@@ -9,7 +9,7 @@ schemas by L{kubetwist.schema.mergebuilder}.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..api.jsonequality import same_value
 from .fieldpath import SELF
@@ -118,6 +118,10 @@ class MergeType:
         """
         return []
 
+    def fits(self, value: Any) -> bool:
+        """Whether L{check} finds nothing wrong with a value whose lists may have items with the same key; faster."""
+        return not self.check(value, True)
+
     def named(self, fields: FieldSet) -> FieldSet:
         """C{fields} with all fields of structs that there is something below."""
         return fields
@@ -149,6 +153,14 @@ def emptied(value: Any, rest: Any) -> Any:
     return rest
 
 
+_CLASSES: Final = {
+    "string": frozenset((str, type(None))),
+    "numeric": frozenset((int, float, type(None))),
+    "boolean": frozenset((bool, type(None))),
+    "untyped": frozenset((str, int, float, bool, type(None))),
+}
+
+
 class Scalar(MergeType):
     """
     Values without parts.
@@ -156,11 +168,17 @@ class Scalar(MergeType):
     @ivar kind: C{numeric}, C{string}, C{boolean} or C{untyped}.
     """
 
-    __slots__ = ("kind",)
+    __slots__ = ("classes", "kind")
 
     def __init__(self, kind: str) -> None:
         self.leaf = True
         self.kind = kind
+        #: The classes of its values.
+        self.classes = _CLASSES[kind]
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        return value.__class__ in self.classes
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
@@ -190,7 +208,7 @@ class Record(MergeType):
     @ivar element: The type of all other fields; L{None} when there are no others.
     """
 
-    __slots__ = ("_leaf_element", "_steps", "element", "fields")
+    __slots__ = ("_leaf_element", "_scalars", "_steps", "element", "fields")
 
     def __init__(self, atomic: bool) -> None:
         self.leaf = atomic
@@ -204,6 +222,8 @@ class Record(MergeType):
         #: By name the step, and the type unless values are owned whole.
         self._steps = {name: (f"f:{name}", None if kind.leaf else kind) for name, kind in fields.items()}
         self._leaf_element = not fields and element is not None and element.leaf
+        #: By name the classes of values, for fields that are scalars.
+        self._scalars = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
 
     def atomic(self) -> Record:
         """The same type, owned whole."""
@@ -330,6 +350,22 @@ class Record(MergeType):
                 result[name] = item if kind is None else emptied(item, kind.without(item, found))
         return result or None
 
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        if value.__class__ is not dict:
+            return value is None
+        fields, element, scalars = self.fields, self.element, self._scalars
+        for name, item in value.items():
+            classes = scalars.get(name)
+            if classes is not None:
+                if item.__class__ not in classes:
+                    return False
+                continue
+            kind = fields.get(name, element)
+            if kind is None or not kind.fits(item):
+                return False
+        return True
+
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""
         if value is None:
@@ -386,6 +422,10 @@ class AtomicRecord(Record):
     def parts(self) -> Iterable[MergeType]:
         """See L{MergeType.parts}."""
         return (self._type,)
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        return self._type.fits(value)
 
     def field(self, name: str) -> MergeType | None:
         """See L{Record.field}."""
@@ -450,6 +490,10 @@ class AnyOf(MergeType):
     def without(self, value: Any, fields: FieldSet) -> Any:
         """See L{MergeType.without}."""
         return self.of(value).without(value, fields)
+
+    def fits(self, value: Any) -> bool:
+        """See L{MergeType.fits}."""
+        return self.of(value).fits(value)
 
     def check(self, value: Any, duplicates: bool) -> list[Problem]:
         """See L{MergeType.check}."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import GroupVersion, GroupVersionKind
@@ -310,6 +313,56 @@ class MergeTests(SynchronousTestCase):
         hop = 'k:{"host":"a","port":443}'
         self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {}}}), {"hops": []})
         self.assertEqual(TYPE.without({"hops": [{"host": "a"}]}, {"f:hops": {hop: {"f:host": {}}}}), {"hops": [{}]})
+
+
+ANYTHING: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.just(1.5), st.sampled_from(["a", "b"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from(["host", "port", "tags", "weight", "a", "x"]), inner, max_size=2),
+    ),
+    max_leaves=6,
+)
+OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": ANYTHING,
+        "on": ANYTHING,
+        "count": ANYTHING,
+        "size": ANYTHING,
+        "plain": st.one_of(ANYTHING, st.lists(ANYTHING, max_size=2)),
+        "tags": st.one_of(ANYTHING, st.lists(ANYTHING, max_size=2)),
+        "hops": st.one_of(ANYTHING, st.lists(st.dictionaries(st.sampled_from(["host", "port", "tags"]), ANYTHING))),
+        "labels": ANYTHING,
+        "whole": ANYTHING,
+        "inner": ANYTHING,
+        "free": ANYTHING,
+    },
+)
+
+
+class FitsTests(SynchronousTestCase):
+    """The fast check agrees with the one that says what is wrong."""
+
+    @settings(max_examples=300, deadline=None)
+    @given(OBJECTS)
+    def test_agrees(self, value: dict[str, Any]) -> None:
+        """A value fits exactly if nothing is wrong with it, but for items with the same key."""
+        self.assertEqual(TYPE.fits(value), TYPE.check(value, True) == [])
+
+    def test_keys(self) -> None:
+        """An item needs one of its keys, unless one has a default."""
+        keyless = build({"type": "object", "properties": {"l": {**KEYED, "x-kubernetes-list-map-keys": ["host"]}}})
+        for kind in (TYPE, keyless):
+            for item in ({}, {"host": "a"}, {"port": 1}, None, "a"):
+                name = "hops" if kind is TYPE else "l"
+                self.assertEqual(kind.fits({name: [item]}), kind.check({name: [item]}, True) == [], item)
+
+    def test_overridden(self) -> None:
+        """A struct that is owned whole in one place has the fields of its type there."""
+        pods = built_in("Pod")
+        self.assertTrue(pods.fits({"spec": {"nodeSelector": {"a": "b"}}}))
+        self.assertFalse(pods.fits({"spec": {"nodeSelector": {"a": 1}}}))
 
 
 class CheckTests(SynchronousTestCase):
