@@ -10,7 +10,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.outgoing.outgoing import Outgoing
 from kubetwist.registry.customresources.conversion import Conversions
-from kubetwist.registry.customresources.served import ServedResource
 
 from .customserver import DEFINITIONS, KITES, CustomServer, definition
 from .test_customconversion import HostAndPort, two_versions
@@ -279,10 +278,6 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.define_versions(older, self.STORED)
         self.create({"spec": {"gone": "1"}})
         self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
-        served = self.server.custom.served("kites.example.com")
-        assert isinstance(served, ServedResource)
-        served._cache = None
-        served._stores.clear()
         found = self.get()
         self.assertEqual(found["spec"], {"a": "other", "gone": "1"})
         self.assertEqual(self.get(OLD)["spec"], {"a": "other"})
@@ -298,13 +293,25 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.define_versions(self.OTHER, self.STORED)
         self.create({"spec": {}})
         self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
-        served = self.server.custom.served("kites.example.com")
-        assert isinstance(served, ServedResource)
-        served._cache = None
-        served._stores.clear()
         self.assertEqual(self.get(OLD)["spec"], {"a": "other"})
         self.assertEqual(self.applied({}, path=OLD)["spec"], {"a": "other", "b": "stored"})
         self.assertEqual(self.get()["spec"], {"a": "other", "b": "stored"})
+
+    def test_deleted(self) -> None:
+        """The event that an object stored in another version is gone shows the fields of that version."""
+        older = struct(spec=struct(gone=TEXT))
+        self.define_versions(older, self.STORED)
+        self.create({"spec": {"gone": "1"}})
+        self.redefine(lambda versions: [{**one, "storage": one["name"] == "v1beta1"} for one in versions])
+        watchers = [self.server.client(), self.server.client()]
+        began = [watcher.begin(f"{path}?watch=1") for watcher, path in zip(watchers, (KITES, OLD), strict=True)]
+        self.assertEqual(self.client.ask("DELETE", f"{OLD}/a")[0], 200)
+        self.server.settle()
+        for watcher, head, expected in zip(watchers, began, ({"gone": "1"}, {}), strict=True):
+            found = events((head + watcher.taken()).partition(b"\r\n\r\n")[2])
+            self.assertEqual(
+                [(one["type"], one["object"]["spec"]) for one in found], [("ADDED", expected), ("DELETED", expected)]
+            )
 
     def test_default_of_status(self) -> None:
         """A status that creation drops has its default when it is read, which validation does not see."""
