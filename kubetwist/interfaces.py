@@ -144,6 +144,21 @@ class IExpiringStorage(Interface):
         """When those keys below C{prefix} that have a time to live are due, by the wall time."""
 
 
+class IStorageHistory(Interface):
+    """What a storage backend provides where past changes can be read with what was there before."""
+
+    async def read_changes(prefix: str, after: int, until: int, most: int, size: int) -> Any:
+        """
+        Read the first changes below C{prefix} after one revision, not beyond another.
+
+        @param until: A revision that is committed and greater than C{after}.
+        @param most: About how many changes to read; all of a revision are read.
+        @param size: About how many bytes their values may have.
+        @return: L{kubetwist.storage.values.History}, at least up to C{after + 1}.
+        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        """
+
+
 class IForwardStorage(Interface):
     """What the innermost storage backend provides where revisions can be left out."""
 
@@ -229,7 +244,12 @@ class IWatcher(Interface):
     """Changes can be followed."""
 
     async def watch(scope: Any, options: ListOptions, sink: Any) -> Any:
-        """Begin a watch that writes to C{sink}, an L{IWatchSink}; what is returned has C{stop()}."""
+        """
+        Begin a watch that writes to C{sink}, an L{IWatchSink}.
+
+        @return: What has C{stop()} and C{revision}. If it provides L{IPacedWatch}, C{sink}, which is an L{IPacedSink},
+            is sent no more than it takes; otherwise a watch that is not read is ended when too much waits.
+        """
 
 
 class IUpdater(Interface):
@@ -325,6 +345,30 @@ class IWatchSink(Interface):
 
     def end(error: Any) -> None:
         """The watch is over; C{error} is L{None} or the L{kubetwist.api.errors.APIStatusError} to tell."""
+
+
+class IPacedSink(IWatchSink):
+    """A sink that takes no more than its reader does."""
+
+    full: bool = Attribute("Whether nothing more is to be sent until L{IPacedWatch.resume} is called.")
+
+    def caught_up() -> None:
+        """Everything up to now was sent; from here on events are sent as they happen, even if C{full}."""
+
+
+class IPacedWatch(Interface):
+    """What drives a watch whose sink is an L{IPacedSink}; it begins suspended."""
+
+    revision: int = Attribute("Everything up to here was sent, if the objects that were there at first were.")
+
+    def resume() -> None:
+        """Send until the sink is full, or L{IPacedSink.caught_up} is called. Does nothing once that was called."""
+
+    def suspend() -> None:
+        """Send nothing more until L{resume}, but the rest of a transaction that is being sent."""
+
+    def stop() -> None:
+        """Send nothing more."""
 
 
 # --- admission ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ..interfaces import IExpiringStorage, ISharedStorage, IStorageObserver, IStorageWatch
+from ..interfaces import IExpiringStorage, ISharedStorage, IStorageHistory, IStorageObserver, IStorageWatch
 from .embedded import State, prefix_end
 from .errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageError, StorageUnavailable
 from .etcdclient import EtcdClient
@@ -26,12 +26,12 @@ from .etcdcommit import Committer
 from .etcdcompaction import COMPACTED_KEY, CompactionTurns, compacted_to
 from .etcderrors import RPCError
 from .etcdexpiry import read_expiries
-from .etcdhistory import find_compacted, read_history
+from .etcdhistory import find_compacted, read_history, read_past
 from .etcdleases import Leases
 from .etcdmessages import Change, Found, key_bytes
 from .etcdwatch import Follower
 from .observers import Observers, Watch
-from .values import SOME, Page, StorageEvent, StoredValue, Write
+from .values import SOME, History, Page, StorageEvent, StoredValue, Write
 
 #: Seconds that the start waits for etcd, and between two attempts.
 START_PATIENCE: Final = 60.0
@@ -53,7 +53,7 @@ PAGE_MOST: Final = 1000
 PAGE_BYTES: Final = 2 << 20
 
 
-@implementer(ISharedStorage, IExpiringStorage)
+@implementer(ISharedStorage, IStorageHistory, IExpiringStorage)
 class EtcdStorage:
     """
     L{ISharedStorage} in etcd.
@@ -304,6 +304,13 @@ class EtcdStorage:
                 raise RevisionCompacted(revision, self.compacted)
             watch.catch_up(past, self.revision)
         return watch
+
+    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """See L{IStorageHistory.read_changes}."""
+        self._ready()
+        if after < self.compacted:
+            raise RevisionCompacted(after, self.compacted)
+        return await read_past(self.client, prefix, after, until, most, size)
 
     def _changed(self, changes: list[Change]) -> None:
         """The watch has come further."""

@@ -311,6 +311,7 @@ class EtcdClient(Client):  # type: ignore[misc]
         receive: Callable[[bytes], object],
         end: Callable[[Exception | None], object],
         timeout: float,
+        former: bool = False,
     ) -> Stream:
         """
         Watch everything.
@@ -318,8 +319,9 @@ class EtcdClient(Client):  # type: ignore[misc]
         @param revision: The first one wanted.
         @param receive: Called with each message.
         @param end: As for L{Member.stream}.
+        @param former: As for L{watch_request}.
         """
-        return member.stream(WATCH, watch_request(revision), receive, end, timeout)
+        return member.stream(WATCH, watch_request(revision, former), receive, end, timeout)
 
     def close(self) -> None:
         """Let go of all members."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -11,7 +12,7 @@ from .etcdclient import TIMED_OUT, EtcdClient
 from .etcderrors import RPCError
 from .etcdmessages import FIRST_KEY, Change
 from .etcdwatch import EtcdWatch, WatchLost
-from .values import SOME, StorageEvent
+from .values import SOME, History, PastChange, StorageEvent
 
 #: Seconds that reading the past may take.
 PATIENCE: Final = 30.0
@@ -23,21 +24,39 @@ async def changes_between(client: EtcdClient, revision: int, until: int) -> list
 
     @raise WatchLost: They can not be told; perhaps since they are forgotten.
     """
-    done: Deferred[list[Change]] = Deferred()
     found: list[Change] = []
 
-    def receive(changes: list[Change]) -> None:
+    def take(changes: list[Change]) -> bool:
         found.extend(change for change in changes if change.revision <= until)
-        if changes[-1].revision >= until and not done.called:
+        return changes[-1].revision >= until
+
+    await _watch_until(client, revision, take)
+    return found
+
+
+async def _watch_until(
+    client: EtcdClient, revision: int, take: Callable[[list[Change]], bool], *, former: bool = False
+) -> None:
+    """
+    Watch what changed after C{revision}, anywhere, for a while.
+
+    @param take: Called with changes, all of a revision at once; returns whether it has enough.
+    @param former: Changes have what was there before.
+    @raise WatchLost: They cannot be read; perhaps since they are forgotten.
+    """
+    done: Deferred[None] = Deferred()
+
+    def receive(changes: list[Change]) -> None:
+        if not done.called and take(changes):
             watch.stop()
-            done.callback(found)
+            done.callback(None)
 
     member = client.choose()
     assert member is not None, "there are members"
-    watch = EtcdWatch(client, member, revision, receive, done.errback)
+    watch = EtcdWatch(client, member, revision, receive, done.errback, former=former)
     impatient = client._reactor.callLater(PATIENCE, done.cancel)
     try:
-        return await done
+        await done
     except CancelledError:
         watch.stop()
         raise WatchLost(TIMED_OUT) from None
@@ -71,6 +90,46 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
             if attempt == len(client.members):
                 raise StorageUnavailable(str(lost)) from None
     raise AssertionError("there are members")
+
+
+async def read_past(client: EtcdClient, prefix: str, after: int, until: int, most: int, size: int) -> History:
+    """
+    Some changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
+
+    All keys are watched: then the event of a revision shows that those before it are complete.
+
+    @raise RevisionCompacted: Changes after C{after} are forgotten.
+    @raise StorageUnavailable: No member answers.
+    """
+    found: list[PastChange] = []
+    reached, left = after, size
+
+    def take(changes: list[Change]) -> bool:
+        nonlocal reached, left
+        for change in changes:
+            if change.revision > reached:
+                if change.revision > until:
+                    reached = until
+                    return True
+                if found and (len(found) >= most or left <= 0):
+                    return True
+                reached = change.revision
+            if change.key.startswith(prefix):
+                found.append(PastChange(change.key, change.value, change.revision, change.former))
+                left -= len(change.value or b"") + len(change.former or b"")
+        return reached >= until
+
+    for attempt in range(len(client.members) + 1):
+        try:
+            await _watch_until(client, reached, take, former=True)
+        except WatchLost as lost:
+            if lost.compacted:
+                raise RevisionCompacted(after, lost.compacted) from None
+            if attempt == len(client.members):
+                raise StorageUnavailable(str(lost)) from None
+        else:
+            break
+    return History(found, reached)
 
 
 async def find_compacted(client: EtcdClient) -> int:

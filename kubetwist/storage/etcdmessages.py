@@ -41,6 +41,7 @@ _WATCH_FRAGMENT: Final = 7 << 3 | VARINT
 _WATCH_EVENT: Final = 11 << 3 | LENGTH
 _EVENT_TYPE: Final = 1 << 3 | VARINT
 _EVENT_KV: Final = 2 << 3 | LENGTH
+_EVENT_FORMER: Final = 3 << 3 | LENGTH
 
 #: From the first key that there can be to behind the last.
 FIRST_KEY: Final = b"\0"
@@ -162,7 +163,7 @@ def transaction(writes: Iterable[Write], lease_of: Callable[[Write], int] = lamb
     return b"".join(comparisons + operations + (lookups if comparisons else []))
 
 
-def watch_request(revision: int) -> bytes:
+def watch_request(revision: int, former: bool = False) -> bytes:
     """
     Ask for all changes of all keys.
 
@@ -170,8 +171,10 @@ def watch_request(revision: int) -> bytes:
     revision comes with an event, and old members send them before events that they are for.
 
     @param revision: The first one wanted.
+    @param former: What was there before each change is wanted, too.
     """
-    return octets(1, octets(1, FIRST_KEY) + octets(2, FIRST_KEY) + count(3, revision) + count(8, 1))
+    options = count(3, revision) + count(6, former) + count(8, 1)
+    return octets(1, octets(1, FIRST_KEY) + octets(2, FIRST_KEY) + options)
 
 
 def compaction_request(revision: int) -> bytes:
@@ -308,12 +311,14 @@ class Change:
 
     @ivar value: L{None} for a deletion.
     @ivar created: Whether nothing was there before.
+    @ivar former: What was there before, where that was asked for.
     """
 
     key: str
     value: bytes | None
     revision: int
     created: bool
+    former: bytes | None = None
 
 
 @frozen
@@ -368,14 +373,17 @@ def read_watch(message: bytes) -> WatchMessage:
 
 def _change(message: bytes, start: int, stop: int) -> Change:
     kind, first, last = 0, 0, 0
+    former: bytes | None = None
     for tag, value, end in scan(message, start, stop):
         if tag == _EVENT_KV:
             first, last = value, end
         elif tag == _EVENT_TYPE:
             kind = value
+        elif tag == _EVENT_FORMER:
+            former = _key_value(message, value, end)[1]
     key, content, created, modified = _key_value(message, first, last)
     if kind == 1:
-        return Change(key, None, modified, False)
+        return Change(key, None, modified, False, former)
     if kind:
         raise BadAnswer(f"etcd sent an event of kind {kind}")
-    return Change(key, content, modified, created == modified)
+    return Change(key, content, modified, created == modified, former)

@@ -47,11 +47,14 @@ class EtcdWatch:
         revision: int,
         receive: Callable[[list[Change]], object],
         ended: Callable[[WatchLost], object],
+        *,
+        former: bool = False,
     ) -> None:
         """
         @param revision: Only what comes after it is wanted.
         @param receive: Called with changes in the order of their revisions, all of a revision at once.
         @param ended: Called once, unless L{stop} is.
+        @param former: Changes have what was there before.
         """
         self.begun = False
         self._receive = receive
@@ -69,7 +72,7 @@ class EtcdWatch:
             else:
                 self._end(lost)
 
-        self._stream = client.watch_from(member, revision + 1, self._data, end, BEGIN_TIMEOUT)
+        self._stream = client.watch_from(member, revision + 1, self._data, end, BEGIN_TIMEOUT, former)
         beginning = False
 
     def stop(self) -> None:

@@ -7,16 +7,16 @@ from operator import attrgetter
 
 from zope.interface import implementer
 
-from ..interfaces import IExpiringStorage, IStorageBackend, IStorageObserver, IStorageWatch
+from ..interfaces import IExpiringStorage, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
 from .embedded import FIRST_REVISION, EmbeddedStorage, State, Transaction
 from .errors import KeyNotFound
 from .expiry import Timer
-from .values import Page, StorageEvent, StoredValue
+from .values import History, Page, PastChange, StorageEvent, StoredValue
 
 _revision_of = attrgetter("revision")
 
 
-@implementer(IStorageBackend, IExpiringStorage)
+@implementer(IStorageBackend, IStorageHistory, IExpiringStorage)
 class MemoryStorage(EmbeddedStorage):
     """L{IStorageBackend} in dictionaries; writes are done when L{commit} returns."""
 
@@ -84,6 +84,23 @@ class MemoryStorage(EmbeddedStorage):
                 [event for event in self._changes[first:last] if event.key.startswith(prefix)], self.revision
             )
         return watch
+
+    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """See L{IStorageHistory.read_changes}."""
+        self._check(after)
+        changes: list[PastChange] = []
+        first = bisect_right(self._changes, after, key=_revision_of)
+        last = bisect_right(self._changes, until, key=_revision_of)
+        for event in self._changes[first:last]:
+            if not event.key.startswith(prefix):
+                continue
+            if changes and event.revision > changes[-1].revision and (len(changes) >= most or size <= 0):
+                return History(changes, changes[-1].revision)
+            before = self._value(event.key, event.revision - 1)
+            former = None if before is None else before.value
+            changes.append(PastChange(event.key, event.value, event.revision, former))
+            size -= len(event.value or b"") + len(former or b"")
+        return History(changes, until)
 
     async def compact(self, revision: int) -> None:
         """See L{IStorageBackend.compact}."""

@@ -25,6 +25,7 @@ from ..interfaces import (
     IForwardStorage,
     IProbedStorage,
     IStorageBackend,
+    IStorageHistory,
     IStorageObserver,
     IStorageWatch,
 )
@@ -40,7 +41,7 @@ from .errors import (
 from .filelock import FileLock
 from .sqlitefile import ROWS_AT_ONCE, Connect, LogFile, Row
 from .sqliteformat import PLACE_BITS, PLACES
-from .values import Page, StoredValue
+from .values import History, Page, StoredValue
 from .worker import ThreadedReactor, Worker
 
 #: The most bytes of values in one SQLite transaction, beyond the first of its writes.
@@ -151,7 +152,7 @@ class Writer(Worker):
         self._store._write_failed(error)
 
 
-@implementer(IStorageBackend, IExpiringStorage, IForwardStorage, IProbedStorage)
+@implementer(IStorageBackend, IStorageHistory, IExpiringStorage, IForwardStorage, IProbedStorage)
 class SQLiteStorage(EmbeddedStorage):
     """
     L{IStorageBackend} in a file.
@@ -370,6 +371,12 @@ class SQLiteStorage(EmbeddedStorage):
             lambda: self._reading.values_before(heads, newest, prefix, start, limit, at)
         )
         return Page(items, at, more)
+
+    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """See L{IStorageHistory.read_changes}."""
+        self._check(after)
+        history: History = await self._reader.run(lambda: self._reading.past(prefix, after, until, most, size))
+        return history
 
     async def watch(self, prefix: str, revision: int, observer: IStorageObserver) -> IStorageWatch:
         """See L{IStorageBackend.watch}."""

@@ -24,7 +24,7 @@ from .errors import RevisionCompacted, StorageCorrupt, StorageUnavailable, Stora
 from .highwater import HighWaterMark
 from .sqliteformat import PLACE_BITS, PLACES, bring_up_to_date, read_format
 from .sqlitewal import find_damage
-from .values import StorageEvent, StoredValue
+from .values import History, PastChange, StorageEvent, StoredValue
 
 #: How every SQLite database begins.
 _MAGIC: Final = b"SQLite format 3\0"
@@ -34,6 +34,9 @@ ROWS_AT_ONCE: Final = 256
 
 #: Pages in the write-ahead log after which SQLite copies them to the database.
 CHECKPOINT_PAGES: Final = 4000
+
+#: Revisions that are looked through in one go for past changes.
+PAST_REVISIONS: Final = 10_000
 
 #: A row of C{log}: id, key, previous, expires, value.
 Row = tuple[int, str, int, float | None, bytes | None]
@@ -460,6 +463,32 @@ class LogFile:
                 ((after + 1) << PLACE_BITS, (until + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
             )
             return [StorageEvent(key, value, number >> PLACE_BITS, previous) for key, value, number, previous in rows]
+
+    def past(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """
+        Some changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
+
+        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        """
+        until = min(until, after + PAST_REVISIONS)
+        with telling(self.path), self._transaction("BEGIN"):
+            self._check(after)
+            # Compaction keeps what a change superseded that it keeps itself.
+            rows = self.connection.execute(
+                "SELECT new.id, new.key, new.value, (SELECT old.value FROM log AS old WHERE new.previous > 0 "
+                f"AND old.id BETWEEN (new.previous << {PLACE_BITS}) AND (new.previous << {PLACE_BITS}) + {PLACES - 1} "
+                "AND +old.key = new.key) FROM log AS new "
+                "WHERE new.id >= ? AND new.id < ? AND new.key >= ? AND new.key < ? ORDER BY new.id",
+                ((after + 1) << PLACE_BITS, (until + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
+            )
+            changes: list[PastChange] = []
+            for number, key, value, former in rows:
+                revision = number >> PLACE_BITS
+                if changes and revision > changes[-1].revision and (len(changes) >= most or size <= 0):
+                    return History(changes, changes[-1].revision)
+                changes.append(PastChange(key, value, revision, former))
+                size -= len(value or b"") + len(former or b"")
+            return History(changes, until)
 
     def _check(self, revision: int) -> None:
         compacted = self._state("compacted")

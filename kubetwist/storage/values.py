@@ -71,3 +71,29 @@ class Page:
     items: list[StoredValue] = field()
     revision: int
     more: bool
+
+
+@frozen
+class PastChange:
+    """
+    One change that is read back from the past.
+
+    @ivar value: What was there then; L{None} after a deletion.
+    @ivar revision: Of the transaction.
+    @ivar former: What was there before; L{None} when nothing was.
+    @ivar problem: Why one of them cannot be read; they mean nothing then.
+    """
+
+    key: str
+    value: bytes | None
+    revision: int
+    former: bytes | None
+    problem: str = ""
+
+
+@frozen
+class History:
+    """Some changes in the order of their revisions; up to C{revision} they are all there are."""
+
+    changes: list[PastChange]
+    revision: int

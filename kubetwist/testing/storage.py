@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ..interfaces import IStorageBackend, IStorageWatch
+from ..interfaces import IStorageBackend, IStorageHistory, IStorageWatch
 from ..storage.errors import (
     FutureRevision,
     KeyExists,
@@ -256,6 +256,52 @@ def storage_tests(
             observer = RecordingObserver()
             self.watch("/r/", compacted, observer)
             self.assertEqual(observer.seen(), [("/r/a", b"3", compacted + 1, compacted)])
+
+        def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> Any:
+            """Changes as keys, values, revisions and former values; and the revision up to which they are all."""
+            if not IStorageHistory.providedBy(self.storage):
+                raise SkipTest("the store keeps no past")
+            history = self.reactor.run(self.storage.read_changes(prefix, after, until, most, size))
+            return [(one.key, one.value, one.revision, one.former) for one in history.changes], history.revision
+
+        def test_past_changes(self) -> None:
+            """Past changes below a prefix are read with what was there before."""
+            begun = self.put("/r/a", b"1")
+            self.put("/r/a", b"2")
+            self.put("/other", b"x")
+            self.put("/r/b", b"3")
+            self.delete("/r/a")
+            end = self.put("/r/a", b"4")
+            expected = [
+                ("/r/a", b"2", begun + 1, b"1"),
+                ("/r/b", b"3", begun + 3, None),
+                ("/r/a", None, begun + 4, b"2"),
+                ("/r/a", b"4", end, None),
+            ]
+            self.assertEqual(self.past("/r/", begun, end), (expected, end))
+            self.assertEqual(self.past("/r/", begun, end - 1), (expected[:3], end - 1))
+            self.assertEqual(self.past("/x/", begun, end), ([], end))
+
+        def test_past_changes_in_slices(self) -> None:
+            """A part of the past ends with a whole revision, and says which; the next part begins there."""
+            begun = self.put("/r/a", b"1")
+            both = [Write("/r/a", b"22", None), Write("/r/b", b"33", None)]
+            self.reactor.run(self.storage.commit(both))
+            end = self.put("/r/c", b"4")
+            for how in ({"most": 1}, {"size": 1}):
+                found, reached = self.past("/r/", begun, end, **how)
+                self.assertEqual((sorted(one[0] for one in found), reached), (["/r/a", "/r/b"], begun + 1))
+                self.assertEqual(self.past("/r/", reached, end, **how), ([("/r/c", b"4", end, None)], end))
+
+        def test_past_changes_after_compaction(self) -> None:
+            """Changes that were compacted are not read, and those after them have what was there before."""
+            self.put("/r/a", b"1")
+            compacted = self.put("/r/a", b"2")
+            end = self.put("/r/a", b"3")
+            self.past("/r/", compacted, end)
+            self.reactor.run(self.storage.compact(compacted))
+            self.assertEqual(self.past("/r/", compacted, end), ([("/r/a", b"3", end, b"2")], end))
+            self.assertRaises(RevisionCompacted, self.past, "/r/", compacted - 1, end)
 
         def test_compaction_never_goes_back(self) -> None:
             """To compact what is compacted already changes nothing."""

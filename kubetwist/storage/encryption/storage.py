@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, Protocol
 from twisted.internet.defer import Deferred, DeferredList, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
+from zope.interface import alsoProvides, implementer
 
-from ...interfaces import IRewriting, IStorageBackend, IStorageObserver, IStorageWatch
+from ...interfaces import IRewriting, IStorageBackend, IStorageHistory, IStorageObserver, IStorageWatch
 from ..errors import DecryptionUnavailable, StorageUnavailable, UnreadableValue, UnwritableValue
-from ..values import Page, StorageEvent, StoredValue, Write
+from ..values import History, Page, PastChange, StorageEvent, StoredValue, Write
 from ..worker import ThreadedReactor, Worker
 from .ciphers import TransformError, TransformUnavailable
 from .envelope import Keeper, MissingKey, Source
@@ -62,6 +62,8 @@ class EncryptedStorage:
 
     def __init__(self, inner: IStorageBackend, encryption: Encryption, reactor: ThreadedReactor) -> None:
         self.inner = inner
+        if IStorageHistory.providedBy(inner):
+            alsoProvides(self, IStorageHistory)
         self._encryption = encryption
         self._reactor = reactor
         self._worker: Worker | None = None
@@ -205,16 +207,55 @@ class EncryptedStorage:
     async def read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """See L{IStorageBackend.read_page}."""
         page: Page = await self.inner.read_page(prefix, start=start, limit=limit, revision=revision)
-        transformers = [self.transformer(item.key) for item in page.items]
+        items = await self._plain_items(page.items)
+        return page if items is page.items else Page(items, page.revision, page.more)
+
+    async def _plain_items(self, sealed: list[StoredValue]) -> list[StoredValue]:
+        """
+        Decrypt values.
+
+        @raise DecryptionUnavailable: Who has the keys does not answer.
+        """
+        transformers = [self.transformer(item.key) for item in sealed]
         if not any(transformers):
-            return page
+            return sealed
         failed: dict[tuple[Keeper, Source], str] = {}
         for _ in range(_ATTEMPTS):
-            items, missing = await self._open_all(page.items, transformers, failed)
+            items, missing = await self._open_all(sealed, transformers, failed)
             if not missing:
-                return Page(items, page.revision, page.more)
+                return items
             await _fetch(missing, failed)
         raise DecryptionUnavailable("keys were forgotten before they were used")
+
+    async def read_changes(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
+        """See L{IStorageHistory.read_changes}; provided where the store below provides it."""
+        inner: Any = self.inner
+        history: History = await inner.read_changes(prefix, after, until, most, size)
+        sealed = [
+            StoredValue(change.key, value, change.revision)
+            for change in history.changes
+            for value in (change.value, change.former)
+            if value is not None
+        ]
+        plain = await self._plain_items(sealed)
+        if plain is sealed:
+            return history
+        opened = iter(plain)
+        changes = []
+        for change in history.changes:
+            value = None if change.value is None else next(opened)
+            former = None if change.former is None else next(opened)
+            problem = (value.problem if value else "") or (former.problem if former else "")
+            changes.append(
+                PastChange(
+                    change.key,
+                    None if value is None else value.value,
+                    change.revision,
+                    None if former is None else former.value,
+                    problem,
+                )
+            )
+        return History(changes, history.revision)
 
     async def _open_all(
         self,
