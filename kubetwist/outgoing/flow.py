@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 from typing import Any, Final, Protocol
@@ -12,6 +13,9 @@ from twisted.internet.interfaces import IConsumer, IPushProducer, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+#: Bytes of a connection that the system holds without having sent them.
+UNSENT: Final = 128 * 1024
+_UNSENT_OPTION: Final = getattr(socket, "TCP_NOTSENT_LOWAT", 0)
 #: How the system is asked whether the other end has hung up; 0 where it does not tell.
 _HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 
@@ -252,6 +256,19 @@ def keep_alive(transport: Any) -> None:
     for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
         if hasattr(socket, option):
             handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def bound_unsent(transport: Any) -> None:
+    """
+    Have the system take no more than L{UNSENT} bytes that it has not sent.
+
+    Its buffer grows to some megabytes otherwise, for each connection whose other end reads nothing. What is on its way
+    is not bounded by this, so that far clients are sent as much at a time as before.
+    """
+    handle = getattr(transport, "socket", None)
+    if handle is not None and _UNSENT_OPTION:
+        with contextlib.suppress(OSError):
+            handle.setsockopt(socket.IPPROTO_TCP, _UNSENT_OPTION, UNSENT)
 
 
 def has_hung_up(transport: Any) -> bool:

@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _ChunkedTransferDecoder, _MalformedChunkedDataError
 
 from ..api.users import UNAUTHENTICATED
-from ..outgoing.flow import RawTransport, has_hung_up, is_left, keep_alive
+from ..outgoing.flow import RawTransport, bound_unsent, has_hung_up, is_left, keep_alive
 from .bodyshares import SMALL_BODY
 from .neighbours import place_of
 from .streaming import StreamedBody
@@ -130,6 +130,7 @@ class KubeChannel(HTTPChannel):
         """A client has connected."""
         super().connectionMade()  # type: ignore[no-untyped-call]
         keep_alive(self.transport)
+        bound_unsent(self.transport)
         if not self.site.connected(self):
             self._state = _DISCARD
             self.transport.abortConnection()
@@ -704,6 +705,7 @@ class KubeChannel(HTTPChannel):
         finally:
             super().connectionLost(reason)  # type: ignore[no-untyped-call]
             self.requests = []
+            self._requestProducer = None
 
     def finish_with_this(self) -> None:
         """Take no more requests than the one that is open, if there is one."""

@@ -4,10 +4,12 @@ TLS connections that send what is short when the turn is over in which it was wr
 Twisted encrypts it then, asks the system to be told when the socket can be written to, waits for that in another turn,
 sends, and tells the system to stop: for a socket that could have been written to all along, most of the time. What all
 connections have written in a turn is sent together, so that who gets his answer first does not take turns from others.
+Watch events are sent before answers: the client that is answered a write may read it from a watch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from OpenSSL.SSL import Error, WantReadError
@@ -18,9 +20,9 @@ from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
-#: What one record of TLS takes. What is longer is better sent in the reactor's large pieces.
+#: What one record of TLS takes.
 _RECORD: Final = 2**14
-#: Bytes that a connection keeps until the turn is over.
+#: Bytes that a connection keeps until the turn is over. What is longer is better sent in the reactor's large pieces.
 _MOST_KEPT: Final = 64_000
 #: What Go answers, whose clients know it, to those who do not speak TLS; and how OpenSSL says that one does not.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -28,15 +30,21 @@ _HTTP_REQUEST: Final = "http request"
 
 
 class PromptTransport(TLSMemoryBIOProtocol):
-    """One connection; what is written to it in one turn is sent as one."""
+    """
+    One connection; what is written to it in one turn is sent as one.
+
+    @ivar urgent: Whether it is sent before that of other connections.
+    """
 
     factory: PromptFactory
+    urgent = False
 
     def __init__(self, factory: PromptFactory, protocol: Any, _connectWrapped: bool = True) -> None:
         TLSMemoryBIOProtocol.__init__(self, factory, protocol, _connectWrapped)
         self._kept: list[bytes] = []
         self._length = 0
         self._short = False
+        self._encrypting = False
 
     def write(self, data: bytes) -> None:
         """See L{ITransport.write<twisted.internet.interfaces.ITransport.write>}."""
@@ -45,6 +53,8 @@ class PromptTransport(TLSMemoryBIOProtocol):
         self._kept.append(data)
         self._length += len(data)
         if self._length > _MOST_KEPT:
+            if not self.urgent:
+                self.factory.flush_events()
             self.flush()
 
     def writeSequence(self, iovec: Any) -> None:
@@ -73,6 +83,8 @@ class PromptTransport(TLSMemoryBIOProtocol):
         """See L{IProtocol.connectionLost<twisted.internet.interfaces.IProtocol.connectionLost>}."""
         self._kept, self._length = [], 0
         TLSMemoryBIOProtocol.connectionLost(self, reason)
+        # A cycle, which would wait for the garbage collector.
+        self._producer = None
 
     def _tlsShutdownFinished(self, reason: Failure | None) -> None:
         if (
@@ -88,19 +100,27 @@ class PromptTransport(TLSMemoryBIOProtocol):
     # How it goes to the system.
 
     def _write(self, data: bytes) -> None:
-        self._short = len(data) <= _RECORD
-        TLSMemoryBIOProtocol._write(self, data)
+        self._short = len(data) <= _MOST_KEPT
+        if len(data) <= _RECORD or not self._short:
+            TLSMemoryBIOProtocol._write(self, data)
+            return
+        # Several records, and one call of the system for all of them.
+        self._encrypting = True
+        try:
+            TLSMemoryBIOProtocol._write(self, data)
+        finally:
+            self._encrypting = False
+        self._flushSendBIO()
 
     def _flushSendBIO(self) -> None:
+        if self._encrypting:
+            return
         below: Any = self.transport
         if not self._short or not isinstance(below, Connection) or below.dataBuffer or below._tempDataLen:
-            TLSMemoryBIOProtocol._flushSendBIO(self)
+            self._pass_all()
             return
-        try:
-            data = self._tlsConnection.bio_read(2 * _RECORD)
-        except WantReadError:
-            return
-        if below.disconnecting or not below.connected:
+        data = self._encrypted()
+        if not data or below.disconnecting or not below.connected:
             return
         sent = below.writeSomeData(data)
         if not isinstance(sent, int):
@@ -109,6 +129,25 @@ class PromptTransport(TLSMemoryBIOProtocol):
         elif sent < len(data):
             below.write(data[sent:])
 
+    def _encrypted(self) -> bytes:
+        """Take what OpenSSL has encrypted."""
+        data: bytes = b""
+        try:
+            while True:
+                piece = self._tlsConnection.bio_read(2 * _RECORD)
+                data = data + piece if data else piece
+                if len(piece) < 2 * _RECORD:
+                    return data
+        except WantReadError:
+            return data
+
+    def _pass_all(self) -> None:
+        """Let the reactor send what OpenSSL has encrypted."""
+        data = self._encrypted()
+        if data:
+            below: Any = self.transport
+            below.write(data)
+
 
 class PromptFactory(TLSMemoryBIOFactory):
     """Puts TLS in front of a site, as C{reactor.listenSSL} does."""
@@ -116,23 +155,40 @@ class PromptFactory(TLSMemoryBIOFactory):
     protocol = PromptTransport
     _log = Logger()
 
-    def __init__(self, context: Any, site: Any, reactor: Any) -> None:
+    def __init__(self, context: Any, site: Any, reactor: Any, write_events: Callable[[], object] | None = None) -> None:
         """
         @param context: L{IOpenSSLContextFactory<twisted.internet.interfaces.IOpenSSLContextFactory>}.
+        @param write_events: Writes the watch events of this turn; called before an answer is sent.
         """
         super().__init__(context, False, site, reactor)
         self._reactor = reactor
+        self._write_events = write_events
         self._unsent: list[PromptTransport] = []
+        self._urgent: list[PromptTransport] = []
+        self._planned = False
 
     def flush_soon(self, transport: PromptTransport) -> None:
-        """Have something sent when this turn is over."""
-        if not self._unsent:
+        """Send what C{transport} keeps when this turn is over."""
+        if not self._planned:
+            self._planned = True
             self._reactor.callLater(0, self._flush)
-        self._unsent.append(transport)
+        (self._urgent if transport.urgent else self._unsent).append(transport)
+
+    def flush_events(self) -> None:
+        """Send the watch events of this turn."""
+        if self._write_events is not None:
+            self._write_events()
+        urgent, self._urgent = self._urgent, []
+        self._flush_all(urgent)
 
     def _flush(self) -> None:
+        self._planned = False
+        self.flush_events()
         unsent, self._unsent = self._unsent, []
-        for transport in unsent:
+        self._flush_all(unsent)
+
+    def _flush_all(self, transports: list[PromptTransport]) -> None:
+        for transport in transports:
             try:
                 transport.flush()
             except Exception:

@@ -114,6 +114,7 @@ class KubeRequest(Request):
     site: KubeSite
     channel: Any
 
+    _sent_first = False
     _body = b""
     _with_body: Callable[[KubeRequest], None] | None = None
     _asked_at = 0.0
@@ -509,6 +510,15 @@ class KubeRequest(Request):
         """
         self.site.long_running[self] = end
 
+    def send_first(self, write: Callable[[], object]) -> None:
+        """
+        Have what is written to this request sent before the answers that are written in the same turn of the reactor.
+
+        @param write: Writes what waits for the end of the turn; called before that. It must not raise.
+        """
+        self.site.write_events_with(write)
+        self.channel.transport.urgent = self._sent_first = True
+
     def switch_protocols(
         self, fields: Iterable[tuple[bytes, bytes]], protocol: Any, end: Callable[[], object] | None = None
     ) -> bool:
@@ -570,6 +580,8 @@ class KubeRequest(Request):
         self.site.request_ended(self)
         channel = self.channel
         self.channel = None
+        if self._sent_first:
+            channel.transport.urgent = False
         self._body = b""
         if self.streamed is not None:
             self.streamed.lost(Failure(ConnectionDone()))
@@ -583,6 +595,7 @@ class KubeRequest(Request):
         self._disconnected = True
         self.site.request_ended(self)
         self.channel = None
+        self.producer = None
         self._body = b""
         if self.streamed is not None:
             self.streamed.lost(reason)

@@ -51,6 +51,7 @@ from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 from .listening import BoundAddress
 from .logfiles import claim_logs
+from .memoryrelease import MemoryRelease, find_trim
 from .metricsresource import Served, claim_metrics
 from .neighbours import Neighbours
 from .openid import serve_documents
@@ -204,6 +205,7 @@ class APIServer:
         self._site = KubeSite(handler, reactor)
         self._site.turns = config.turns
         self._site.heads_first = True
+        self._site.memory = MemoryRelease(reactor, find_trim())
         self._site.neighbours = Neighbours(options["max-connections-per-address"])
 
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
@@ -372,7 +374,9 @@ class APIServer:
         if options["tls-cert-file"]:
             self._follow_certificate(context, credentials)
         assert self._address is not None, "the address is bound first"
-        self._port = self._address.listen(PromptFactory(context, self._site, self._reactor), self._reactor)
+        assert self._site is not None, "the site is made before"
+        factory = PromptFactory(context, self._site, self._reactor, self._site.write_events)
+        self._port = self._address.listen(factory, self._reactor)
         shown = ipaddress.ip_address(options["advertise-address"] or options["bind-address"])
         if shown.is_unspecified:
             shown = ipaddress.ip_address("127.0.0.1" if shown.version == 4 else "::1")

@@ -19,6 +19,7 @@ from twisted.web.server import Site
 
 from .bodyshares import BodyShares
 from .channel import KubeChannel
+from .memoryrelease import MemoryRelease
 from .neighbours import Neighbours
 from .request import TEXT, KubeRequest
 
@@ -54,6 +55,7 @@ class KubeSite(Site):
         bodies that are large.
     @ivar bodies: How much of large bodies is held for whom.
     @ivar neighbours: Counts connections by where they come from, and says which are too many.
+    @ivar memory: Gives memory back when connections have gone; L{None} does not.
     @ivar date: For C{Date} headers.
     """
 
@@ -81,6 +83,8 @@ class KubeSite(Site):
         self.heads_first = False
         self.bodies = BodyShares()
         self._pipelined: deque[KubeChannel] = deque()
+        self.memory: MemoryRelease | None = None
+        self._event_writers: dict[Callable[[], object], None] = {}
         self._tick: Any = None
         self._drained: list[Deferred[None]] = []
 
@@ -110,6 +114,8 @@ class KubeSite(Site):
         if self._tick is not None:
             self._tick.cancel()
             self._tick = None
+        if self.memory is not None:
+            self.memory.stop()
 
     def _on_tick(self) -> None:
         self._tick = self.reactor.callLater(1.0, self._on_tick)
@@ -140,6 +146,8 @@ class KubeSite(Site):
         """A connection was lost."""
         self.channels.discard(channel)
         self.neighbours.left(channel.transport.getPeer())
+        if self.memory is not None:
+            self.memory.connection_gone()
         self.stalled.pop(channel, None)
         self._check_drained()
 
@@ -158,6 +166,19 @@ class KubeSite(Site):
                 break
         if self._pipelined:
             self.reactor.callLater(0, self._serve_pipelined)
+
+    def write_events_with(self, write: Callable[[], object]) -> None:
+        """
+        Call C{write} before answers are sent; see L{KubeRequest.send_first}.
+
+        @param write: Writes the watch events that wait for the end of the reactor's turn; must not raise.
+        """
+        self._event_writers[write] = None
+
+    def write_events(self) -> None:
+        """Write the watch events that wait, so that the answer to a write is not sent before them."""
+        for write in self._event_writers:
+            write()
 
     def request_ended(self, request: KubeRequest) -> None:
         """A request was answered, or its client has gone."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import Clock
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
@@ -158,6 +159,8 @@ class PromptTests(TestCase):
         flushed = []
 
         class Fake:
+            urgent = False
+
             def __init__(self, number: int) -> None:
                 self.number = number
 
@@ -172,3 +175,41 @@ class PromptTests(TestCase):
         self.factory._flush()
         self.assertEqual(flushed, [0, 2])
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+
+    def test_events_first(self) -> None:
+        """Watch events are written and sent before the answers of the turn, however late they come in it."""
+        sent = []
+
+        class Fake:
+            def __init__(self, name: str, urgent: bool) -> None:
+                self.name, self.urgent = name, urgent
+
+            def flush(self) -> None:
+                sent.append(self.name)
+
+        def write_events() -> None:
+            sent.append("written")
+            factory.flush_soon(cast(Any, Fake("late event", True)))
+
+        factory = self.factory
+        factory._write_events = write_events
+        factory._reactor = Clock()
+        for name, urgent in (("answer", False), ("event", True), ("other answer", False)):
+            factory.flush_soon(cast(Any, Fake(name, urgent)))
+        factory._flush()
+        self.assertEqual(sent, ["written", "event", "late event", "answer", "other answer"])
+
+    async def test_large_answers(self) -> None:
+        """An answer that is too large to be kept until the end of the turn is sent after the watch events, too."""
+        order = []
+        self.factory._write_events = lambda: order.append("events")
+
+        def answer(transport: Any) -> None:
+            encrypt = transport._write
+            transport._write = lambda data: (order.append(len(data)), encrypt(data))
+            transport.write(LARGE)
+            transport.loseConnection()
+
+        self.answer = answer
+        self.assertEqual(await self.received(), LARGE)
+        self.assertEqual(order[:2], ["events", len(LARGE)])
