@@ -24,9 +24,10 @@ from ..interfaces import IWatchSink
 from ..registry.kinds import ResourceInfo
 from ..registry.store import Store
 from ..registry.stores import seen
+from ..storage.cachewatch import CacheWatch
 from ..storage.errors import StorageError
 from ..storage.record import Record
-from ..storage.watchcache import CacheWatch, WatchCache
+from ..storage.watchcache import WatchCache
 from ..storage.window import ADDED, DELETED, MODIFIED
 from .queue import SLICE
 

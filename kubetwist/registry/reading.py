@@ -14,7 +14,7 @@ from attrs import frozen
 from ..api.continuetokens import ContinueTokenError, decode_continue, encode_continue
 from ..api.errors import APIStatusError, Cause, named
 from ..api.options import GetOptions, ListOptions, Matcher
-from ..interfaces import IUnreadableDeleter
+from ..interfaces import IPacedSink, IUnreadableDeleter
 from ..storage.errors import FutureRevision, KeyNotFound, RevisionCompacted, StorageUnavailable, UnreadableValue
 from ..storage.listing import Listing
 from ..storage.record import Record
@@ -431,9 +431,10 @@ def begin_watch(store: Store, scope: RequestScope, options: ListOptions, sink: A
         initial = revision == 0
     match = _never if selection.nothing else selection.match
     where = selection.key if selection.key is not None else selection.prefix
+    begin: Any = store.cache.watch_paced if IPacedSink.providedBy(sink) else store.cache.watch
     try:
         # The future is no mistake in a watch: it begins when that revision has come.
-        return store.cache.watch(where, match=match, revision=revision, sink=sink, initial=initial)
+        return begin(where, match=match, revision=revision, sink=sink, initial=initial)
     except RevisionCompacted as error:
         raise APIStatusError.expired(f"too old resource version: {revision} ({error.oldest})") from None
     except StorageUnavailable:

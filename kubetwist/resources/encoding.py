@@ -99,6 +99,11 @@ class JSONEncoder:
         )
         self._zero: bytes | None = None
 
+    @property
+    def cheap(self) -> bool:
+        """Whether encoding a record is only joining bytes."""
+        return type(self) is JSONEncoder and not self.codec.converts
+
     def item(self, record: Record) -> bytes:
         """A record without kind and apiVersion, in this version."""
         return self.codec.item(record) if self.codec.converts else record.item

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..streams.handshakes import Handshake, NoWebSocket, check_handshake
 from ..streams.websocket import WebSocketConnection
 from .protobufencoding import LENGTH_OF_FRAME, ProtobufEncoder
-from .watching import WatchStream
+from .watching import PIECE, WatchStream
 
 #: What a browser, or anybody else, says where it comes from.
 _ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:.+|/.*")
@@ -22,10 +22,16 @@ class WatchSocket(WatchStream):
     """One watch and its WebSocket; what comes from there is not looked at."""
 
     _socket: WebSocketConnection | None = None
+    _frame_begins = True
+
+    @property
+    def _binary(self) -> bool:
+        return isinstance(self._encoder, ProtobufEncoder)
 
     def open(self) -> None:
         """Agree to speak WebSocket, or say what is against it."""
         request = self._request
+        request.send_first(self._flusher.flush)
         try:
             handshake = _check(request.method, request.fields)
         except NoWebSocket as error:
@@ -41,22 +47,35 @@ class WatchSocket(WatchStream):
         if not request.switch_protocols(handshake.fields(*handshake.protocols), socket, self.end):
             self._stop()
 
-    def flush(self) -> None:
-        """Send what waits, as far as the reader takes it; all of it when the watch is over."""
-        self._planned = False
-        socket, waiting = self._socket, self._waiting
-        if socket is None or (self._paused and not self._over):
-            return
-        # A message has its length; there is no need to say it once more.
-        sent, binary = 0, isinstance(self._encoder, ProtobufEncoder)
+    def _write(self) -> None:
+        waiting, sent = self._waiting, 0
         while sent < len(waiting) and (self._over or not self._paused):
-            if binary:
-                socket.send(waiting[sent][LENGTH_OF_FRAME:])
-            else:
-                socket.send_text(waiting[sent].decode())
-            sent += 1
-        self._waiting = waiting[sent:]
-        self._unread = 0
+            if self._send_part(waiting[sent]):
+                sent += 1
+        del waiting[:sent]
+        if not waiting:
+            self._shared.clear()
+
+    def _part_end(self, event: bytes, start: int) -> int:
+        end = start + PIECE
+        if not self._binary:
+            # Not in the midst of a character.
+            while end < len(event) and event[end] & 0xC0 == 0x80:
+                end -= 1
+        return end
+
+    def _send(self, data: bytes, whole: bool = True) -> None:
+        socket = self._socket
+        if socket is None:
+            return
+        if not self._binary:
+            socket.send_text(str(data, "utf-8"), whole)
+            return
+        if self._frame_begins:
+            # A message has its length; there is no need to say it once more.
+            data = data[LENGTH_OF_FRAME:]
+        self._frame_begins = whole
+        socket.send(data, whole)
 
     def _finish(self) -> None:
         if self._socket is not None:

@@ -1,18 +1,25 @@
-"""The HTTP side of a watch: a stream of events, written as they come, bounded by what its reader takes."""
+"""
+The HTTP side of a watch: a stream of events, written as they come, bounded by what its reader takes.
+
+A stream whose reader is slow holds a piece of what is to be written, and beyond that only its place in the cache
+(L{kubetwist.storage.cachewatch.PacedWatch}). So it costs the same however much there is to send.
+"""
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from twisted.internet.interfaces import IDelayedCall, IPushProducer, IReactorTime
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
-from ..interfaces import IWatchSink
+from ..interfaces import IPacedSink, IPacedWatch
 from ..metrics.registry import Distribution, Reading, exponential
 from ..storage.record import Record
 from .respond import start_response
@@ -24,10 +31,16 @@ if TYPE_CHECKING:
 BOOKMARK_EVERY = 60.0
 #: A bookmark comes so many seconds before a watch times out, so that its client can go on from there.
 BOOKMARK_BEFORE_END = 2.0
-#: What a reader may leave unread before its watch is ended, in bytes.
-UNREAD_LIMIT = 16 * 1024 * 1024
-#: How many events are joined to one piece.
-WRITTEN_TOGETHER = 256
+#: Bytes that are written at a time; the transport has at most one such piece that the socket has not taken.
+PIECE = 64_000
+#: Bytes of events that are encoded in one turn of the reactor where that is not only joining bytes.
+COSTLY_PIECE = 8_000
+#: Bytes that wait in a stream whose source is not L{IPacedWatch} before it is ended.
+UNREAD_LIMIT = 512 * 1024
+#: Seconds after which a stream is closed whose reader takes nothing of what was written.
+PATIENCE = 60.0
+#: Objects of so many bytes are encoded once for all streams that send them at the same time.
+LARGE: Final = 32_000
 
 
 #: Bounds of the bytes of events, and of the seconds until all that was there is told.
@@ -85,18 +98,46 @@ class WatchTally:
         self._again = 0
 
 
+class SharedEvent:
+    """
+    The encoded event of a large object, for the streams that send it at the same time.
+
+    @ivar record: Kept, since its identity is the key.
+    """
+
+    __slots__ = ("__weakref__", "data", "record")
+
+    def __init__(self, data: bytes, record: Record) -> None:
+        self.data = data
+        self.record = record
+
+
 class Flusher:
     """
     Writes what the watches of a server have to say, once per turn of the reactor.
 
-    One delayed call serves all watches: an event that concerns a thousand of them must not plan a thousand calls.
+    One delayed call serves all watches: an event that concerns a thousand of them must not plan a thousand calls. Sites
+    call L{flush} earlier than that, before they send answers.
     """
+
+    _log = Logger()
 
     def __init__(self, reactor: IReactorTime) -> None:
         self._reactor = reactor
         self._streams: list[WatchStream] = []
+        self._planned = False
         self._tallies: dict[tuple[str, str, str], WatchTally] = {}
         self._initial: dict[tuple[str, str, str, str], Distribution] = {}
+        self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
+
+    def shared(self, encoder: Any, kind: str, record: Record, first: bool) -> SharedEvent:
+        """The event of a large object, encoded once as long as a stream has it."""
+        key = encoder, kind, first, id(record)
+        shared = self._shared.get(key)
+        if shared is None:
+            encode = encoder.first_event if first else encoder.event
+            shared = self._shared[key] = SharedEvent(encode(kind, record), record)
+        return shared
 
     def tally(self, info: Any) -> WatchTally:
         """Where the events of a watch are counted, by L{kubetwist.filters.requestinfo.RequestInfo}."""
@@ -134,24 +175,38 @@ class Flusher:
 
     def add(self, stream: WatchStream) -> None:
         """Have C{stream} flushed at the end of this turn."""
-        if not self._streams:
+        if not self._planned:
+            self._planned = True
             self._reactor.callLater(0, self._flush)
         self._streams.append(stream)
 
     def _flush(self) -> None:
+        self._planned = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Flush the streams that wait for it; one that fails is closed."""
         streams, self._streams = self._streams, []
         for stream in streams:
-            stream.flush()
+            try:
+                stream.flush()
+            except Exception:
+                self._log.failure("a watch cannot be written and is closed")
+                stream.fail()
 
 
-@implementer(IWatchSink, IPushProducer)
+@implementer(IPacedSink, IPushProducer)
 class WatchStream:
     """
     One watch and its connection.
 
-    Events of one turn of the reactor are written together. When the reader is slow they wait here, and when too
-    many wait the watch is ended: the client starts over from what it has seen.
+    Events of one turn of the reactor are written together. While the transport is full the source is suspended, and
+    what it has sent waits here. A reader that takes nothing for L{PATIENCE} is cut off.
+
+    @ivar full: See L{IPacedSink.full}.
     """
+
+    _log = Logger()
 
     def __init__(
         self,
@@ -174,13 +229,26 @@ class WatchStream:
         self._initial_events_end = initial_events_end
         self._timeout = timeout
         self._tally = flusher.tally(request.info)
+        self.full = False
+        self._piece = PIECE if getattr(encoder, "cheap", False) else COSTLY_PIECE
         self._waiting: list[bytes] = []
+        #: Keeps what is shared with others as long as it waits.
+        self._shared: list[SharedEvent] = []
+        #: Bytes in C{_waiting} that are not written yet, and those of its first event that are.
         self._unread = 0
+        self._written = 0
         self._paused = False
         self._first = True
         self._planned = False
+        self._writing = False
+        self._producing = False
+        #: Whether the source is suspended, or has not sent everything that was there when it was resumed.
+        self._behind = False
+        self._begun = False
         self._calls: list[IDelayedCall] = []
+        self._stalled: IDelayedCall | None = None
         self._handle: Any = None
+        self._source: IPacedWatch | None = None
         self._over = False
 
     @property
@@ -196,6 +264,7 @@ class WatchStream:
     def open(self) -> None:
         """Send the head of the answer, so that the client knows that the watch runs."""
         request = self._request
+        request.send_first(self._flusher.flush)
         start_response(request, 200, self._content_type, None)
         request.write(b"")
         request.notifyFinish().addBoth(self._disconnected)
@@ -204,16 +273,28 @@ class WatchStream:
 
     def started(self, handle: Any) -> None:
         """
-        The cache has begun to deliver.
+        The watch has begun.
 
-        @param handle: What stops it, and knows the cache's C{revision}.
+        @param handle: What stops it, and knows its C{revision}. A source that provides L{IPacedWatch} is resumed.
         """
         self._handle = handle
         if self._over:
             handle.stop()
+        elif IPacedWatch.providedBy(handle):
+            self._source = handle
+            self._behind = True
+            self._guarded(handle.resume)
+        else:
+            self.caught_up()
+
+    def caught_up(self) -> None:
+        """See L{IPacedSink.caught_up}."""
+        self._behind = self.full = False
+        if self._begun:
             return
+        self._begun = True
         if self._initial_events_end:
-            self.bookmark(handle.revision, True)
+            self.bookmark(self._handle.revision, True)
             self._flusher.told_all(self._request.info, perf_counter() - self._request.begun)
         if self._bookmarks:
             self._plan_bookmarks()
@@ -229,7 +310,8 @@ class WatchStream:
         self._bookmark_now()
 
     def _bookmark_now(self) -> None:
-        self.bookmark(self._handle.revision, False)
+        if not self._behind:
+            self.bookmark(self._handle.revision, False)
 
     # --- IWatchSink
 
@@ -239,9 +321,13 @@ class WatchStream:
             return
         encoder = self._encoder
         if event is None or self._first:
-            encode = encoder.first_event if self._first else encoder.event
-            self._first = False
-            self._put(encode(kind, record))
+            first, self._first = self._first, False
+            if len(record.item) > LARGE:
+                shared = self._flusher.shared(encoder, kind, record, first)
+                self._shared.append(shared)
+                self._put(shared.data)
+            else:
+                self._put((encoder.first_event if first else encoder.event)(kind, record))
             return
         encoded = event.encoded
         if encoded is None:
@@ -260,11 +346,24 @@ class WatchStream:
         """Say why, if there is a reason, and close."""
         if self._over:
             return
+        if self._paused:
+            # The client has not seen it, and will ask for it again.
+            amid_an_event = self._written
+            self._drop()
+            if amid_an_event:
+                self.fail()
+                return
         if error is not None:
             self._put(self._encoder.failure(error.status()))
         self._stop()
         self.flush()
         self._finish()
+
+    def fail(self) -> None:
+        """Close the stream after something unexpected."""
+        self._stop()
+        self._drop()
+        self._cut_off()
 
     def _finish(self) -> None:
         request = self._request
@@ -276,75 +375,182 @@ class WatchStream:
 
     def _put(self, data: bytes) -> None:
         self._waiting.append(data)
-        if self._paused:
-            self._unread += len(data)
-            if self._unread > UNREAD_LIMIT:
+        self._unread += len(data)
+        if self._behind:
+            if self._unread >= self._piece:
+                self.full = True
+        elif self._paused or self._unread > PIECE:
+            if self._source is not None:
+                self._suspend()
+            elif self._paused and self._unread > UNREAD_LIMIT:
                 self._give_up()
-        elif not self._planned:
+                return
+        if not self._planned and not self._paused:
             self._planned = True
             self._flusher.add(self)
+
+    def _suspend(self) -> None:
+        """Leave what happens from here on to the cache."""
+        assert self._source is not None
+        self._behind = self.full = True
+        self._source.suspend()
 
     def flush(self) -> None:
         """Write what waits, as far as the reader takes it; all of it when the watch is over."""
         self._planned = False
-        if self._paused and not self._over:
+        if self._writing or (self._paused and not self._over):
             return
-        waiting, request = self._waiting, self._request
-        if not waiting or request._disconnected:
-            return
-        self._waiting = []
-        self._unread = 0
-        if len(waiting) == 1:
+        if self._waiting and not self._request._disconnected:
+            self._writing = True
+            try:
+                self._write()
+            finally:
+                self._writing = False
+        if self._behind and self.full and not (self._paused or self._over or self._waiting):
+            self._produce_soon()
+
+    def _write(self) -> None:
+        waiting = self._waiting
+        if len(waiting) == 1 and self._unread <= PIECE and not self._written:
+            self._waiting = []
+            self._unread = 0
+            self._shared.clear()
             self._tally.one(waiting[0])
-            request.write(waiting[0])
+            self._send(waiting[0])
             return
-        self._tally.several(waiting)
-        if len(waiting) <= WRITTEN_TOGETHER:
-            request.write(b"".join(waiting))
+        begin, total = 0, len(waiting)
+        while begin < total and (self._over or not self._paused):
+            end, size = begin, 0
+            while end < total and size + len(waiting[end]) <= PIECE and not self._written:
+                size += len(waiting[end])
+                end += 1
+            if end > begin:
+                self._tally.several(waiting[begin:end])
+                self._unread -= size
+                self._send(b"".join(waiting[begin:end]))
+                begin = end
+            elif self._send_part(waiting[begin]):
+                begin += 1
+        # What was suspended or came meanwhile is behind it.
+        del waiting[:begin]
+        if not waiting:
+            self._shared.clear()
+
+    def _send_part(self, event: bytes) -> bool:
+        """
+        Send a piece of a large event.
+
+        @return: Whether it was the last one.
+        """
+        start = self._written
+        end = min(self._part_end(event, start), len(event))
+        self._written = 0 if end == len(event) else end
+        self._unread -= end - start
+        if not self._written:
+            self._tally.one(event)
+        self._send(event[start:end], not self._written)
+        return not self._written
+
+    def _part_end(self, event: bytes, start: int) -> int:
+        """Where a piece of a large event ends."""
+        return start + PIECE
+
+    def _send(self, data: bytes, whole: bool = True) -> None:
+        """
+        Hand data to the transport.
+
+        @param whole: Events end with it.
+        """
+        self._request.write(data)
+
+    def _produce_soon(self) -> None:
+        """Have the source send more, in turns with what others wait for."""
+        if self._producing:
             return
-        # The initial events of a large collection: no second copy of them all, and no more than the reader takes.
-        begin = 0
-        while begin < len(waiting) and (self._over or not self._paused):
-            request.write(b"".join(waiting[begin : begin + WRITTEN_TOGETHER]))
-            begin += WRITTEN_TOGETHER
-        self._waiting = waiting[begin:]
+        self._producing = True
+        turns = self._request.site.turns
+        if turns is None:
+            self._reactor.callLater(0, self._produce)
+        else:
+            turns.do(self._produce)
+
+    def _produce(self) -> None:
+        """Have the source send a piece, and write it."""
+        self._producing = False
+        source = self._source
+        if source is None or self._over or self._paused or not self._behind:
+            return
+        self.full = False
+        # It is written below.
+        self._planned = True
+        self._guarded(source.resume)
+        self._guarded(self.flush)
+
+    def _guarded(self, step: Callable[[], object]) -> None:
+        """Do something, and close the stream if it fails."""
+        try:
+            step()
+        except Exception:
+            self._log.failure("a watch cannot be encoded and is closed")
+            self.fail()
 
     def _give_up(self) -> None:
-        """The reader is too slow for what happens: cut it off, and free what waited for it."""
+        """Cut off a reader that is too slow."""
         if not self._over:
             self._tally.terminated += 1
-        self._stop()
+        self.fail()
+
+    def _drop(self) -> None:
         self._waiting = []
-        self._cut_off()
+        self._shared = []
+        self._unread = self._written = 0
 
     def _cut_off(self) -> None:
         self._request.abort()
 
     def _disconnected(self, reason: object) -> None:
         self._stop()
-        self._waiting = []
+        self._drop()
 
     def _stop(self) -> None:
         if self._over:
             return
-        self._over = True
+        self._over = self.full = True
+        self._source = None
+        self._end_stall()
         for call in self._calls:
             if call.active():
                 call.cancel()
         self._calls = []
-        if self._handle is not None:
-            self._handle.stop()
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.stop()
+
+    def _end_stall(self) -> None:
+        stalled, self._stalled = self._stalled, None
+        if stalled is not None and stalled.active():
+            stalled.cancel()
 
     # --- IPushProducer
 
     def pauseProducing(self) -> None:
-        """The reader falls behind: collect, but write nothing."""
+        """The reader falls behind: suspend the source."""
         self._paused = True
+        if self._over:
+            return
+        if self._stalled is None:
+            self._stalled = self._reactor.callLater(PATIENCE, self._give_up)
+        if self._source is not None:
+            if self._behind:
+                self.full = True
+            else:
+                self._suspend()
 
     def resumeProducing(self) -> None:
-        """The reader has caught up."""
+        """The reader has taken what was written."""
         self._paused = False
-        if self._waiting:
+        self._end_stall()
+        if not self._writing:
             self.flush()
 
     def stopProducing(self) -> None:
@@ -366,6 +572,7 @@ class UnshownStream(WatchStream):
         self._end_soon()
 
     def _end_soon(self) -> None:
+        self.full = True
         if not self._over and not self._waiting_to_end:
             self._waiting_to_end = True
             self._calls.append(self._reactor.callLater(0, self.end))

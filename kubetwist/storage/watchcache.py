@@ -19,8 +19,15 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..api.errors import APIStatusError
-from ..interfaces import IStorageBackend, IStorageObserver, IStorageWatch, IWatchSink
+from ..interfaces import (
+    IPacedSink,
+    IStorageBackend,
+    IStorageObserver,
+    IStorageWatch,
+    IWatchSink,
+)
 from .cachetally import CacheTally
+from .cachewatch import CacheWatch, PacedWatch
 from .errors import (
     DecryptionUnavailable,
     FutureRevision,
@@ -31,6 +38,7 @@ from .errors import (
 )
 from .expiry import Timer
 from .listing import Listing, counted, gather, undo
+from .past import PastReader
 from .protobuf import others_first, portions
 from .record import NO_LABELS, Draft, Record
 from .recordtable import RecordTable
@@ -72,47 +80,6 @@ def _economized(record: Record) -> Record:
     record.fields = _shared(record.fields)
     record.namespace = _texts.setdefault(record.namespace, record.namespace)
     return record
-
-
-class CacheWatch:
-    """
-    A watch that runs.
-
-    @ivar active: Cleared by L{stop}.
-    """
-
-    __slots__ = ("_cache", "active", "match", "scope", "send", "since", "sink")
-
-    def __init__(self, cache: WatchCache, scope: str, match: Match | None, sink: IWatchSink) -> None:
-        self._cache = cache
-        self.scope = scope
-        self.match = match
-        self.sink = sink
-        self.send = sink.send
-        self.since = 0
-        self.active = True
-
-    @property
-    def revision(self) -> int:
-        """Everything up to here was sent; where it begins in the future, that is where."""
-        return max(self._cache.revision, self.since)
-
-    def stop(self) -> None:
-        """Send nothing more. Can be called at any time, from C{sink.send} too."""
-        if self.active:
-            self.active = False
-            self._cache._remove(self)
-
-    def covers(self, key: str) -> bool:
-        """Whether the watch's scope has the key in it."""
-        scope = self.scope
-        return not scope or key == scope or (scope[-1] == "/" and key.startswith(scope))
-
-    def show(self, event: CacheEvent) -> None:
-        """Send an event as it looks through the watch's selector, if it shows there at all."""
-        shown = event if self.match is None else event.seen_through(self.match)
-        if shown is not None:
-            self.send(shown.kind, shown.record, shown)
 
 
 @implementer(IStorageObserver)
@@ -163,6 +130,11 @@ class WatchCache:
         self._loading: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
         self._stopped = False
+        self._past_reader = PastReader(backend, prefix, self._decode, clock)
+        #: While events are sent: that of those.
+        self._sending = 0
+        #: Watches to suspend when all events of that revision are sent.
+        self._full: list[PacedWatch] = []
         #: What can not be read.
         self.unreadable = Unreadable(prefix, clock, self._read, self._found)
 
@@ -301,7 +273,14 @@ class WatchCache:
         if self._watches:
             self.tally.dispatched += len(changes)
             for change in changes:
+                if change.revision != self._sending:
+                    if self._full:
+                        self._suspend_full()
+                    self._sending = change.revision
                 self._fan_out(change)
+            if self._full:
+                self._suspend_full()
+            self._sending = 0
 
     def progressed(self, revision: int) -> None:
         """See L{IStorageObserver.progressed}."""
@@ -584,11 +563,7 @@ class WatchCache:
         @raise StorageUnavailable: The cache is not filled.
         @raise RevisionCompacted: Changes after C{revision} are forgotten.
         """
-        if not self.ready:
-            raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
-        watch = CacheWatch(self, scope, match, sink)
-        if self.unreadable and self.unreadable.among(watch.covers):
-            raise StorageUnavailable(f"not everything in {self.prefix} can be read")
+        self._check_watchable(watch := CacheWatch(self, scope, match, sink))
         since = revision or self.revision
         if initial:
             since = self.revision
@@ -605,6 +580,71 @@ class WatchCache:
         watch.since = since
         self._watches[scope] = (*self._watches.get(scope, ()), watch)
         return watch
+
+    def watch_paced(
+        self, scope: str, *, sink: IPacedSink, match: Match | None = None, revision: int = 0, initial: bool = False
+    ) -> PacedWatch:
+        """
+        As L{watch}, but nothing is sent before L{PacedWatch.resume} is called, and then no more than C{sink} takes.
+
+        Changes that the window has no more are read from the backend, where that keeps them.
+
+        @raise StorageUnavailable: The cache is not filled.
+        @raise RevisionCompacted: Changes after C{revision} are forgotten.
+        """
+        self._check_watchable(watch := PacedWatch(self, scope, match, sink, revision or self.revision, initial))
+        if not initial and revision and revision < self.revision:
+            compacted = self._backend.compacted
+            self._window.forget(compacted)
+            oldest = compacted if self._past_reader.available else self._window.oldest
+            if revision < oldest:
+                raise RevisionCompacted(revision, oldest)
+        self._watches[scope] = (*self._watches.get(scope, ()), watch)
+        return watch
+
+    def _check_watchable(self, watch: CacheWatch) -> None:
+        if not self.ready:
+            raise StorageUnavailable(f"the cache of {self.prefix} is not filled")
+        if self.unreadable and self.unreadable.among(watch.covers):
+            raise StorageUnavailable(f"not everything in {self.prefix} can be read")
+
+    def call_later(self, call: Callable[[], object]) -> None:
+        """Call something in the next turn of the reactor."""
+        self._clock.callLater(0, call)
+
+    def changes_after(self, revision: int, most: int) -> Sequence[CacheEvent]:
+        """
+        Some events after C{revision}, and all of their revisions.
+
+        @raise RevisionCompacted: The window has them no more.
+        """
+        self._window.forget(self._backend.compacted)
+        return self._window.some_after(revision, most)
+
+    def records_after(self, scope: str, key: str) -> Sequence[Record]:
+        """Some records behind a key, in key order; none are behind the last."""
+        if scope and scope[-1] != "/":
+            record = self._table.get(scope)
+            return [record] if record is not None and not key else []
+        records = next(self._table.batches(scope, key), [])
+        self.tally.fetched += len(records)
+        return records
+
+    async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:
+        """See L{PastReader.read}: up to where the window begins."""
+        return await self._past_reader.read(revision, self._window.oldest)
+
+    def _suspend(self, watch: PacedWatch) -> None:
+        """Send C{watch} nothing more, but the rest of a revision that is being sent."""
+        if self._sending:
+            self._full.append(watch)
+        else:
+            watch.suspended_at(self.revision)
+
+    def _suspend_full(self) -> None:
+        full, self._full = self._full, []
+        for watch in full:
+            watch.suspended_at(self._sending)
 
     def _in_scope(self, scope: str, match: Match | None) -> Sequence[Record]:
         if not scope or scope[-1] == "/":

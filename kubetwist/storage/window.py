@@ -132,3 +132,19 @@ class Window:
         if not events or events[-1].revision <= revision:
             return []
         return events[bisect_right(events, revision, key=_revision_of) :]
+
+    def some_after(self, revision: int, most: int) -> list[CacheEvent]:
+        """
+        The first events after C{revision}, at least all of their last revision.
+
+        @param most: How many there are, but for the rest of that.
+        @raise RevisionCompacted: Some of them are forgotten.
+        """
+        if revision < self.oldest:
+            raise RevisionCompacted(revision, self.oldest)
+        events = self._events
+        first = bisect_right(events, revision, key=_revision_of)
+        last = min(first + most, len(events))
+        while first < last < len(events) and events[last].revision == events[last - 1].revision:
+            last += 1
+        return events[first:last]

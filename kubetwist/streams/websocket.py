@@ -55,13 +55,17 @@ class WebSocketConnection(Inlet):
 
     # Writing.
 
-    def send(self, data: bytes) -> None:
-        """Send a message."""
-        self._write(BytesMessage(data=data))
+    def send(self, data: bytes, finished: bool = True) -> None:
+        """
+        Send a message, or a fragment of one.
 
-    def send_text(self, text: str) -> None:
-        """Send a message of text."""
-        self._write(TextMessage(data=text))
+        @param finished: It is the last fragment.
+        """
+        self._write(BytesMessage(data=data, message_finished=finished))
+
+    def send_text(self, text: str, finished: bool = True) -> None:
+        """Send a message of text, or a fragment of one; see L{send}."""
+        self._write(TextMessage(data=text, message_finished=finished))
 
     def ping(self) -> None:
         """Ask the other side for a sign of life."""

@@ -9,7 +9,7 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, TextMessage
 
 from kubetwist.resources import watching
-from tests.resources.server import JSONClient
+from tests.resources.server import JSONClient, config_map
 from tests.resources.test_watching import MAPS, WatchTestCase, summary
 
 ASKED = {
@@ -145,7 +145,7 @@ class SocketTests(WatchTestCase):
         self.assertEqual("BOOKMARK", event["type"])
 
     def test_slow_reader(self) -> None:
-        """Events wait while the reader is slow, and come in order when it goes on; too many cut it off."""
+        """Events wait while the reader is slow, and come in order when it goes on; one that never does is cut off."""
         self.watch(f"resourceVersion={self.revision()}")
         socket: Any = self.client.transport.producer
         socket.pauseProducing()
@@ -153,10 +153,39 @@ class SocketTests(WatchTestCase):
             self.create(name)
         self.assertEqual([], self.more())
         socket.resumeProducing()
+        self.server.clock.advance(0)
         self.assertEqual([("ADDED", "c"), ("ADDED", "d")], summary(self.more()))
-        self.patch(watching, "UNREAD_LIMIT", 1000)
         socket.pauseProducing()
         for name in "efghijklm":
             self.create(name)
+        self.server.clock.advance(watching.PATIENCE)
         self.assertTrue(self.client.transport.disconnected)
         self.assertEqual(0, self.watched())
+
+    def test_large_objects(self) -> None:
+        """A large object is a message of several frames, of text that none of them breaks, and no more than is read."""
+        text = "\u00e4" * 150_000
+        self.writer.ask("POST", MAPS, config_map("large", x=text))
+        client = self.client
+        write, sizes = client.transport.write, []
+
+        def full(data: bytes) -> None:
+            write(data)
+            sizes.append(len(data))
+            socket: Any = client.transport.producer
+            if socket is not None and data[:4] != b"HTTP":
+                socket.pauseProducing()
+
+        client.transport.write = full  # type: ignore[method-assign]
+        begun = client.begin(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Dlarge", **ASKED)
+        self.server.clock.advance(0)
+        self.assertLess(sum(sizes), 2 * watching.PIECE)
+        received = begun.partition(b"\r\n\r\n")[2] + client.taken()
+        for _ in range(10):
+            client.transport.producer.resumeProducing()
+            self.server.clock.advance(0)
+            received += client.taken()
+        self.frames.receive_data(received)
+        pieces = [one.data for one in self.frames.events() if isinstance(one, TextMessage)]
+        self.assertGreater(len(pieces), 4)
+        self.assertEqual(text, orjson.loads("".join(pieces))["object"]["data"]["x"])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.resources import watching
 from kubetwist.storage.watchcache import WatchCache
-from tests.resources.server import JSONClient, Server, chunks, config_map, events, pod
+from tests.resources.server import JSONClient, Server, config_map, events, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 END = b"0\r\n\r\n"
@@ -332,34 +330,62 @@ class SlowReaderTests(WatchTestCase):
         self.watch(f"resourceVersion={self.revision()}")
         self.client.channel.pauseProducing()
 
+    def streams(self) -> list[watching.WatchStream]:
+        """The streams that watch ConfigMaps."""
+        return [watch.sink for watches in self.cache()._watches.values() for watch in watches]  # type: ignore[misc]
+
     def test_waits(self) -> None:
         """Events wait while the reader is slow, and come in order when it goes on."""
         for name in "cde":
             self.create(name)
         self.assertEqual(self.more(), [])
         self.client.channel.resumeProducing()
-        self.assertEqual(summary(events(self.client.taken())), [("ADDED", "c"), ("ADDED", "d"), ("ADDED", "e")])
+        self.assertEqual(summary(self.more()), [("ADDED", "c"), ("ADDED", "d"), ("ADDED", "e")])
         self.create("f")
         self.assertEqual(summary(self.more()), [("ADDED", "f")])
 
+    def test_waits_in_the_cache(self) -> None:
+        """However much happens, a stream whose reader is slow holds none of it."""
+        for number in range(30):
+            self.writer.ask("POST", MAPS, config_map(f"m-{number}", x="x" * 20_000))
+        (stream,) = self.streams()
+        self.assertEqual((self.more(), stream._waiting, stream._unread), ([], [], 0))
+        self.client.channel.resumeProducing()
+        found = self.more()
+        while more := self.more():
+            found += more
+        self.assertEqual(summary(found), [("ADDED", f"m-{number}") for number in range(30)])
+
     def test_cut_off(self) -> None:
-        """A reader that leaves too much unread is cut off at once, and frees what waited for it; others go on."""
-        self.patch(watching, "UNREAD_LIMIT", 1000)
+        """A reader that takes nothing for a minute is cut off, and frees what it had; others go on."""
         other = self.server.client()
         self.watch(f"resourceVersion={self.revision()}", other)
         for name in "cdefghij":
             self.create(name)
+        self.server.clock.advance(watching.PATIENCE - 1)
+        self.assertFalse(self.client.transport.disconnected)
+        self.server.clock.advance(1)
         self.assertTrue(self.client.transport.disconnected)
         self.assertEqual(len(self.more(other)), 8)
-        self.assertEqual(sum(map(len, self.cache()._watches.values())), 1)
+        self.assertEqual(len(self.streams()), 1)
+
+    def test_patience(self) -> None:
+        """A reader that takes something is given its minute anew."""
+        for _ in range(3):
+            self.create(f"m-{self.revision()}")
+            self.server.clock.advance(watching.PATIENCE - 1)
+            self.client.channel.resumeProducing()
+            self.client.channel.pauseProducing()
+        self.assertFalse(self.client.transport.disconnected)
 
     def test_end(self) -> None:
-        """A watch that ends while its reader is slow still says what it had to say."""
+        """A watch that ends while its reader is slow ends in good order; what it has missed a next watch shows."""
+        then = self.revision()
         self.create("c")
-        self.server.clock.advance(3600)
-        data = self.client.taken()
-        self.assertEqual(summary(events(data.removesuffix(END))), [("ADDED", "c")])
-        self.assertTrue(data.endswith(END))
+        (stream,) = self.streams()
+        stream.end()
+        self.assertEqual(self.client.taken(), END)
+        self.assertEqual(summary(self.watch(f"resourceVersion={then}", self.server.client())), [("ADDED", "c")])
 
     def test_gone(self) -> None:
         """A slow reader that hangs up leaves nothing behind."""
@@ -368,26 +394,178 @@ class SlowReaderTests(WatchTestCase):
         self.create("d")
         self.assertEqual(self.cache()._watches, {})
 
-    def test_large_beginning(self) -> None:
-        """The initial events of a large collection are written no faster than they are read."""
-        self.patch(watching, "WRITTEN_TOGETHER", 2)
-        for name in "cdefg":
-            self.create(name)
-        client = self.server.client()
-        write, written = client.transport.write, []
 
-        def slow(data: bytes) -> None:
+class UnreadTests(WatchTestCase):
+    """Readers that take a piece at a time, or none."""
+
+    def setUp(self) -> None:
+        """Objects of 2 MB."""
+        super().setUp()
+        self.names = [f"m-{number:03}" for number in range(100)]
+        for name in self.names:
+            self.create_large(name, 20_000)
+
+    def create_large(self, name: str, size: int) -> None:
+        """Write an object of so many bytes; half of them are metadata."""
+        obj = config_map(name, x="x" * (size // 2))
+        obj["metadata"]["annotations"] = {"note": "n" * min(size // 2, 200_000)}
+        self.assertEqual(self.writer.ask("POST", MAPS, obj)[0], 201)
+
+    def unread(
+        self, query: str, accept: str = "application/json"
+    ) -> tuple[JSONClient, watching.WatchStream, list[int]]:
+        """Begin a watch whose transport is full with each write; give the sizes of these as well."""
+        client = self.server.client()
+        write, sizes = client.transport.write, []
+
+        def full(data: bytes) -> None:
             write(data)
-            written.append(data)
+            sizes.append(len(data))
             client.channel.pauseProducing()
 
-        client.transport.write = slow  # type: ignore[method-assign]
-        client.begin(f"{MAPS}?watch=1")
-        found: list[Any] = []
-        for _ in range(10):
+        client.transport.write = full  # type: ignore[method-assign]
+        self.begun = client.begin(f"{MAPS}?watch=1&{query}", Accept=accept)
+        self.server.clock.advance(0)
+        stream: Any = [watch.sink for watches in self.cache()._watches.values() for watch in watches][-1]
+        return client, stream, sizes
+
+    def test_bound(self) -> None:
+        """Of the initial events of a watch that is not read no more than a piece is encoded, in any form."""
+        table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+        metadata = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        for accept in ("application/json", table, metadata, "application/vnd.kubernetes.protobuf;stream=watch"):
+            client, stream, sizes = self.unread("", accept)
             client.channel.resumeProducing()
             self.server.clock.advance(0)
-            pieces = chunks(client.taken())
-            self.assertLessEqual(len(pieces), 1)
-            found += [orjson.loads(line) for piece in pieces for line in piece.splitlines()]
-        self.assertEqual([one["object"]["metadata"]["name"] for one in found], list("abcdefg"))
+            self.assertGreater(sum(sizes), 10_000, accept)
+            self.assertLess(sum(sizes) + stream._unread, 3 * watching.PIECE, accept)
+            client.gone()
+
+    def test_pieces(self) -> None:
+        """The initial events of a large collection are written no faster than they are read, and all of them."""
+        query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+        client, stream, sizes = self.unread(query)
+        data = self.begun.partition(b"\r\n\r\n")[2] + client.taken()
+        for _ in range(100):
+            before = len(sizes)
+            client.channel.resumeProducing()
+            self.server.clock.advance(0)
+            self.assertLessEqual(len(sizes) - before, 1)
+            self.assertLess(stream._unread, 2 * watching.PIECE)
+            data += client.taken()
+            if b"BOOKMARK" in data:
+                break
+        self.assertGreater(len(sizes), 20)
+        self.assertLess(max(sizes), 2 * watching.PIECE)
+        found = events(data)
+        self.assertEqual([name for _, name in summary(found)], ["a", "b", *self.names, ""])
+        self.assertEqual(found[-1]["object"]["metadata"]["resourceVersion"], str(self.revision()))
+
+    def test_large_object(self) -> None:
+        """A large object is encoded once for all that are sent it at the same time, and written in pieces."""
+        self.create_large("a-large", 1_000_000)
+        streams = [self.unread("fieldSelector=metadata.name%3Da-large") for _ in range(2)]
+        encoded = {id(event) for _, stream, _ in streams for event in stream._waiting}
+        self.assertEqual(len(encoded), 1)
+        flusher = streams[0][1]._flusher
+        self.assertEqual(len(flusher._shared), 1)
+        for client, stream, sizes in streams:
+            data = client.taken()
+            while stream._waiting:
+                client.channel.resumeProducing()
+                self.server.clock.advance(0)
+                data += client.taken()
+            self.assertGreater(len(sizes), 10)
+            self.assertLess(max(sizes), 2 * watching.PIECE)
+            (event,) = events(data.rpartition(b"\r\n\r\n")[2] or data)
+            self.assertEqual(len(event["object"]["data"]["x"]), 500_000)
+        self.assertEqual(len(flusher._shared), 0)
+
+    def test_no_progress(self) -> None:
+        """A watch whose initial events are not read is closed after a minute."""
+        client, _, _ = self.unread("")
+        self.server.clock.advance(watching.PATIENCE)
+        self.assertTrue(client.transport.disconnected)
+        self.assertEqual(self.cache()._watches, {})
+
+    def test_end_amid_an_object(self) -> None:
+        """A watch that ends amid an object that is not read breaks off: its client does not take it for complete."""
+        self.create_large("a-large", 1_000_000)
+        client, stream, _ = self.unread("fieldSelector=metadata.name%3Da-large")
+        client.channel.resumeProducing()
+        stream.end()
+        self.assertFalse(client.taken().endswith(END))
+        self.assertTrue(client.transport.disconnected)
+
+    def test_failing_flush(self) -> None:
+        """A stream that cannot be written is closed, and others are written."""
+        others = [self.server.client() for _ in range(2)]
+        self.watch(f"resourceVersion={self.revision()}", others[0])
+        self.watch(f"resourceVersion={self.revision()}")
+        self.watch(f"resourceVersion={self.revision()}", others[1])
+        stream = self.cache()._watches["default/"][1].sink
+
+        def fail(data: object, whole: bool = True) -> None:
+            raise ValueError("as a test")
+
+        stream._send = fail  # type: ignore[attr-defined]
+        self.create("c")
+        self.assertEqual([summary(self.more(other)) for other in others], [[("ADDED", "c")]] * 2)
+        self.assertTrue(self.client.transport.disconnected)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        self.assertEqual(len(self.cache()._watches["default/"]), 2)
+
+    def test_failing_encoder(self) -> None:
+        """A stream whose objects cannot be encoded is closed."""
+        client, stream, _ = self.unread("")
+        stream._encoder = None
+        for _ in range(5):
+            client.channel.resumeProducing()
+            self.server.clock.advance(0)
+        self.assertTrue(client.transport.disconnected)
+        self.assertNotEqual(self.flushLoggedErrors(AttributeError), [])
+
+
+class PastTests(WatchTestCase):
+    """Watches from before the window of past events."""
+
+    def setUp(self) -> None:
+        """A window of four events."""
+        super().setUp()
+        self.then = self.revision()
+        self.cache()._window._max_events = 4
+
+    def test_from_the_store(self) -> None:
+        """A watch from a revision that the cache has dropped, but the store has not, shows all that came after it."""
+        self.relabel("a", tier="front")
+        self.relabel("a", tier="back")
+        self.writer.ask("DELETE", f"{MAPS}/b")
+        for name in "cdefghij":
+            self.create(name)
+        expected = [("MODIFIED", "a"), ("MODIFIED", "a"), ("DELETED", "b"), *[("ADDED", name) for name in "cdefghij"]]
+        self.assertEqual(summary(self.watch(f"resourceVersion={self.then}")), expected)
+        found = self.watch(f"resourceVersion={self.then}&labelSelector=tier%3Dfront", self.server.client())
+        self.assertEqual(summary(found), [("ADDED", "a"), ("DELETED", "a")])
+        self.assertEqual(found[1]["object"]["metadata"]["labels"], {"tier": "front"})
+        self.assertEqual(found[1]["object"]["metadata"]["resourceVersion"], str(self.then + 2))
+
+    def test_slow_reader(self) -> None:
+        """A reader that falls behind the window misses nothing that the store has."""
+        self.watch(f"resourceVersion={self.then}")
+        self.client.channel.pauseProducing()
+        for name in "cdefghijklm":
+            self.create(name)
+        self.client.channel.resumeProducing()
+        self.assertEqual([name for _, name in summary(self.more())], list("cdefghijklm"))
+
+    def test_compacted_meanwhile(self) -> None:
+        """A reader that falls behind what the store has is told so: 410, reason Expired."""
+        self.watch(f"resourceVersion={self.then}")
+        self.client.channel.pauseProducing()
+        for name in "cdefghijklm":
+            self.create(name)
+        self.successResultOf(self.server.backend.compact(self.revision()))
+        self.client.channel.resumeProducing()
+        self.server.clock.advance(0)
+        (event,) = events(self.client.taken().removesuffix(END))
+        self.assertEqual((event["type"], event["object"]["code"]), ("ERROR", 410))

@@ -17,11 +17,12 @@ from zope.interface.verify import verifyObject
 
 from kubetwist.interfaces import IStorageObserver, IWatchSink
 from kubetwist.storage import recordtable
+from kubetwist.storage.cachewatch import CacheWatch
 from kubetwist.storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
 from kubetwist.storage.record import NO_LABELS, Draft, Record
 from kubetwist.storage.values import Write
-from kubetwist.storage.watchcache import CacheWatch, WatchCache
+from kubetwist.storage.watchcache import WatchCache
 
 PREFIX = "/registry/pods/"
 

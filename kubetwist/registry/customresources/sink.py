@@ -12,19 +12,19 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...api.errors import APIStatusError
-from ...interfaces import IWatchSink
+from ...interfaces import IPacedSink, IPacedWatch
 from ...storage.record import Record
 
-#: How many events may wait; a watch that falls behind further is ended, and its client starts over.
-WAITING_LIMIT: Final = 100_000
+#: How many events wait for their conversion at most, but for the rest of a transaction; they are converted together.
+BATCH: Final = 500
 
 
-@implementer(IWatchSink)
+@implementer(IPacedSink, IPacedWatch)
 class PreparingSink:
     """
-    Passes on what it is told, in order, each event when its record is prepared; those that wait are prepared together.
+    Passes events on in order, each when its record is prepared.
 
-    @ivar revision: How far the watch has come, for bookmarks.
+    It is the sink of the cache's watch, and to the sink behind it what drives that watch.
     """
 
     _log = Logger()
@@ -35,31 +35,43 @@ class PreparingSink:
         prepared: Callable[[Record], bool],
         prepare: Callable[[Iterable[Record]], Awaitable[None]],
     ) -> None:
+        """
+        @param sink: Where events go; it need not be an L{IPacedSink}.
+        """
         self._sink = sink
+        self._paced = IPacedSink.providedBy(sink)
         self._prepared = prepared
         self._prepare = prepare
         self._waiting: deque[tuple[str, Record, Any]] = deque()
         self._handle: Any = None
-        self._working = True  # Nothing is passed on before the watch has begun.
+        #: Whether events are only collected: they are being converted, or the source is sending.
+        self._collecting = True
+        #: Whether the source has caught up, and the sink is to learn that behind what waits.
+        self._caught_up = False
         self._over = False
         self._ended: tuple[Any] | None = None
 
     async def begun(self, handle: Any) -> PreparingSink:
         """
-        The cache delivers; wait for what it has delivered so far.
+        Convert the first objects, so that a failure is known before anything is answered.
 
-        @param handle: What stops it.
-        @return: What stops it from now on.
+        @param handle: The cache's watch, L{IPacedWatch}; it is not resumed yet.
+        @return: What drives the watch from now on.
         @raise APIStatusError: The conversion failed.
         """
         self._handle = handle
         try:
-            await self._pass_on()
+            handle.resume()
+            await self._prepare([record for _, record, _ in self._waiting])
         except BaseException:
             self.stop()
             raise
-        self._working = False
+        self._collecting = False
+        if not self._paced:
+            self._go_on()
         return self
+
+    # --- IPacedWatch
 
     @property
     def revision(self) -> int:
@@ -68,26 +80,44 @@ class PreparingSink:
             return int(self._waiting[0][1].revision) - 1
         return int(self._handle.revision)
 
+    def resume(self) -> None:
+        """See L{IPacedWatch.resume}."""
+        if not self._collecting:
+            self._go_on()
+
+    def suspend(self) -> None:
+        """See L{IPacedWatch.suspend}."""
+        self._handle.suspend()
+
     def stop(self) -> None:
-        """Nobody listens any more."""
+        """Send nothing more."""
         self._over = True
         self._waiting.clear()
         if self._handle is not None:
             self._handle.stop()
 
+    # --- IPacedSink
+
+    @property
+    def full(self) -> bool:
+        """See L{IPacedSink.full}."""
+        return self._over or len(self._waiting) >= BATCH
+
+    def caught_up(self) -> None:
+        """See L{IPacedSink.caught_up}."""
+        self._caught_up = True
+        if not self._collecting:
+            self._go_on()
+
     def send(self, kind: str, record: Record, event: Any) -> None:
         """See L{IWatchSink.send}."""
         if self._over:
             return
-        if not self._working and self._prepared(record):
-            self._sink.send(kind, record, event)
-            return
         self._waiting.append((kind, record, event))
-        if len(self._waiting) > WAITING_LIMIT:
-            self._fail(None)
-        elif not self._working:
-            self._working = True
-            Deferred.fromCoroutine(self._pass_on()).addCallbacks(self._idle, self._broken)
+        if not self._collecting:
+            self._go_on()
+        if len(self._waiting) == BATCH:
+            self._handle.suspend()
 
     def bookmark(self, revision: int, initial_events_end: bool) -> None:
         """See L{IWatchSink.bookmark}; one that comes too early is left out, as they are no promise."""
@@ -102,19 +132,47 @@ class PreparingSink:
             self._over = True
             self._sink.end(error)
 
-    async def _pass_on(self) -> None:
-        waiting = self._waiting
-        while waiting:
-            await self._prepare([record for _, record, _ in waiting])
-            while waiting and self._prepared(waiting[0][1]):
-                kind, record, event = waiting.popleft()
-                self._sink.send(kind, record, event)
-        if self._ended is not None and not self._over:
-            self._over = True
-            self._sink.end(self._ended[0])
+    # --- passing on
 
-    def _idle(self, _: object) -> None:
-        self._working = False
+    @property
+    def _blocked(self) -> bool:
+        return self._over or (self._paced and self._sink.full)
+
+    def _go_on(self) -> None:
+        """Pass on what can be, convert what has to be, and have the source send more."""
+        waiting = self._waiting
+        while not self._blocked:
+            if waiting:
+                if not self._prepared(waiting[0][1]):
+                    self._collecting = True
+                    converted = Deferred.fromCoroutine(self._convert())
+                    converted.addCallbacks(self._converted, self._broken)
+                    return
+                self._sink.send(*waiting.popleft())
+            elif self._ended is not None:
+                self._over = True
+                self._sink.end(self._ended[0])
+            elif self._caught_up:
+                self._caught_up = False
+                if self._paced:
+                    self._sink.caught_up()
+                return
+            else:
+                self._collecting = True
+                try:
+                    self._handle.resume()
+                finally:
+                    self._collecting = False
+                if not (waiting or self._caught_up):
+                    # It sends later, or is live.
+                    return
+
+    async def _convert(self) -> None:
+        await self._prepare([record for _, record, _ in self._waiting])
+
+    def _converted(self, _: object) -> None:
+        self._collecting = False
+        self._go_on()
 
     def _broken(self, failure: Failure) -> None:
         error = failure.value
