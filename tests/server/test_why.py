@@ -286,7 +286,7 @@ class MissTests(WhyTestCase):
         for number in range(30):
             self.make(BINDINGS, binding(f"b{number}", "Role/maps", f"User/u{number}"))
         client = JSONClient(self.site)
-        client.send(
+        client.channel.dataReceived(
             f"GET {WHY}?user=bob&verb=list&resource=configmaps&namespace=default HTTP/1.1\r\n"
             "Host: x\r\nAuthorization: Bearer alice\r\n\r\n".encode()
         )
