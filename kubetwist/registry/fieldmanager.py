@@ -256,7 +256,8 @@ class FieldManager:
         if merged is not old:
             merged = self.completed(merged, applied)
         merged = dict(merged)
-        meta = merged["metadata"] = dict(merged["metadata"])
+        # A new object may have been given none.
+        meta = merged["metadata"] = dict(merged["metadata"] or {})
         if managers:
             meta["managedFields"] = write(managers)
         if manager == KUBECTL:

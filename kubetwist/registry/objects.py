@@ -157,8 +157,12 @@ class StoredObjects:
         @raise APIStatusError: It failed.
         """
 
-    async def drafted(self, obj: JSONObject) -> Draft:
-        """As L{draft}, where bringing the object into the stored version may take time."""
+    async def drafted(self, obj: JSONObject, applied: bool = False) -> Draft:
+        """
+        As L{draft}, where bringing the object into the stored version may take time.
+
+        @param applied: Whether the object is the result of an apply.
+        """
         return self.draft(obj)
 
     def draft(self, obj: JSONObject) -> Draft:

@@ -182,6 +182,7 @@ class Writes:
                 obj["metadata"].pop("managedFields", None)
                 return obj
             if patch.owns:
+                scope.applied = True
                 endpoint.restore(obj, patch.left)
                 return obj
             return endpoint.own(stored, obj, manager, patch.left)

@@ -122,6 +122,20 @@ class ContainerTests(CustomApplyTestCase):
             self.assertNotIn("free", self.applied({"free": None}, query=query))
         self.assertNotIn("free", self.get())
 
+    def test_unknown_fields(self) -> None:
+        """Fields that the types of apply allow and the schema does not are owned, and not stored."""
+        self.define(struct(spec={"type": "object"}))
+        for query in ("&dryRun=All", ""):
+            found = self.applied({"spec": {"a": 1}}, query=query)
+            self.assertEqual((found["spec"], self.owners(found)), ({}, {"me": {"f:spec": {"f:a": {}}}}))
+        self.assertEqual(self.get()["spec"], {})
+
+    def test_no_metadata(self) -> None:
+        """An apply without metadata makes no object, as it does not say its name."""
+        self.define(struct())
+        code, status = self.apply({"metadata": None})
+        self.assertEqual((code, status["reason"]), (400, "BadRequest"))
+
     def test_absent_is_not_null(self) -> None:
         """A nullable field that goes from absent to null makes a new generation."""
         self.define(struct(spec={**struct(a=TEXT), "nullable": True}))

@@ -50,7 +50,7 @@ class CustomStore(Store):
         """The kind in the version of the request."""
         return self.codec.gvk
 
-    async def drafted(self, obj: JSONObject) -> Draft:
+    async def drafted(self, obj: JSONObject, applied: bool = False) -> Draft:
         """An object ready to be written, in the stored version, as it will be read."""
         codec = self.served.codec
         if self.codec.gvk != codec.gvk:
@@ -60,18 +60,16 @@ class CustomStore(Store):
         if "status" not in obj and (default := codec.type.default_of("status")) is not None:
             # Creation drops the status, which has its default only when the object is read.
             obj = {**obj, "status": default}
-        draft = self.draft(obj)
         meta = obj["metadata"]
         record = self.cache.get(self.key(meta.get("namespace", ""), meta["name"]))
-        # An apply leaves nulls that validation may accept and reading drops. What was stored in another version gets
-        # the defaults of this one when it is stored in this one.
-        if b"null" in draft.body or (record is not None and record.other_form):
-            return self.draft(codec.reread(codec.with_kind(obj)))
-        return draft
+        # What was stored in another version gets the defaults of this one when it is stored in this one.
+        if applied or (record is not None and record.other_form):
+            obj = codec.reread(codec.with_kind(obj))
+        return self.draft(obj)
 
-    async def _as_read(self, obj: JSONObject) -> JSONObject:
+    async def _as_read(self, obj: JSONObject, applied: bool) -> JSONObject:
         """Return an object that is not stored, because of a dry run, as it would be read after it was."""
-        obj = orjson.loads((await self.drafted(obj)).body)
+        obj = orjson.loads((await self.drafted(obj, applied)).body)
         if self.codec.gvk != self.served.codec.gvk:
             if self.codec.conversion is not None:
                 [obj] = await self.codec.conversion.convert([self.served.codec.with_kind(obj)], self.codec.gvk)
@@ -161,7 +159,7 @@ class CustomStore(Store):
         """See L{Creation.create_once}; a dry run returns the object as it would be read."""
         self._check_serving(obj)
         created = await super().create_once(scope, obj, options, attributes)
-        return await self._as_read(created) if options.dry_run else created
+        return await self._as_read(created, scope.applied) if options.dry_run else created
 
     async def update(
         self,
