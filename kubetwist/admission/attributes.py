@@ -165,6 +165,7 @@ class AdmissionAttributes:
         "deadline",
         "dry_run",
         "group",
+        "in_thread",
         "kind",
         "name",
         "namespace",
@@ -202,6 +203,7 @@ class AdmissionAttributes:
         annotate: Callable[[str, str, str], Any] | None = None,
         deadline: float | None = None,
         computing: Callable[..., Awaitable[Any]] | None = None,
+        in_thread: Callable[..., Awaitable[Any]] | None = None,
     ) -> None:
         """
         @param old: What is stored now, or what makes a copy of it when somebody asks.
@@ -212,6 +214,7 @@ class AdmissionAttributes:
         @param deadline: When the request is over, in the reactor's time.
         @param computing: Calls a function with arguments in the thread for long computations; L{None} for objects that
             are not large.
+        @param in_thread: The same for objects of any size; L{None} where there is no such thread.
         """
         self.operation = operation
         self.group = group
@@ -233,6 +236,7 @@ class AdmissionAttributes:
         self._annotate = annotate
         self.deadline = deadline
         self.computing = computing
+        self.in_thread = in_thread
         self.annotations: dict[str, tuple[str, str]] | None = None
         self.reinvocation: Reinvocation | None = None
         self.charges: list[Charge] = []

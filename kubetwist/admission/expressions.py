@@ -10,8 +10,10 @@ see the same variables. The language itself is imported when somebody has an exp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from time import thread_time
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
 
@@ -42,6 +44,10 @@ _NAMESPACE_META: Final = (
     "annotations",
     "finalizers",
 )
+
+
+#: What costs more is followed by a look at the clock.
+COSTLY: Final = 1000
 
 
 class OutOfBudget(Exception):
@@ -229,27 +235,60 @@ def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
     from ..cel.library.authz import Authorizer
 
     authorizer = attributes.context.authorizer
-    return Authorizer(attributes.user, _nobody if authorizer is None else authorizer.authorize)
+    if authorizer is None:
+        return Authorizer(attributes.user, _nobody)
+
+    async def ask_later(question: AuthorizerAttributes) -> Verdict:
+        verdict = authorizer.authorize(question)
+        return verdict if isinstance(verdict, Verdict) else await verdict
+
+    def authorize(question: AuthorizerAttributes) -> Any:
+        # Authorizers are asked by the reactor's thread only: from another one, the evaluation is begun again.
+        return ask_later(question) if _in_other_thread.get() else authorizer.authorize(question)
+
+    return Authorizer(attributes.user, authorize)
+
+
+#: Whether an expression is evaluated in another thread than the reactor's.
+_in_other_thread: Final[ContextVar[bool]] = ContextVar("in_other_thread", default=False)
+
+
+def _elsewhere(run: Callable[[], _Result]) -> _Result:
+    """Call a function in another thread than the reactor's."""
+    token = _in_other_thread.set(True)
+    try:
+        return run()
+    finally:
+        _in_other_thread.reset(token)
 
 
 def _nobody(question: AuthorizerAttributes) -> Verdict:
     return Verdict(Decision.NO_OPINION)
 
 
-async def settled(run: Callable[[], _Result]) -> _Result:
+async def settled(run: Callable[[], _Result], attributes: AdmissionAttributes) -> _Result:
     """
     What C{run} gives, which runs expressions.
 
-    It is called again when an expression asked the authorizer, and the answer took its time: it must not do anything
-    but run expressions.
+    It is called again when an expression asked the authorizer, and the answer took its time, and in the thread for
+    long computations where expressions cost much: it must not do anything but run expressions.
+
+    @param attributes: What the expressions are about; of a large object they are run in the thread from the first.
     """
     from ..cel.library.authz import NeedsDecision
+    from ..cel.sparing import TakesLong, briefly
 
+    computing = attributes.computing
     while True:
         try:
-            return run()
+            if computing is not None:
+                result: _Result = await computing(_elsewhere, run)
+                return result
+            return run() if attributes.in_thread is None else briefly(run)
         except NeedsDecision as needed:
             await needed.settle()
+        except TakesLong:
+            computing = attributes.in_thread
 
 
 @frozen
@@ -269,10 +308,14 @@ class Evaluation:
     Expressions that are run on the same values, with the same variables, and pay from the same budget.
 
     @ivar budget: What is left of it.
+    @cvar seconds: What all of them together may take of the processor's time, which is looked at after costly ones.
     """
+
+    seconds: ClassVar[float] = 2.0
 
     def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Expression], budget: int) -> None:
         self.budget = budget
+        self._deadline = 0.0
         self._given = values
         self._variables = variables
         self._spent = 0
@@ -326,6 +369,12 @@ class Evaluation:
         if cost > self.budget:
             raise OutOfBudget
         self.budget -= cost
+        if cost > COSTLY:
+            now = thread_time()
+            # Most evaluations never get so far as to read the clock.
+            self._deadline = self._deadline or now + self.seconds
+            if now > self._deadline:
+                raise OutOfBudget
 
 
 # --- conditions

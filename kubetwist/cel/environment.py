@@ -28,6 +28,7 @@ from kubetwist.cel.frame import Frame, Step
 from kubetwist.cel.functions import Library, Overload
 from kubetwist.cel.parser import MacroKey, Parser, macro_table
 from kubetwist.cel.source import Source
+from kubetwist.cel.sparing import CALL_COST, Allowance, TakesLong, allowance
 from kubetwist.cel.standard import STANDARD
 from kubetwist.cel.types import Type
 from kubetwist.cel.validators import VALIDATORS, Validator
@@ -131,7 +132,32 @@ class Program:
         @param seconds: How much of the processor's time it may take; looked at in loops only.
         @return: The value and what it cost.
         @raise EvaluationError: It has no value.
+        @raise TakesLong: It costs more than it may within L{kubetwist.cel.sparing.briefly}.
         """
+        spared = allowance.get()
+        if spared is not None:
+            return self._evaluate_briefly(activation, cost_limit, seconds, spared)
+        return self._evaluate(activation, cost_limit, seconds)
+
+    def _evaluate_briefly(
+        self, activation: Mapping[str, Value], cost_limit: int, seconds: float, spared: Allowance
+    ) -> tuple[Value, int]:
+        """As L{evaluate}, and take what it costs from an allowance."""
+        spared.left -= CALL_COST
+        if spared.left < 0:
+            raise TakesLong
+        limit = min(cost_limit, spared.left)
+        try:
+            value, cost = self._evaluate(activation, limit, seconds)
+        except EvaluationError as error:
+            if error.interrupted or (error.cost_exceeded and error.cost <= cost_limit and limit < cost_limit):
+                raise TakesLong from None
+            spared.left -= error.cost
+            raise
+        spared.left -= cost
+        return value, cost
+
+    def _evaluate(self, activation: Mapping[str, Value], cost_limit: int, seconds: float) -> tuple[Value, int]:
         frame = Frame(activation, self._slots, cost_limit, seconds)
         began = perf_counter()
         try:

@@ -84,7 +84,7 @@ class Creation(StoredObjects):
         meta["creationTimestamp"] = times.now()
         for text in await scope.compute(0, self.strategy.early_warnings, obj):
             scope.warn(text)
-        causes = await scope.compute(0, self._prepared_creation, obj, scope)
+        causes = await scope.compute_rules(0, self._prepared_creation, obj, scope)
         if causes:
             raise await scope.compute(0, self.invalid, meta.get("name", ""), causes)
         for text in await scope.compute(0, self.strategy.warnings, obj, None):

@@ -410,6 +410,7 @@ class StoredObjects:
             warn=scope.warn,
             annotate=scope.annotate,
             deadline=scope.deadline,
+            in_thread=scope.in_thread,
             computing=scope.in_thread if scope.large(0 if record is None else len(record.item)) else None,
         )
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from attrs import define, evolve
 
 from ..api.resource import UserInfo
+from ..cel.sparing import TakesLong, briefly
 
 
 def discard(text: str) -> None:
@@ -85,6 +86,19 @@ class RequestScope:
         if self.in_thread is not None and (self.size > IN_REACTOR or size > IN_REACTOR):
             return await self.in_thread(function, *arguments)
         return function(*arguments)
+
+    async def compute_rules(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        """
+        As L{compute} of a function that may evaluate expressions: where these cost much, it is called again there.
+
+        @param function: It may be called twice with the same arguments.
+        """
+        if self.in_thread is None or self.size > IN_REACTOR or size > IN_REACTOR:
+            return await self.compute(size, function, *arguments)
+        try:
+            return briefly(function, *arguments)
+        except TakesLong:
+            return await self.in_thread(function, *arguments)
 
     def within(self, namespace: str) -> RequestScope:
         """The same request, as it concerns one namespace."""

@@ -160,7 +160,7 @@ class Updates(Creation):
         if rules.main:
             await self.permit(scope, obj, old, options)
         size = len(record.item)
-        causes = await scope.compute(size, self._prepared_causes, obj, old, rules, scope)
+        causes = await scope.compute_rules(size, self._prepared_causes, obj, old, rules, scope)
         if causes:
             causes = told(causes, scope)
             if causes:

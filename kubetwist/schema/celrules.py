@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from time import thread_time
 from typing import Any, Final, Protocol
 
 from attrs import define, frozen
@@ -16,7 +17,7 @@ from ..api.errors import Cause, Tolerated, duplicate, forbidden, invalid, requir
 from ..api.resource import JSONObject
 from ..cel.ast import Ident, walk
 from ..cel.environment import Environment, Program
-from ..cel.errors import CompileErrors, EvaluationError, ProgramError
+from ..cel.errors import CompileErrors, CostLimitExceeded, EvaluationError, ProgramError
 from ..cel.names import escape
 from ..cel.schemas import Declaration, declare
 from ..cel.types import BOOL, STRING, optional_of
@@ -28,6 +29,12 @@ from .rulepaths import RULES_BUDGET, has_rules, valid_field_path
 SELF_TYPE: Final = "selfType"
 #: What one evaluation of one expression may cost.
 CALL_LIMIT: Final = 1_000_000
+#: Seconds of the processor's time that the rules of one object may take together, beside what they may cost: the
+#: reference's budget is what it takes a second for.
+RULES_SECONDS: Final = 2.0
+#: A look at the clock follows an evaluation that costs more, and every so many others.
+COSTLY: Final = 1000
+EVALUATIONS: Final = 256
 #: Bytes that a message may have which an expression makes.
 MAX_MESSAGE: Final = 5 * 1024
 NO_BUDGET: Final = "due to running out of cost budget, no further validation rules will be run"
@@ -153,10 +160,30 @@ class _Run:
     One validation.
 
     @ivar budget: What is left of it; below zero, nothing more is done.
+    @ivar deadline: Until when rules are evaluated, by the time that this thread has the processor; 0 before the first
+        look at the clock.
+    @ivar evaluated: How many evaluations there were since the last look at the clock.
     """
 
     budget: int
     causes: list[Cause]
+    deadline: float = 0.0
+    evaluated: int = 0
+
+    def late(self, cost: int) -> bool:
+        """
+        Whether the rules of this object have taken too long together.
+
+        @param cost: Of the last evaluation.
+        """
+        self.evaluated += 1
+        if cost <= COSTLY and self.evaluated < EVALUATIONS:
+            return False
+        self.evaluated = 0
+        now = thread_time()
+        # Most objects are done before anybody reads the clock.
+        self.deadline = self.deadline or now + RULES_SECONDS
+        return now > self.deadline
 
 
 @frozen
@@ -360,8 +387,9 @@ class RuleTree:
                     f"'{why}': call arguments did not match a supported operator, function or macro signature for"
                     f" rule: {rule.told}"
                 )
-            elif error.cost_exceeded:
-                text = f"'{why}': {NO_MORE} rule: {rule.told}"
+            elif error.cost_exceeded or error.interrupted:
+                # To clients, time is a cost like others.
+                text = f"'{CostLimitExceeded().message}': {NO_MORE} rule: {rule.told}"
                 run.budget = -1
             else:
                 text = f"{why} evaluating rule: {rule.told}"
@@ -370,7 +398,7 @@ class RuleTree:
         return not self._pay(run, cost, where) or result is True
 
     def _pay(self, run: _Run, cost: int, where: str) -> bool:
-        if cost > run.budget:
+        if cost > run.budget or run.late(cost):
             run.causes.append(invalid(where, self._kind, f"validation failed {NO_BUDGET}"))
             run.budget = -1
             return False
@@ -404,10 +432,10 @@ class RuleTree:
             text, cost = rule.message.evaluate(variables, cost_limit=CALL_LIMIT)
         except EvaluationError as error:
             text, cost = "", error.cost
-            if error.cost_exceeded:
+            if error.cost_exceeded or error.interrupted:
                 source = rule.rule["messageExpression"]
                 why = f'{NO_MORE} messageExpression: "{source}"'
-        if cost > run.budget:
+        if cost > run.budget or run.late(cost):
             why = f"messageExpression evaluation failed {NO_BUDGET}"
         if why:
             run.budget = -1

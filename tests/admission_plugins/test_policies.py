@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.admission.chain import AdmissionChain
+from kubetwist.admission.expressions import _in_other_thread
 from kubetwist.admission_plugins.configurations import InvalidConfiguration
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
@@ -330,6 +331,40 @@ class ValidatingTests(PolicyTestCase):
         data = {f"k{number}": "" for number in range(200)}
         _, _, message = self.refused("POST", MAPS, {"metadata": {"name": "a"}, "data": data})
         self.assertIn("operation cancelled: actual cost limit exceeded", message)
+
+    def test_costly(self) -> None:
+        """A policy whose expressions cost much is evaluated in a thread, others are not, and the verdict is the same."""
+        threads = self.server.done_in_threads
+        listed = "object.data.map(k, k)"
+        self.policy(validations=[{"expression": f"{listed}.all(a, {listed}.all(b, a != 'no'))"}])
+        for size, wanted in ((3, []), (100, ["_elsewhere"])):
+            threads.clear()
+            data = {f"k{number}": "" for number in range(size)}
+            self.create(f"ok{size}", data)
+            self.refused("POST", MAPS, {"metadata": {"name": f"no{size}"}, "data": {**data, "no": ""}})
+            self.assertEqual([function.__name__ for function in threads], wanted * 2)
+
+    def test_authorizer_of_costly(self) -> None:
+        """Authorizers are never asked from a thread: the evaluation waits until the reactor has asked them."""
+        asked: list[bool] = []
+        in_thread: list[bool] = []
+        outer = self.server.done_in_threads
+
+        def authorize(question: AuthorizerAttributes) -> Any:
+            if question.verb == "approve":
+                asked.append(_in_other_thread.get())
+            return Verdict(Decision.ALLOW)
+
+        self.server.stores.authorizer.authorize = authorize  # type: ignore[union-attr, method-assign]
+        listed = "object.data.map(k, k)"
+        costly = f"{listed}.all(a, {listed}.all(b, a != 'no'))"
+        approved = "authorizer.requestResource.check('approve').allowed()"
+        self.policy(validations=[{"expression": f"{costly} && {approved}"}])
+        outer.clear()
+        self.create("a", {f"k{number}": "" for number in range(100)})
+        in_thread = [function.__name__ == "_elsewhere" for function in outer]
+        # The first evaluation there meets the question, the second one knows the answer.
+        self.assertEqual((in_thread, asked), ([True, True], [False]))
 
     def test_variables_are_lazy(self) -> None:
         """A variable is computed when it is named, and once."""

@@ -338,6 +338,20 @@ class ObjectTests(CustomTestCase):
         code, status = self.client.ask("GET", f"{KITES}?fieldSelector=spec.tail%3D1")
         self.assertEqual((code, status["message"]), (400, "field label not supported: spec.tail"))
 
+    def test_costly_rules(self) -> None:
+        """Rules that cost much are evaluated in a thread, others are not, and what they find is the same."""
+        tail = {"type": "array", "maxItems": 1000, "items": {"type": "integer"}}
+        small = "self.tail.all(x, self.tail.all(y, x + y < 1998))"
+        spec = {"type": "object", "properties": {"tail": tail}, "x-kubernetes-validations": [{"rule": small}]}
+        self.define({"type": "object", "properties": {"spec": spec}})
+        threads = self.server.done_in_threads
+        for size, wanted in ((5, []), (100, ["_prepared_creation"])):
+            for value, code in ((1, 201), (999, 422)):
+                threads.clear()
+                made = kite(f"k{size}", spec={"tail": [*range(1, size), value]})
+                self.assertEqual(self.client.ask("POST", KITES, made)[0], code)
+                self.assertEqual([function.__name__ for function in threads], wanted)
+
     def test_table(self) -> None:
         """Columns are what the definition says, and an age where it says nothing."""
         self.define(additionalPrinterColumns=[{"name": "Colour", "type": "string", "jsonPath": ".spec.colour"}])

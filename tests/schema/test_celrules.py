@@ -7,6 +7,9 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import Tolerated
+from kubetwist.cel.errors import Interrupted
+from kubetwist.cel.frame import Frame
+from kubetwist.schema import celrules
 from kubetwist.schema.celrules import RuleTree
 from kubetwist.schema.rulepaths import has_rules, valid_field_path
 from kubetwist.schema.schemavalues import Correlation, ValueSchema
@@ -21,6 +24,11 @@ def spec(*rules: dict[str, Any], **properties: Any) -> dict[str, Any]:
     """A schema of a resource whose C{spec} has rules."""
     part = {"type": "object", "properties": properties, "x-kubernetes-validations": [*rules]}
     return {"type": "object", "properties": {"spec": part}}
+
+
+def interrupt(frame: Frame) -> None:
+    """What a look at the clock does when it is late."""
+    raise Interrupted
 
 
 INTEGER: dict[str, Any] = {"type": "integer"}
@@ -198,6 +206,41 @@ class RuleTests(SynchronousTestCase):
         )
         (found,) = self.found(schema, {"spec": {"l": [1] * 300}})
         self.assertIn("no further validation rules will be run due to call cost exceeds limit for rule", found)
+
+    def test_time(self) -> None:
+        """All rules of an object share so much time, and when it is over the error is that of costs."""
+        times = iter(range(100))
+        self.patch(celrules, "thread_time", lambda: float(next(times)))
+        self.patch(celrules, "COSTLY", 0)
+        self.patch(celrules, "RULES_SECONDS", 2.5)
+        value = {"spec": {"a": 1}}
+        holds = [rule(f"self.a < {number + 2}") for number in range(10)]
+        text = (
+            'spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation '
+            "rules will be run"
+        )
+        self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [text])
+        self.assertEqual(next(times), 4)
+        self.patch(celrules, "RULES_SECONDS", 200.0)
+        self.assertEqual(self.found(spec(*holds, a=INTEGER), value), [])
+
+    def test_many_cheap_rules(self) -> None:
+        """Rules that cost little are counted, so that many of them do not take for ever either."""
+        times = iter(range(100))
+        self.patch(celrules, "thread_time", lambda: float(next(times)))
+        self.patch(celrules, "RULES_SECONDS", 0.5)
+        items = {"type": "integer", "x-kubernetes-validations": [rule("self < 5")]}
+        schema = spec(rule("true"), l={"type": "array", "items": items})
+        self.assertEqual(self.found(schema, {"spec": {"l": [1] * (celrules.EVALUATIONS - 2)}}), [])
+        (found,) = self.found(schema, {"spec": {"l": [1] * (2 * celrules.EVALUATIONS)}})
+        self.assertIn("running out of cost budget", found)
+
+    def test_slow_evaluation(self) -> None:
+        """An evaluation that takes too long by itself is told of as one that costs too much."""
+        self.patch(Frame, "look", interrupt)
+        schema = spec(rule("self.l.all(x, x > 0)"), l={"type": "array", "items": INTEGER})
+        (found,) = self.found(schema, {"spec": {"l": [1] * 200}})
+        self.assertIn("'operation cancelled: actual cost limit exceeded': no further validation rules will be", found)
 
     def test_escaped_names(self) -> None:
         """Fields whose names are no identifiers are reached by escaped ones, and their own rules are run anyway."""

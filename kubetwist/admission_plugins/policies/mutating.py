@@ -165,7 +165,9 @@ class _Changes:
             policy, key = invocation.policy, repr(invocation.key)
             request = await self._shown.request(invocation.form)
             try:
-                if not await settled(partial(policy.concerns, request, authorizer, invocation.params)):
+                if not await settled(
+                    partial(policy.concerns, request, authorizer, invocation.params), self._attributes
+                ):
                     continue
             except ConditionsFailed as error:
                 self._refuse(policy, invocation.binding, str(error), "Invalid")
@@ -185,7 +187,7 @@ class _Changes:
             request = await self._shown.request(invocation.form)
             evaluate = partial(invocation.policy.evaluate, mutation, request, authorizer, invocation.params)
             try:
-                value = await settled(evaluate)
+                value = await settled(evaluate, self._attributes)
                 patched = self._patched(mutation, request, value, invocation.form.kind)
             except MutationFailed as error:
                 self._refuse(invocation.policy, invocation.binding, str(error), "Invalid")

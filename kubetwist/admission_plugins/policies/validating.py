@@ -230,7 +230,7 @@ class _Review:
             authorizer = self._authorizer = self._authorizer or authorizer_of(self._attributes)
             for one in params:
                 began = perf_counter()
-                findings = await settled(partial(policy.evaluate, request, authorizer, one))
+                findings = await settled(partial(policy.evaluate, request, authorizer, one), self._attributes)
                 self._count(policy, binding, findings, perf_counter() - began)
                 self._note(policy, binding, findings, annotations)
         for key, values in annotations.items():

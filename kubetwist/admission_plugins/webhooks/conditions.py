@@ -53,7 +53,7 @@ class Conditions:
         seen = Request(await shown(attributes.object), await shown(attributes.old_object), request, None, attributes)
         values = seen.for_conditions(_NAMES, authorizer_of(attributes), None)
         try:
-            return await settled(lambda: compiled.hold(Evaluation(values, {}, MATCH_BUDGET)))
+            return await settled(lambda: compiled.hold(Evaluation(values, {}, MATCH_BUDGET)), attributes)
         except ConditionsFailed as error:
             if ignores:
                 return False
