@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 _NEWEST = GetOptions()
+#: Bytes of a URL up to which selectors are parsed in the reactor's thread, in some milliseconds.
+LONG_QUERY = 4096
 
 
 def check_name(name: str) -> None:
@@ -95,7 +97,18 @@ class Reads:
             return self.watch(request, namespace)
         endpoint = self.endpoint
         shown = view(endpoint, request, collection=True)
-        options = self.options(request)
+        if len(request.uri) > LONG_QUERY:
+            return self._list_selected(request, shown, namespace)
+        return self._list(request, shown, namespace, self.options(request))
+
+    async def _list_selected(self, request: KubeRequest, shown: AnyView, namespace: str) -> None:
+        """Answer with what a long selector selects."""
+        answered = self._list(request, shown, namespace, await self.options_of_any(request))
+        if answered is not None:
+            await answered
+
+    def _list(self, request: KubeRequest, shown: AnyView, namespace: str, options: ListOptions) -> Any:
+        endpoint = self.endpoint
         scope = endpoint.scope(request, namespace)
         result = self._storage.list(scope, options)
         if hasattr(result, "__await__"):
@@ -181,11 +194,18 @@ class Reads:
                 raise APIStatusError.bad_request(str(error)) from None
         return options
 
+    async def options_of_any(self, request: KubeRequest) -> ListOptions:
+        """As L{options}, made in the thread for long computations where the query is long."""
+        if len(request.uri) <= LONG_QUERY:
+            return self.options(request)
+        options: ListOptions = await self.endpoint.in_thread(self.options, request)
+        return options
+
     async def watch(self, request: KubeRequest, namespace: str = "", name: str = "") -> None:
         """GET that follows changes, of a collection or of one object of it."""
         endpoint = self.endpoint
         shown = view(endpoint, request, collection=True)
-        options = self.options(request)
+        options = await self.options_of_any(request)
         if not IWatcher.providedBy(endpoint.storage):
             raise APIStatusError.method_not_supported(
                 GroupResource(endpoint.info.group, endpoint.info.resource), "watch"

@@ -254,7 +254,7 @@ class Writes:
         """DELETE of a collection."""
         endpoint = self.endpoint
         shown = view(endpoint, request, collection=True)
-        selection: ListOptions = self._reads.options(request)
+        selection: ListOptions = await self._reads.options_of_any(request)
         options = await self.delete_options(request)
         refuse_unreadable_collection(options)
         scope = endpoint.scope(request, namespace)

@@ -333,7 +333,7 @@ class ValidatingTests(PolicyTestCase):
         self.assertIn("operation cancelled: actual cost limit exceeded", message)
 
     def test_costly(self) -> None:
-        """A policy whose expressions cost much is evaluated in a thread, others are not, and the verdict is the same."""
+        """A policy whose expressions cost much is evaluated in a thread, with the verdict that it has otherwise."""
         threads = self.server.done_in_threads
         listed = "object.data.map(k, k)"
         self.policy(validations=[{"expression": f"{listed}.all(a, {listed}.all(b, a != 'no'))"}])

@@ -17,6 +17,7 @@ from kubetwist.outgoing.errors import CallError
 from kubetwist.outgoing.settings import CallSettings
 from kubetwist.resources import respond
 from kubetwist.resources.encoding import to_yaml
+from kubetwist.resources.reads import LONG_QUERY
 from tests.resources.server import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -414,6 +415,22 @@ class FormTests(ReadTestCase):
         answer = self.client.answer("GET", f"{MAPS}/big", Accept="application/yaml")
         self.assertEqual(len(yaml.safe_load(answer.body)["data"]["x"]), 20000)
         self.assertEqual(self.server.done_in_threads, [to_yaml, to_yaml])
+
+    def test_long_selectors(self) -> None:
+        """A selector is parsed in a thread when it is long, for lists, watches and deletions of collections."""
+        threads = self.server.done_in_threads
+        long = ",".join(f"n{number}" for number in range(LONG_QUERY // 4))
+        for values, wanted in (("a,b", []), (long, ["options"])):
+            path = f"{MAPS}?labelSelector=x+notin+({values})"
+            for method, query in (("GET", ""), ("DELETE", "&dryRun=All")):
+                threads.clear()
+                code, found = self.client.ask(method, path + query)
+                self.assertEqual((code, len(found["items"])), (200, 5))
+                self.assertEqual([function.__name__ for function in threads], wanted)
+            threads.clear()
+            self.server.client().begin(f"{path}&watch=1")
+            self.assertEqual([function.__name__ for function in threads], wanted)
+        self.assertEqual(self.client.ask("GET", f"{MAPS}?labelSelector=({long}")[0], 400)
 
     def test_pretty(self) -> None:
         """Whoever asks, or seems to be human, gets indented JSON."""
