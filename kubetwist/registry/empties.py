@@ -72,9 +72,12 @@ def as_sent(
     if not undo:
         return list(causes)
     found: dict[tuple[str, str], list[Cause]] = {}
-    for cause in validate():
-        found.setdefault((cause.field, cause.reason), []).append(cause)
-    take_away(undo)
+    try:
+        for cause in validate():
+            found.setdefault((cause.field, cause.reason), []).append(cause)
+    finally:
+        # Also where rules take long, and are about to be run again.
+        take_away(undo)
     count: dict[tuple[str, str], int] = {}
     for cause in causes:
         key = (cause.field, cause.reason)

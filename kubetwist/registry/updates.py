@@ -218,9 +218,11 @@ class Updates(Creation):
             return self.update_causes(obj, old, rules)
         if rules.main and self.strategy.compares_empties(old):
             undo = put_back(obj, sent)
-            causes = self.update_causes(obj, old, rules)
-            take_away(undo)
-            return causes
+            try:
+                return self.update_causes(obj, old, rules)
+            finally:
+                # Also where rules take long, and are about to be run again.
+                take_away(undo)
         causes = self.update_causes(obj, old, rules)
         return as_sent(causes, obj, sent, lambda: self.update_causes(obj, old, rules)) if causes else causes
 
