@@ -11,9 +11,9 @@ from difflib import unified_diff
 from typing import Any, Final
 
 #: More lines, of both together, are not compared: that can take a time that grows with their square.
-_LONGEST: Final = 1200
+_LONGEST: Final = 6000
 #: So many are when few of them, between those that are alike at the ends, are to be looked at.
-_LONGEST_ALIKE: Final = 4000
+_LONGEST_ALIKE: Final = 12_000
 _FEW: Final = 60
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ._documents import json_type
 from .continuetokens import ContinueTokenError, decode_continue, encode_continue
-from .errors import APIStatusError, Cause, forbidden, invalid, not_supported, required, shown, too_long
+from .errors import APIStatusError, Cause, forbidden, go_json, invalid, not_supported, required, too_long
 from .goquote import is_print, quoted, unicode_number
 from .names import byte_length
 from .options import CreateOptions, DeleteOptions, GetOptions, ListOptions, PatchOptions, UpdateOptions, WriteOptions
@@ -191,9 +191,9 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
 
 
 def _unsupported(field: str, value: Any, supported: Sequence[str]) -> Cause:
-    """As L{not_supported}, but the choice in the order given."""
+    """As L{not_supported}, but the choice in the order given, and the value as JSON: in Go it has a type of its own."""
     choice = ", ".join(f'"{one}"' for one in supported)
-    return Cause("FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {choice}", field)
+    return Cause("FieldValueNotSupported", f"Unsupported value: {go_json(value)}: supported values: {choice}", field)
 
 
 def create_options(query: Query) -> CreateOptions:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..api.errors import counted, shown
+from ..api.errors import counted, go_json, shown
 from ..api.formats import FORMATS, is_recognized
 from ..api.goquote import quoted
 from ..api.patterns import compiled
@@ -26,7 +26,6 @@ from .valuetests import (
     Choices,
     bound,
     distinct,
-    encoded,
     fits_int64,
     fits_range,
     is_exact,
@@ -191,7 +190,7 @@ class ValueSchema:
     def _enum(self, value: Any, path: str) -> Result:
         if self.enum is None or value in self.choices:
             return Result()
-        choices = [one if isinstance(one, str) else encoded(one).decode() for one in self.enum]
+        choices = [one if isinstance(one, str) else go_json(one, sort_keys=True) for one in self.enum]
         supported = ", ".join(map(quoted, choices))
         message = f"Unsupported value: {shown(value)}: supported values: {supported}"
         text = f"{path} in body should be one of {go_text(self.enum)}"

@@ -42,5 +42,14 @@ class DiffTests(SynchronousTestCase):
         )
 
     def test_large(self) -> None:
-        """What is very long is not compared."""
-        self.assertEqual(diff(list(range(5000)), [1]), "")
+        """What is very long is compared only if little of it differs."""
+        self.assertEqual(diff(list(range(6000)), [1]), "")
+        self.assertEqual(diff(list(range(5500)), [*range(5499), 0]).count("\n-"), 1)
+        self.assertEqual(diff(list(range(7000)), [*range(6999), 0]), "")
+
+    def test_many_changes(self) -> None:
+        """Of what has a few thousand lines, all changes are shown."""
+        old = [{"name": f"a{index}", "value": "v"} for index in range(500)]
+        new = [{"name": f"a{index}", "value": "w"} for index in range(500)]
+        shown = diff(old, new)
+        self.assertEqual((shown.count("\n-"), shown.count("\n+")), (500, 500))

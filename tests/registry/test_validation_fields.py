@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.registry.validation.fields import Causes, local_file_path
+from kubetwist.registry.validation.fields import (
+    Causes,
+    invalid_name,
+    local_file_path,
+    unsupported,
+    unsupported_string,
+)
 
 
 class PathTests(SynchronousTestCase):
@@ -25,3 +31,17 @@ class PathTests(SynchronousTestCase):
             causes: Causes = []
             local_file_path(path, "x", causes)
             self.assertEqual([cause.message.rpartition(": ")[2] for cause in causes], wanted, path)
+
+
+class ShownTests(SynchronousTestCase):
+    """Values in messages."""
+
+    def test_strings(self) -> None:
+        """A value of a named string type is shown as JSON that is safe in HTML, a plain string as Go quotes it."""
+        choice = ("<a>", "b")
+        supported = 'supported values: "<a>", "b"'
+        self.assertEqual(
+            unsupported("x", "<&>", choice).message, f'Unsupported value: "\\u003c\\u0026\\u003e": {supported}'
+        )
+        self.assertEqual(unsupported_string("x", "<&>", choice).message, f'Unsupported value: "<&>": {supported}')
+        self.assertEqual(invalid_name("x", "<", "no").message, 'Invalid value: "\\u003c": no')

@@ -148,6 +148,9 @@ class MessageTests(SynchronousTestCase):
         """Choices are told in the order of the schema, quoted whatever they are."""
         schema = {"type": "object", "properties": {"n": {"enum": [3, 1], "type": "integer"}}}
         self.assertEqual(told(schema, {"n": 4}), [("n", 'Unsupported value: 4: supported values: "3", "1"')])
+        schema = {"type": "object", "properties": {"n": {"enum": [{"b": "<&>", "a": 1}, "<"]}}}
+        supported = '"{\\"a\\":1,\\"b\\":\\"\\\\u003c\\\\u0026\\\\u003e\\"}", "<"'
+        self.assertEqual(told(schema, {"n": 4}), [("n", f"Unsupported value: 4: supported values: {supported}")])
 
     def test_one_of(self) -> None:
         """When no alternative fits, the best one's problems are told as well."""

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import duplicate, forbidden, invalid, required
 from ...api.names import label_value_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, check, dns_label, dns_subdomain, label_selector, unsupported
+from .fields import Causes, check, dns_label, dns_subdomain, invalid_name, label_selector, unsupported
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -74,7 +74,7 @@ def _node_expression(expression: JSONObject, path: str, causes: Causes, values: 
             text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
             causes.append(required(f"{path}.values", text))
     else:
-        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
     check(expression.get("key") or "", f"{path}.key", qualified_name_problems, causes)
     if values:
         for index, value in enumerate(wanted):
@@ -88,7 +88,7 @@ def _node_field(expression: JSONObject, path: str, causes: Causes) -> None:
             text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
             causes.append(required(f"{path}.values", text))
     else:
-        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
     key = expression.get("key") or ""
     if key != "metadata.name":
         causes.append(invalid(f"{path}.key", key, "not a valid field selector key"))

@@ -7,7 +7,7 @@ from typing import Final
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.names import path_segment_problems
 from ...api.resource import JSONObject
-from .fields import Causes, check, dns_label, needed_segment, not_negative, quantity, unsupported
+from .fields import Causes, check, dns_label, invalid_name, needed_segment, not_negative, quantity, unsupported
 from .resources import container_resource_name
 
 #: In the order in which the reference looks: of several that are given, it looks at the first.
@@ -126,7 +126,7 @@ def _target(target: JSONObject, field: str, path: str, causes: Causes) -> None:
     if not kind:
         causes.append(required(f"{path}.type", "must specify a metric target type"))
     if kind not in _TARGETS:
-        causes.append(invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
+        causes.append(invalid_name(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
     for name in ("value", "averageValue"):
         if target.get(name) is not None and quantity(target[name]).sign() <= 0:
             causes.append(invalid(f"{path}.{name}", str(target[name]), "must be positive"))

@@ -10,7 +10,7 @@ from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import MOST_CAUSES, Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import config_map_key_problems, qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, check, go_json, immutable, invalid_shown, quantity, quantity_not_negative
+from .fields import Causes, check, go_json, immutable, invalid_name, invalid_shown, quantity, quantity_not_negative
 from .resources import container_resource_name, is_extended, is_huge_pages, is_integer, resource_name
 
 _MAX_DATA: Final = 1048576
@@ -140,10 +140,10 @@ def validate_limit_range(obj: JSONObject) -> list[Cause]:
     for index, item in enumerate(obj["spec"].get("limits") or ()):
         path, kind = f"spec.limits[{index}]", item.get("type") or ""
         before = len(causes)
-        check(kind, f"{path}.type", qualified_name_problems, causes)
+        causes += [invalid_name(f"{path}.type", kind, text) for text in qualified_name_problems(kind)]
         if len(causes) == before and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
             text = "must be a standard limit type or fully qualified"
-            causes.append(invalid(f"{path}.type", kind, text))
+            causes.append(invalid_name(f"{path}.type", kind, text))
         if kind in kinds:
             causes.append(duplicate(f"{path}.type", kind))
         kinds.add(kind)
@@ -247,7 +247,7 @@ def _amounts(found: JSONObject | None, path: str, causes: Causes) -> None:
 def _quota_name(name: str, path: str, causes: Causes) -> None:
     resource_name(name, path, causes)
     if "/" not in name and not _is_standard(name):
-        causes.append(invalid(path, name, "must be a standard resource for quota"))
+        causes.append(invalid_name(path, name, "must be a standard resource for quota"))
 
 
 def _is_standard(name: str) -> bool:
@@ -367,7 +367,7 @@ def _scope_expression(
     name, operator = expression.get("scopeName") or "", expression.get("operator") or ""
     values, path = expression.get("values") or (), _EXPRESSIONS
     if name not in _SCOPES:
-        causes.append(invalid(f"{path}.scopeName", name, "unsupported scope"))
+        causes.append(invalid_name(f"{path}.scopeName", name, "unsupported scope"))
     beyond.tell(name, lambda: invalid_shown(path, _shown_selector(expressions), _BEYOND), causes)
     if name in _SCOPES and name not in ("PriorityClass", "VolumeAttributesClass") and operator != "Exists":
         causes.append(invalid(f"{path}.operator", operator, _ALWAYS_EXISTS))
@@ -380,7 +380,7 @@ def _scope_expression(
             text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
             causes.append(invalid(f"{path}.values", list(values), text))
     else:
-        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
 
 
 def _shown_selector(expressions: Sequence[JSONObject]) -> str:

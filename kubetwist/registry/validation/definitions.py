@@ -26,7 +26,9 @@ from ...schema.rulepaths import follow_field_path
 from ...schema.structuralrules import everywhere, structural_causes, unsupported
 from ..apiapproval import approval_causes
 from .admissionregistration import webhook_service, webhook_url
-from .schemas import SchemaOptions, coerce_defaults, schema_causes, unsupported_value
+from .fields import unsupported as unsupported_name
+from .fields import unsupported_string
+from .schemas import SchemaOptions, coerce_defaults, schema_causes
 from .tlspairs import bundle_problem
 
 COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -106,7 +108,7 @@ def _spec_causes(
     if not scope:
         causes.append(required("spec.scope"))
     elif scope not in ("Cluster", "Namespaced"):
-        causes.append(unsupported_value("spec.scope", scope, ("Cluster", "Namespaced")))
+        causes.append(unsupported_string("spec.scope", scope, ("Cluster", "Namespaced")))
     causes += _missing_schema_causes(spec, old)
     preserves = bool(spec.get("preserveUnknownFields"))
     if preserves and _has_defaults(spec):
@@ -422,7 +424,7 @@ def _conversion_causes(spec: JSONObject, old: JSONObject | None, *, any_bundle: 
     if not strategy:
         causes.append(required(f"{where}.strategy"))
     elif strategy not in ("None", "Webhook"):
-        causes.append(unsupported_value(f"{where}.strategy", strategy, ("None", "Webhook")))
+        causes.append(unsupported_name(f"{where}.strategy", strategy, ("None", "Webhook")))
     webhook: JSONObject | None = conversion.get("webhook")
     client: JSONObject | None = (webhook or {}).get("clientConfig")
     reviews: list[str] = (webhook or {}).get("conversionReviewVersions") or []

@@ -83,12 +83,23 @@ def one_of(value: str | None, choice: Sequence[str], path: str, causes: Causes) 
 
 
 def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
-    """A value outside of a choice that is shown in its own order."""
-    shown = ", ".join(quote(one) for one in choice)
-    text = quote(value) if isinstance(value, str) else go_json(value)
-    return Cause(
-        "FieldValueNotSupported", f"Unsupported value: {text}" + (f": supported values: {shown}" if shown else ""), path
-    )
+    """
+    A value outside of a choice that is shown in its own order.
+
+    The value is shown as JSON, as those of Go's named string types are; see L{unsupported_string}.
+    """
+    return _unsupported(path, go_json(value), choice)
+
+
+def unsupported_string(path: str, value: str, choice: Iterable[str]) -> Cause:
+    """The same for a value that is a plain string in Go, and so shown as one: C{field.Error.ErrorBody}."""
+    return _unsupported(path, quote(value), choice)
+
+
+def _unsupported(path: str, text: str, choice: Iterable[str]) -> Cause:
+    shown = ", ".join(map(quote, choice))
+    supported = f": supported values: {shown}" if shown else ""
+    return Cause("FieldValueNotSupported", f"Unsupported value: {text}{supported}", path)
 
 
 def quote(text: str) -> str:
@@ -104,6 +115,11 @@ def go_json(value: Any) -> str:
 def invalid_without_value(path: str, detail: str) -> Cause:
     """An invalid value that is not printed: it may be large, or several fields."""
     return Cause("FieldValueInvalid", f"Invalid value: {detail}", path)
+
+
+def invalid_name(path: str, name: str, detail: str) -> Cause:
+    """An invalid value of a named string type, which Go prints as JSON; see L{unsupported}."""
+    return invalid_shown(path, go_json(name), detail)
 
 
 def invalid_shown(path: str, shown: str, detail: str) -> Cause:
@@ -263,7 +279,7 @@ def selector_requirement(expression: JSONObject, path: str, causes: Causes, valu
             detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             causes.append(forbidden(f"{path}.values", detail))
     else:
-        causes.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
+        causes.append(invalid_name(f"{path}.operator", operator, "not a valid selector operator"))
     check(expression.get("key", ""), f"{path}.key", qualified_name_problems, causes)
     if values:
         for index, value in enumerate(wanted):

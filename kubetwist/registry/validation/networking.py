@@ -33,6 +33,7 @@ from .fields import (
     port_number,
     port_number_or_name,
     unsupported,
+    unsupported_string,
 )
 from .services import balancer_ingress, range_warnings
 
@@ -217,7 +218,7 @@ def _class_parameters(parameters: JSONObject | None, causes: Causes) -> None:
     if scope is None:
         causes.append(required(f"{path}.scope"))
     elif scope not in ("Cluster", "Namespace"):
-        causes.append(unsupported(f"{path}.scope", scope, ("Cluster", "Namespace")))
+        causes.append(unsupported_string(f"{path}.scope", scope, ("Cluster", "Namespace")))
     elif scope == "Namespace":
         if namespace is None:
             causes.append(required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'"))

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.resource import JSONObject
 from .containers import trimmed_image
-from .fields import Causes, local_path, quote, unsupported
+from .fields import Causes, local_path, quote, unsupported_string
 from .podspec import MIRROR, validate_pod_spec, with_paths
 from .podwarnings import APP_ARMOR, SECCOMP, SECCOMP_POD
 
@@ -161,7 +161,7 @@ def validate_binding(obj: JSONObject) -> list[Cause]:
     causes: Causes = []
     target = obj.get("target") or {}
     if target.get("kind") and target["kind"] != "Node":
-        causes.append(unsupported("target.kind", target["kind"], ("Node", "<empty>")))
+        causes.append(unsupported_string("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
         causes.append(required("target.name"))
     return causes

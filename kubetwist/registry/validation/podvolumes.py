@@ -23,6 +23,7 @@ from .fields import (
     quote,
     template_metadata,
     unsupported,
+    unsupported_string,
 )
 from .initiators import initiator_problems
 
@@ -330,7 +331,7 @@ def field_selector(reference: JSONObject, choice: tuple[str, ...], path: str, ca
     elif subscript is not None:
         causes.append(invalid(path, base, "does not support subscript"))
     elif field not in choice:
-        causes.append(unsupported(f"{path}.fieldPath", field, choice))
+        causes.append(unsupported_string(f"{path}.fieldPath", field, choice))
 
 
 _KNOWN_FIELDS: Final = frozenset(
@@ -357,7 +358,7 @@ def resource_selector(reference: JSONObject, path: str, causes: Causes, *, volum
     elif not name:
         causes.append(required(f"{path}.resource"))
     elif name not in RESOURCE_FIELDS and not name.startswith(("requests.hugepages-", "limits.hugepages-")):
-        causes.append(unsupported(f"{path}.resource", name, RESOURCE_FIELDS))
+        causes.append(unsupported_string(f"{path}.resource", name, RESOURCE_FIELDS))
     divisor = str(reference.get("divisor") or "0")
     if quantity(divisor).sign() == 0:
         return
@@ -459,7 +460,7 @@ def _pod_certificate(source: JSONObject, path: str, causes: Causes, take: Callab
     signer = source.get("signerName") or ""
     signer_name(signer, f"{path}.signerName", causes)
     if source.get("keyType") not in _KEY_TYPES:
-        causes.append(unsupported(f"{path}.keyType", source.get("keyType") or "", _KEY_TYPES))
+        causes.append(unsupported_string(f"{path}.keyType", source.get("keyType") or "", _KEY_TYPES))
     seconds = source.get("maxExpirationSeconds")
     if seconds is not None:
         host = signer.partition("/")[0]
@@ -527,7 +528,7 @@ def _azure_disk(source: JSONObject, path: str, causes: Causes) -> None:
         causes.append(unsupported(f"{path}.kind", kind, ("Dedicated", "Managed", "Shared")))
     form = _MANAGED_DISK if kind == "Managed" else _BLOB_DISK
     if not uri.startswith(form.partition("{")[0]):
-        causes.append(unsupported(f"{path}.diskURI", uri, (form,)))
+        causes.append(unsupported_string(f"{path}.diskURI", uri, (form,)))
 
 
 def _fibre(source: JSONObject, path: str, causes: Causes) -> None:

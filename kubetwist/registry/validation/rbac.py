@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...api.errors import Cause, invalid, required
 from ...api.names import path_segment_problems
 from ...api.resource import JSONObject
-from .fields import Causes, dns_subdomain, go_json, invalid_shown, label_selector, unsupported
+from .fields import Causes, dns_subdomain, go_json, invalid_shown, label_selector, unsupported_string
 
 GROUP = "rbac.authorization.k8s.io"
 
@@ -66,10 +66,10 @@ def validate_binding(obj: JSONObject, namespaced: bool) -> list[Cause]:
     reference = obj.get("roleRef") or {}
     group, kind, name = (reference.get(part) or "" for part in ("apiGroup", "kind", "name"))
     if group != GROUP:
-        causes.append(unsupported("roleRef.apiGroup", group, (GROUP,)))
+        causes.append(unsupported_string("roleRef.apiGroup", group, (GROUP,)))
     kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
     if kind not in kinds:
-        causes.append(unsupported("roleRef.kind", kind, kinds))
+        causes.append(unsupported_string("roleRef.kind", kind, kinds))
     if not name:
         causes.append(required("roleRef.name"))
     else:
@@ -89,14 +89,14 @@ def _subject(subject: JSONObject, namespaced: bool, path: str, causes: Causes) -
             for text in dns_subdomain(name):
                 causes.append(invalid(f"{path}.name", name, text))
         if group:
-            causes.append(unsupported(f"{path}.apiGroup", group, ("",)))
+            causes.append(unsupported_string(f"{path}.apiGroup", group, ("",)))
         if not namespaced and not subject.get("namespace"):
             causes.append(required(f"{path}.namespace"))
     elif kind in ("User", "Group"):
         if group != GROUP:
-            causes.append(unsupported(f"{path}.apiGroup", group, (GROUP,)))
+            causes.append(unsupported_string(f"{path}.apiGroup", group, (GROUP,)))
     else:
-        causes.append(unsupported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
+        causes.append(unsupported_string(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
 
 
 def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) -> list[Cause]:

@@ -8,7 +8,7 @@ from typing import Final
 from ...api.errors import Cause, duplicate, forbidden, invalid, required
 from ...api.names import qualified_name_problems
 from ...api.resource import JSONObject
-from .fields import Causes, check, dns_label, quantity, quantity_not_negative, quote, unsupported
+from .fields import Causes, check, dns_label, invalid_name, quantity, quantity_not_negative, quote, unsupported
 
 _CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
 _POD_RESOURCES: Final = ("cpu", "hugepages-", "memory")
@@ -74,11 +74,11 @@ def resource_name(name: str, path: str, causes: Causes) -> None:
     """A resource that Kubernetes knows, or one with a prefix."""
     texts = qualified_name_problems(name)
     for text in texts:
-        causes.append(invalid(path, name, text))
+        causes.append(invalid_name(path, name, text))
     if texts or "/" in name:
         return
     if name not in _CONTAINER_RESOURCES and name not in _QUOTA_RESOURCES and not is_huge_pages(name):
-        causes.append(invalid(path, name, "must be a standard resource type or fully qualified"))
+        causes.append(invalid_name(path, name, "must be a standard resource type or fully qualified"))
 
 
 def container_resource_name(name: str, path: str, causes: Causes) -> None:
@@ -86,9 +86,9 @@ def container_resource_name(name: str, path: str, causes: Causes) -> None:
     resource_name(name, path, causes)
     if "/" not in name:
         if name not in _CONTAINER_RESOURCES and not is_huge_pages(name):
-            causes.append(invalid(path, name, "must be a standard resource for containers"))
+            causes.append(invalid_name(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
-        causes.append(invalid(path, name, "doesn't follow extended resource name standard"))
+        causes.append(invalid_name(path, name, "doesn't follow extended resource name standard"))
 
 
 def pod_resource_name(name: str, path: str, causes: Causes) -> None:

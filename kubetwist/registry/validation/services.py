@@ -27,6 +27,7 @@ from .fields import (
     port_number_or_name,
     quote,
     unsupported,
+    unsupported_string,
 )
 from .podwarnings import address_warnings
 
@@ -298,7 +299,7 @@ def _traffic(spec: JSONObject, kind: str, causes: Causes) -> None:
         causes.append(unsupported("spec.internalTrafficPolicy", inner, _TRAFFIC))
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in _DISTRIBUTIONS:
-        causes.append(unsupported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
+        causes.append(unsupported_string("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
 
 
 # --- updates -----------------------------------------------------------------------------------------------------

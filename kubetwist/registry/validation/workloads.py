@@ -16,6 +16,7 @@ from .fields import (
     dns_label,
     go_json,
     immutable,
+    invalid_name,
     invalid_shown,
     invalid_without_value,
     label_selector,
@@ -381,7 +382,7 @@ def validate_stateful_set(obj: JSONObject, old: JSONObject | None = None) -> lis
     if not policy:
         causes.append(required("spec.podManagementPolicy"))
     elif policy not in ("OrderedReady", "Parallel"):
-        causes.append(invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
+        causes.append(invalid_name("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
     _stateful_strategy(spec.get("updateStrategy") or {}, causes)
     kept = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     for name in ("whenDeleted", "whenScaled"):
