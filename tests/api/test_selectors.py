@@ -200,6 +200,29 @@ class LabelSelectorTests(SynchronousTestCase):
             self.assertEqual(parse_label_selector(str(selector)), selector)
 
 
+class PlainTests(SynchronousTestCase):
+    """The quick way to read plain selectors."""
+
+    @given(
+        st.lists(st.sampled_from([*"a=!,() ><\t\0", "==", "in", "notin", " in (", "b", "x/y", "-", "key"]), max_size=12)
+    )
+    def test_same_as_parser(self, pieces: list[str]) -> None:
+        """What is read quickly is what the parser reads."""
+        text = "".join(pieces)
+        quick = selectors._plain_requirements(text)
+        if quick is not None:
+            self.assertEqual(quick, selectors._Parser(text).requirements())
+
+    def test_plain(self) -> None:
+        """Selectors as nearly all are written are read quickly."""
+        for text in ("a", "!a", "a=b", " a == b , c!=d", "a in (b, c),d notin (e)", "x.io/a in(b)", "a=in", "a-b_c.d"):
+            quick = selectors._plain_requirements(text)
+            self.assertIsNotNone(quick, text)
+            self.assertEqual(quick, selectors._Parser(text).requirements())
+        for text in ("", "a,", ",a", "a in ()", "a>1", "!a=b", "a in (b c)", "a=-", "in", "a" * 64, "a b", "a\0"):
+            self.assertIsNone(selectors._plain_requirements(text), text)
+
+
 class FieldSelectorTests(SynchronousTestCase):
     """Field selectors."""
 
