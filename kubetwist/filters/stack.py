@@ -46,6 +46,7 @@ def with_filters(
     metrics: RequestMetrics | None = None,
     limit: Callable[[Handler], Handler] | None = None,
     consistency: Consistency | None = None,
+    memory: Callable[[Handler], Handler] | None = None,
     tracing: RequestTracing | None = None,
 ) -> Handler:
     """
@@ -56,6 +57,8 @@ def with_filters(
     @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
     @param limit: Puts in front of a handler what has requests wait while there are too many.
     @param consistency: Has requests wait until this server is as far as others are; L{None} where there are no others.
+    @param memory: Puts in front of a handler what refuses requests while there is too little memory; L{None} where
+        there is no limit.
     @param metrics: Counts them; it is told by the site when they are over.
     @param tracing: Has them leave spans; likewise.
     @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
@@ -80,6 +83,8 @@ def with_filters(
     if consistency is not None:
         early = consistency.in_front(behind("consistency", early, again=True))
     handler = by_head(handler, early)
+    if memory is not None:
+        handler = memory(handler)
     impersonation = "constrainedimpersonation" if constrained_impersonation else "impersonation"
     handler = with_impersonation(behind(impersonation, handler), authorizer, constrained_impersonation, denials)
     if auditor is not None:

@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from ..api.durations import parse_duration
 from ..logs.verbosity import parse_level, parse_modules
+from .memorylimit import parse_memory
 
 #: The one flag with a single letter: -v=3, -v3, -v 3.
 _SHORT: Final = re.compile("-v(=|[0-9]|$)")
@@ -202,6 +203,7 @@ def one_of(*choices: str) -> Kind:
 
 
 STRING = Kind(str, "string")
+MEMORY = Kind(parse_memory, "quantity")
 BOOLEAN = Kind(_boolean, switch=True)
 PORT = Kind(_port, "int")
 INTEGER = Kind(_integer, "int")

@@ -16,6 +16,7 @@ from .flags import (
     INTEGER,
     LEVEL,
     MAPPING,
+    MEMORY,
     MODULES,
     NATURAL,
     NETWORKS,
@@ -108,6 +109,13 @@ _TABLE: Final[dict[str, list[tuple[str, Kind, Any, str]]]] = {
             0,
             "How many connections may be open from one address, or from one network of IPv6 with a prefix of 64 bits;"
             " 0 for three quarters of the files that the process may have open.",
+        ),
+        (
+            "memory-limit",
+            MEMORY,
+            None,
+            "Memory that the process may use, as 512Mi: requests are answered 429 before it is reached. 0 for no limit;"
+            " without the flag the limit is that of the control group (cgroup), or of the address space (ulimit -v).",
         ),
         (
             "min-request-timeout",

@@ -470,6 +470,8 @@ class KubeRequest(Request):
 
         What is wrong with the store, though, clients are told, as the reference does.
         """
+        if reason.check(MemoryError):
+            return self._out_of_memory(reason)
         answer = APIStatusError.internal("the server met an unexpected condition")
         if reason.check(StorageUnavailable, OutcomeUnknown):
             answer = APIStatusError.unknown(reason.value.told)  # type: ignore[union-attr]
@@ -494,6 +496,23 @@ class KubeRequest(Request):
             self.loseConnection()
         else:
             self.fail(answer)
+        return reason
+
+    def _out_of_memory(self, reason: Failure) -> Failure:
+        """An allocation has failed: say so with as little as possible, or break off an answer that has begun."""
+        # The frames hold what was being made.
+        reason.cleanFailure()
+        if self.site.guard is not None:
+            self.site.guard.exhausted()
+        self._log.error("out of memory: {path} failed", path=self.path[:200].decode("latin-1"))
+        self.terminated = 503
+        if self.switched:
+            self.abort()
+        elif self.startedWriting and not self.finished:
+            self.cut()
+        else:
+            self.setHeader(b"Retry-After", b"1")
+            self.respond_text(503, "The server is out of memory, please try again later.\n")
         return reason
 
     def crashed(self, reason: Failure) -> None:

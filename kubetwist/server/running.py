@@ -24,6 +24,7 @@ from ..authentication.signinlinks import LIFETIME
 from ..authentication.union import authenticated
 from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
+from ..filters.memory import with_memory_limit
 from ..filters.stack import with_filters
 from ..interfaces import IProbedStorage
 from ..logs.httplog import RequestLog
@@ -35,6 +36,7 @@ from ..storage.layers import innermost, shared_storage
 from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
+from .channel import MAX_BODY
 from .ciphers import openssl_ciphers
 from .config import ServerConfig
 from .datadir import ADMIN, Credentials, DataDirectory
@@ -51,6 +53,7 @@ from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
 from .hooknames import AUTOREGISTRATION
 from .listening import BoundAddress
 from .logfiles import claim_logs
+from .memorylimit import MemoryGuard, make_guard
 from .memoryrelease import MemoryRelease, find_trim
 from .metricsresource import Served, claim_metrics
 from .neighbours import Neighbours
@@ -174,6 +177,7 @@ class APIServer:
         if config.flow is not None:
             self._sample(server, config, metrics)
         limit, left = self.make_limit(config)
+        guard = make_guard(options["memory-limit"])
         handler = with_filters(
             traverse(server.layer),
             reactor=reactor,
@@ -186,6 +190,7 @@ class APIServer:
             metrics=metrics,
             limit=limit,
             consistency=self.make_consistency(config),
+            memory=None if guard is None else self.make_memory_limit(config, guard),
             tracing=None if tracing is None else tracing.requests,
         )
         handler = _for_browsers(handler, options)
@@ -206,6 +211,10 @@ class APIServer:
         self._site.turns = config.turns
         self._site.heads_first = True
         self._site.memory = MemoryRelease(reactor, find_trim())
+        if guard is not None:
+            self._site.guard = guard
+            if guard.limit:
+                self._site.bodies.most = min(self._site.bodies.most, guard.limit // 8)
         self._site.neighbours = Neighbours(options["max-connections-per-address"])
 
         told, counted = RequestLog(options.verbosity).ended, metrics.ended
@@ -259,6 +268,16 @@ class APIServer:
     def make_chain(self, config: ServerConfig) -> GenericServer:
         """The server in front, of which the others are delegates."""
         return create_server_chain(config, self._install)
+
+    def make_memory_limit(self, config: ServerConfig, guard: MemoryGuard) -> Callable[[Handler], Handler]:
+        """What refuses requests while there is too little memory, to be put in front of a handler."""
+
+        def sizes(group: str, resource: str) -> tuple[int, int] | None:
+            # Other API servers may store nothing.
+            found: tuple[int, int] | None = None if config.stores is None else config.stores.sizes(group, resource)
+            return found
+
+        return lambda handler: with_memory_limit(handler, guard, sizes, MAX_BODY)
 
     def make_limit(self, config: ServerConfig) -> tuple[Callable[[Handler], Handler], Callable[[KubeRequest], object]]:
         """

@@ -25,6 +25,7 @@ from .request import TEXT, KubeRequest
 
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns
+    from .memorylimit import MemoryGuard
 
 __all__ = ["TEXT", "Handler", "KubeRequest", "KubeSite", "traverse"]
 
@@ -53,6 +54,7 @@ class KubeSite(Site):
         as it arrives: there is no limit to it, and L{KubeRequest.deliver_body} is how it is had. Only one has to.
     @ivar heads_first: Whether C{handler} judges requests by their heads, and asks with L{KubeRequest.collect_body} for
         bodies that are large.
+    @ivar guard: Says what there is memory for; L{None} where there is no limit.
     @ivar bodies: How much of large bodies is held for whom.
     @ivar neighbours: Counts connections by where they come from, and says which are too many.
     @ivar memory: Gives memory back when connections have gone; L{None} does not.
@@ -82,6 +84,7 @@ class KubeSite(Site):
         self.neighbours = Neighbours()
         self.heads_first = False
         self.bodies = BodyShares()
+        self.guard: MemoryGuard | None = None
         self._pipelined: deque[KubeChannel] = deque()
         self.memory: MemoryRelease | None = None
         self._event_writers: dict[Callable[[], object], None] = {}

@@ -59,9 +59,9 @@ class HighWaterMark:
     def set(self, revision: int) -> None:
         """Set the mark; a later L{sync}, or the kernel, writes it to the disk."""
         if self._descriptor >= 0:
-            digits = b"%020d" % revision
-            # The old mark, which stays where this fails, is true as well.
-            with suppress(OSError):
+            # The old mark, which stays where this fails, is true as well; what was written is.
+            with suppress(OSError, MemoryError):
+                digits = b"%020d" % revision
                 os.pwrite(self._descriptor, b"%b %b\n" % (digits, _check(digits)), 0)
 
     def sync(self) -> None:

@@ -104,10 +104,11 @@ class Writer(Worker):
 
         @return: The first item of the queue that did not fit; L{None} when there is none.
         """
-        batch, rows = [first], rows_of(first)
-        size = size_of(rows)
+        batch = [first]
         following: Any = None
         try:
+            rows = rows_of(first)
+            size = size_of(rows)
             while size < BYTES_AT_ONCE:
                 following = self._queue.get_nowait()
                 if type(following) is not Transaction or len(rows) + len(following.events) > ROWS_AT_ONCE:
@@ -119,6 +120,11 @@ class Writer(Worker):
                 following = None
         except Empty:
             pass
+        except MemoryError as error:
+            if type(following) is Transaction and following is not batch[-1]:
+                batch.append(following)
+            self._failed(batch, error)
+            return None
         try:
             self._file.append(rows)
         except Exception as error:
@@ -132,7 +138,7 @@ class Writer(Worker):
 
     def _failed(self, batch: list[Transaction], error: Exception) -> None:
         self._failing = True
-        with suppress(StorageError):  # Writing may be just what does not work.
+        with suppress(StorageError, MemoryError):  # Writing may be just what does not work.
             self._file.advance_clock(batch[-1].revision)
         # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
         self._resume.clear()
