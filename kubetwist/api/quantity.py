@@ -8,9 +8,12 @@ of its family of suffixes (C{0.5} as C{500m}, C{1024Mi} as C{1Gi}), rounded up t
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, total_ordering
 from typing import Any, Final, Literal
+
+from .writtennumbers import WrittenNumber
 
 Family = Literal["decimal", "binary", "exponent"]
 
@@ -134,13 +137,16 @@ def _decimal(number: int, exponent: int, exponential: bool) -> str:
 
 
 def _number_text(value: Any) -> str:
-    """A JSON number as it may have been written."""
+    """A JSON number as it was written, or as it may have been."""
+    if isinstance(value, WrittenNumber):
+        return value.text
     if value is None:
         return "0"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(_FORMAT_PROBLEM)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
+    if isinstance(value, float) and 1e-6 <= abs(value) < 1e21:
+        # As Go's JSON encoder writes it.
+        return f"{Decimal(repr(value)).normalize():f}"
     return repr(value)
 
 

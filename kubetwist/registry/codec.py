@@ -10,6 +10,8 @@ import orjson
 from ..api.decoding import BodyError, Decoded, json_type
 from ..api.errors import APIStatusError, Cause, shown
 from ..api.resource import GroupKind, GroupVersion, GroupVersionKind, JSONObject
+from ..api.writtennumbers import with_written_numbers, without_written_numbers
+from ..schema.leaves import Problems
 from ..schema.objecttype import DecodeError, ObjectType
 from ..schema.protobuf import WireError, read_envelope
 from ..storage.record import Record, without_kind
@@ -105,12 +107,13 @@ class Codec:
         """
         return self._definitions.protobuf.encode(definition or self.type.definition, value)
 
-    def decode(self, value: Any, problems: list[str], raw: bytes = b"") -> JSONObject:
+    def decode(self, value: Any, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
         Make an object of a decoded body.
 
         @param problems: Takes a text for every field that the kind does not have.
-        @param raw: The body, for messages that quote its beginning.
+        @param raw: The body, for messages that quote its beginning, and for quantities that are numbers.
+        @param json: Whether the body is JSON.
         @return: The object in this version; C{kind} and C{apiVersion} are filled in, C{metadata} is there.
         @raise APIStatusError: It is another kind, or not an object of this type at all (400).
         """
@@ -128,10 +131,16 @@ class Codec:
                 self._refuse_kind(GroupVersionKind(said.group, said.version, kind))
             # Only the group is said: the version is the request's.
             api_version = self.gvk.api_version
+        found = Problems()
         try:
-            obj = self.type.decode(value, problems)
+            obj = self.type.decode(value, found)
         except DecodeError as error:
             raise self.unreadable(error.as_written(raw)) from None
+        problems += found
+        if found.inexact and json:
+            written = with_written_numbers(raw)
+            if written is not None:
+                obj = without_written_numbers(self.type.decode(written, []))
         obj["kind"] = self.gvk.kind
         obj["apiVersion"] = api_version
         complete_metadata(obj, value)

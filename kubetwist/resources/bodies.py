@@ -77,7 +77,7 @@ def decode_object(
     @raise APIStatusError: It is another kind, badly typed, or has fields that strict validation forbids (400).
     """
     problems: list[str] = []
-    obj = endpoint.codec.decode(document.value, problems, data)
+    obj = endpoint.codec.decode(document.value, problems, data, json=not document.by_map)
     if problems or document.duplicates:
         gvk = endpoint.gvk
         problems = endpoint.codec.complaints(document, problems, data)

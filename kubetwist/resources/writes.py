@@ -121,7 +121,7 @@ class Writes:
 
         def change(stored: JSONObject | None) -> JSONObject:
             # The store changes what it is given, so an attempt after a conflict starts from the document again.
-            obj = fresh.pop() if fresh else endpoint.codec.decode(document.value, [], data)
+            obj = fresh.pop() if fresh else endpoint.codec.decode(document.value, [], data, json=not document.by_map)
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)

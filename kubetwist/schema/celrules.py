@@ -364,11 +364,13 @@ class RuleTree:
             if rule.program is None or (rule.uses_old_self and old is None and not rule.optional):
                 continue
             variables = {"self": itself}
-            if rule.optional:
-                variables["oldSelf"] = NONE if old is None else Optional(before)
-            elif rule.uses_old_self:
+            if rule.uses_old_self and old is not None:
                 variables["oldSelf"] = before
-            if not self._holds(run, rule, variables, where):
+            seen = variables
+            if rule.optional:
+                seen = {"self": itself, "oldSelf": NONE if old is None else Optional(before)}
+            if not self._holds(run, rule, seen, where):
+                # As in the reference, messages see the old value itself, even where rules see an optional one.
                 self._tell(run, rule, variables, value, path, ratchet)
             if run.budget < 0:
                 return

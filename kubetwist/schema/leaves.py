@@ -190,8 +190,21 @@ def _past_line_breaks(data: bytes, position: int) -> int:
     return position
 
 
+class Problems(list[str]):
+    """
+    A list of problems for those who can decode a document again with its numbers as they were written.
+
+    @ivar inexact: There is a quantity among what was decoded that was written as a number with a fraction or exponent,
+        or with more digits than an integer has.
+    """
+
+    inexact = False
+
+
 def quantity(value: Any, unknown: list[str]) -> Any:
     """Quantities, as strings or numbers, in canonical form."""
+    if type(value) is float and isinstance(unknown, Problems):
+        unknown.inexact = True
     try:
         return canonical(value)
     except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..api.resource import GroupVersionKind, JSONObject
+from .leaves import Problems
 from .mismatch import DecodeError, Mismatch, Unreadable
 from .nodes import StructNode, Trail
 
@@ -49,7 +50,8 @@ class ObjectType:
         @return: A new object that shares nothing with C{obj} that could be changed.
         @raise DecodeError: A value does not fit its field.
         """
-        unknown: list[str] = []
+        inner = Problems() if isinstance(problems, Problems) else None
+        unknown: list[str] = [] if inner is None else inner
         try:
             decoded: JSONObject = self.root.compiled()(obj, unknown)
         except (Mismatch, Unreadable):
@@ -58,6 +60,8 @@ class ObjectType:
                 return self.decode(self.root.coerced(obj), problems)
             self.root.walk(obj, Trail())
             raise
+        if inner is not None and isinstance(problems, Problems):
+            problems.inexact |= inner.inexact
         if unknown:
             problems += self.problems(obj)
         return decoded

@@ -110,6 +110,19 @@ class PolicyMutationTests(PolicyTestCase):
             ),
         )
 
+    def test_unknown_fields_of_patches(self) -> None:
+        """A field that JSON patches do not have has no type, and so cannot be given."""
+        expression = '[JSONPatch{oper: "add"}]'
+        mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+        spec = {
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [rule("configmaps")]},
+            "mutations": [mutation],
+        }
+        path = VALIDATING.replace("validating", "mutating")
+        _, _, message = self.refused("POST", path, {"metadata": {"name": "p"}, "spec": spec})
+        self.assertIn("expected type of field 'oper' is '' but provided type is 'string'", message)
+
     def test_managers(self) -> None:
         """An empty list of managed fields leaves an object without any."""
         self.mutate(edits(("add", "/metadata/managedFields", "[]")))

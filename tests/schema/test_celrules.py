@@ -131,6 +131,23 @@ class RuleTests(SynchronousTestCase):
             ["spec: Invalid value: down"],
         )
 
+    def test_messages_of_optional_rules(self) -> None:
+        """In messages C{oldSelf} is the old value itself, and nothing without one, even where rules see an optional."""
+        for message, first, later in (
+            ("oldSelf.hasValue() ? 'some' : 'none'", "failed rule: oldSelf == optional.of(self)", None),
+            ("'was ' + string(dyn(oldSelf) == 5)", "failed rule: oldSelf == optional.of(self)", "was true"),
+            ("string(oldSelf.orValue(7))", "failed rule: oldSelf == optional.of(self)", "5"),
+            ("'self ' + string(self)", "self 4", "self 4"),
+        ):
+            checked = rule("oldSelf == optional.of(self)", messageExpression=message, optionalOldSelf=True)
+            schema = spec(a={**INTEGER, "x-kubernetes-validations": [checked]})
+            self.assertEqual(self.found(schema, {"spec": {"a": 4}}), [f"spec.a: Invalid value: 4: {first}"])
+            self.assertEqual(
+                self.found(schema, {"spec": {"a": 4}}, {"spec": {"a": 5}}),
+                [f"spec.a: Invalid value: 4: {later or first}"],
+                message,
+            )
+
     def test_items_by_key(self) -> None:
         """Items of a list of type map are compared with those of the same key."""
         item = {

@@ -14,7 +14,7 @@ from typing import Any, Final
 from kubetwist.api.goquote import quoted
 from kubetwist.cel.errors import CelError
 from kubetwist.cel.standard.times import show_duration, show_timestamp
-from kubetwist.cel.types import DYN, STRING, ObjectType, Type, list_of
+from kubetwist.cel.types import DYN, STRING, Kind, ObjectType, Type, list_of
 from kubetwist.cel.values import LISTS, MAPS, Duration, MapValue, OpaqueValue, Timestamp, UInt, Value, entries, equal
 
 _OBJECT: Final = "Object"
@@ -57,6 +57,9 @@ class ObjectValue(MapValue):
         return len(self.fields)
 
 
+_PATCH_FIELDS: Final = frozenset(("op", "path", "from", "value"))
+
+
 class JSONPatch(OpaqueValue):
     """
     One operation of a JSON patch.
@@ -67,6 +70,8 @@ class JSONPatch(OpaqueValue):
     __slots__ = ("has_value", "op", "path", "source", "value")
 
     def __init__(self, fields: Mapping[str, Value]) -> None:
+        for name in fields.keys() - _PATCH_FIELDS:
+            raise CelError(f"unexpected JSONPatchType field '{name}'")
         self.op = _text(fields, "op")
         self.path = _text(fields, "path")
         self.source = _text(fields, "from")
@@ -121,8 +126,19 @@ def _object_type(name: str) -> ObjectType:
 
 
 OBJECT_TYPE: Final = _object_type(_OBJECT)
+
+
+class _PatchFields(dict[str, Type]):
+    """The fields of a JSON patch. The reference finds a field of any other name, too, and no type for it."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The type of a field; one without a name for fields that there are not."""
+        return super().get(name, _NO_TYPE)
+
+
+_NO_TYPE: Final = Type(Kind.OPAQUE, "")
 JSON_PATCH_TYPE: Final = ObjectType(
-    "JSONPatch", {"op": STRING, "path": STRING, "from": STRING, "value": DYN}, JSONPatch
+    "JSONPatch", _PatchFields(op=STRING, path=STRING, value=DYN, **{"from": STRING}), JSONPatch
 )
 JSON_PATCHES_TYPE: Final = list_of(JSON_PATCH_TYPE)
 JSONPatch.cel_type = JSON_PATCH_TYPE

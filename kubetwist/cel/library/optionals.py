@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kubetwist.cel.errors import CelError, no_such_overload
+from kubetwist.cel.errors import CelError
 from kubetwist.cel.functions import Library, function, member, overload
 from kubetwist.cel.macros import OPTIONAL_MACROS
 from kubetwist.cel.types import BOOL, OPTIONAL, list_of, optional_of, type_parameter
@@ -53,14 +53,13 @@ def _has_value(optional: Optional) -> bool:
 
 
 def _or(optional: Value, other: Callable[[], Value]) -> Value:
-    if type(optional) is not Optional:
-        raise no_such_overload()
-    return optional if optional.present else other()
+    # Any other value is returned as it is: cel-go, C{evalOptionalOr}.
+    return optional if type(optional) is not Optional or optional.present else other()
 
 
 def _or_value(optional: Value, other: Callable[[], Value]) -> Value:
     if type(optional) is not Optional:
-        raise no_such_overload()
+        return optional
     return optional.value if optional.present else other()
 
 

@@ -98,7 +98,7 @@ class CustomCodec(Codec):
         """The type of this version."""
         return self._version.type
 
-    def decode(self, value: Any, problems: list[str], raw: bytes = b"") -> JSONObject:
+    def decode(self, value: Any, problems: list[str], raw: bytes = b"", *, json: bool = True) -> JSONObject:
         """
         Make an object of a decoded body.
 

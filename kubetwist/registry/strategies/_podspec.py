@@ -206,11 +206,16 @@ def round_up_resources(resources: JSONObject | None) -> None:
 
 
 def round_up(amounts: JSONObject | None) -> None:
-    """Nothing is counted in less than thousandths."""
+    """
+    Round quantities up to whole thousandths, in place (C{SetDefaults_ResourceList}).
+
+    @param amounts: Quantities in canonical form: only those with a small suffix or a negative exponent can be finer.
+    """
     for name, amount in (amounts or {}).items():
-        if isinstance(amount, str) and amount[-1:] in ("n", "u"):
+        if isinstance(amount, str) and (amount[-1:] in ("n", "u") or "e-" in amount or "E-" in amount):
             quantity = Quantity.parse(amount)
-            amounts[name] = str(Quantity(quantity.scaled(-3) * 10**6, quantity.family))  # type: ignore[index]
+            if quantity.billionths % 10**6:
+                amounts[name] = str(Quantity(quantity.scaled(-3) * 10**6, quantity.family))  # type: ignore[index]
 
 
 def pull_policy(image: str) -> str:

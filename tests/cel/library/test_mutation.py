@@ -120,7 +120,7 @@ class MutationTests(SynchronousTestCase):
         """Operations are texts, and there are no other fields."""
         for text, message in {
             "JSONPatch{op: 1}": "expected type of field 'op' is 'string' but provided type is 'int'",
-            "JSONPatch{operation: 'add'}": "undefined field 'operation'",
+            "JSONPatch{operation: 'add'}": "expected type of field 'operation' is '' but provided type is 'string'",
             "Objects{}": "undeclared reference to 'Objects' (in container '')",
         }.items():
             with self.assertRaises(CompileErrors) as raised:

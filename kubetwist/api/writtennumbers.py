@@ -1,0 +1,56 @@
+"""JSON numbers that remember their text, for fields whose value is the text: quantities."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .decoding import decode_json
+
+_INTEGERS = range(-(1 << 63), 1 << 64)
+
+
+class WrittenNumber(float):
+    """
+    A number that no integer of 64 bits is.
+
+    @ivar text: As it stands in the document.
+    """
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenNumber:
+        """Read a number of JSON."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def with_written_numbers(document: bytes) -> Any:
+    """
+    Read a JSON document with L{WrittenNumber} for all numbers that are not integers.
+
+    @return: A value equal to what L{decode_json} gives; L{None} where there is none: it is not JSON, or repeats keys.
+    """
+    try:
+        found = json.loads(document, parse_float=WrittenNumber, parse_int=_integer)
+        return found if found == decode_json(document).value else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def without_written_numbers(value: Any) -> Any:
+    """The same value with plain floats, which encoders know."""
+    if isinstance(value, dict):
+        return {name: without_written_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [without_written_numbers(item) for item in value]
+    return float(value) if isinstance(value, WrittenNumber) else value
+
+
+def _integer(text: str) -> int | WrittenNumber:
+    if len(text) > 20:
+        return WrittenNumber(text)
+    number = int(text)
+    return number if number in _INTEGERS else WrittenNumber(text)

@@ -1,0 +1,30 @@
+"""Tests for L{kubetwist.api.writtennumbers}."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from kubetwist.api.decoding import decode_json
+from kubetwist.api.writtennumbers import WrittenNumber, with_written_numbers, without_written_numbers
+
+
+class WrittenNumberTests(SynchronousTestCase):
+    """Numbers that remember their text."""
+
+    def test_texts(self) -> None:
+        """Fractions, exponents and numbers of more than 64 bits remember their text; integers are integers."""
+        found = with_written_numbers(b'{"a": [1.50, 1E3, 18446744073709551616], "b": 7, "c": 18446744073709551615}')
+        self.assertEqual([one.text for one in found["a"]], ["1.50", "1E3", "18446744073709551616"])
+        self.assertEqual([type(found[name]) for name in "bc"], [int, int])
+
+    def test_equal(self) -> None:
+        """What is read is what the usual decoder reads, or nothing where that cannot be had."""
+        document = b'{"a": 1e-10, "b": [123456789012345678901234567890, {"c": null}]}'
+        found = with_written_numbers(document)
+        self.assertEqual(found, decode_json(document).value)
+        plain = without_written_numbers(found)
+        self.assertEqual((plain, type(plain["a"])), (found, float))
+        for broken in (b"a: 1.5", b'{"a": {"b": 1}, "a": {"c": 1.5}}', b"1" * 5000):
+            self.assertIsNone(with_written_numbers(broken), broken[:40])
+
+    def test_is_a_number(self) -> None:
+        """Such a number is a float like any other."""
+        self.assertEqual(WrittenNumber("1.50") + 1, 2.5)
