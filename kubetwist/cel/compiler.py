@@ -31,7 +31,7 @@ from kubetwist.cel.frame import Frame, Step
 from kubetwist.cel.functions import Overload
 from kubetwist.cel.metering import comparison_cost
 from kubetwist.cel.types import Kind, ObjectType, Type
-from kubetwist.cel.values import MISSING, Optional, Value, equal, size_for_cost
+from kubetwist.cel.values import MISSING, MixedMap, Optional, Value, equal, size_for_cost
 
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
@@ -170,13 +170,13 @@ class Compiler:
         return MISSING
 
     def _constant_map(self, expr: MapExpr) -> Value:
-        found: dict[Any, Any] = {}
+        found: list[tuple[Value, Value]] = []
         for entry in expr.entries:
             key, value = self.constant(entry.key), self.constant(entry.value)
             if entry.optional or key is MISSING or value is MISSING:
                 return MISSING
-            found[_hashable(key)] = value
-        return found
+            found.append((_hashable(key), value))
+        return MixedMap(found) if MixedMap.needed(key for key, _ in found) else dict(found)
 
     def _constant_membership(self, expr: Call) -> Value:
         """C{x in []} is false whatever x is, and x is not even looked at."""
@@ -324,6 +324,9 @@ class Compiler:
     def _map(self, expr: MapExpr) -> Step:
         entries = [(self.step(entry.key), self.step(entry.value), entry.optional) for entry in expr.entries]
 
+        if len(entries) > 1 and not all(_is_text(entry.key) for entry in expr.entries):
+            return self._map_of_any(entries)
+
         def build(frame: Frame) -> dict[Any, Any]:
             frame.cost += MAP_CREATE_COST
             found: dict[Any, Any] = {}
@@ -331,6 +334,20 @@ class Compiler:
                 key, value = _hashable(key_of(frame)), value_of(frame)
                 _put(found, key, value, optional)
             return found
+
+        return build
+
+    def _map_of_any(self, entries: Sequence[tuple[Step, Step, bool]]) -> Step:
+        """A map whose keys may be booleans and numbers."""
+
+        def build(frame: Frame) -> Value:
+            frame.cost += MAP_CREATE_COST
+            items = [(_hashable(key_of(frame)), value_of(frame), optional) for key_of, value_of, optional in entries]
+            mixed = MixedMap.needed(key for key, _, _ in items)
+            parts: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
+            for key, value, optional in items:
+                _put(parts[mixed and type(key) is bool], key, value, optional)
+            return MixedMap([*parts[0].items(), *parts[1].items()]) if mixed else parts[0]
 
         return build
 
@@ -347,6 +364,10 @@ class Compiler:
             return found if make is None else make(found)
 
         return build
+
+
+def _is_text(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and type(expr.value) is str
 
 
 def _hashable(key: Value) -> Value:

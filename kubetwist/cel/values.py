@@ -25,7 +25,7 @@ keys unless their types are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubetwist.cel import types
@@ -158,6 +158,40 @@ class MapValue(Mapping[Value, Value]):
     cel_type: Type = types.MAP
 
 
+class MixedMap(MapValue):
+    """A map that has both booleans and numbers as keys, which a C{dict} would take for each other."""
+
+    __slots__ = ("_booleans", "_keys", "_others")
+
+    def __init__(self, items: Iterable[tuple[Value, Value]]) -> None:
+        self._booleans: dict[Value, Value] = {}
+        self._others: dict[Value, Value] = {}
+        self._keys: list[Value] = []
+        for key, value in items:
+            part = self._part(key)
+            if key not in part:
+                self._keys.append(key)
+            part[key] = value
+
+    @classmethod
+    def needed(cls, keys: Iterable[Value]) -> bool:
+        """Whether keys are such that no C{dict} can have them all."""
+        kinds = set(map(type, keys))
+        return bool in kinds and not kinds.isdisjoint(_NUMBERS)
+
+    def _part(self, key: Value) -> dict[Value, Value]:
+        return self._booleans if type(key) is bool else self._others
+
+    def __getitem__(self, key: Value) -> Value:
+        return self._part(key)[key]
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
 LISTS: Final = (list, ListValue)
 MAPS: Final = (dict, MapValue)
 _NUMBERS: Final = frozenset({int, UInt, float})
@@ -246,6 +280,8 @@ def find(mapping: Mapping[Value, Value], key: Value) -> Value:
     if kind is str:
         return mapping.get(key, MISSING)
     if kind is bool or (kind in _NUMBERS and key in (0, 1)):
+        if type(mapping) is MixedMap:
+            return mapping.get(key, MISSING)
         # Python would find 1 for True, and the other way round. The first key speaks for all.
         first = next(iter(mapping), None)
         return mapping.get(key, MISSING) if (type(first) is bool) is (kind is bool) else MISSING

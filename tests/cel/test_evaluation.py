@@ -237,6 +237,20 @@ class SelectionTests(CelTestCase):
             self.assertEqual(program.evaluate({"m": {key: found}, "k": key})[0], found)
             other = True if key is not True else 1
             self.assertRaises(EvaluationError, program.evaluate, {"m": {key: found}, "k": other})
+        both = "{dyn(1): 'int', dyn(true): 'bool', dyn('a'): 'text', dyn(0): 'zero'}"
+        self.assertValues(
+            {
+                f"{both}[1]": "int",
+                f"{both}[dyn(true)]": "bool",
+                f"{both}[dyn(1.0)]": "int",
+                f"{both}.size()": 4,
+                f"dyn(false) in {both}": False,
+                f"{both}.map(k, {both}[k]).size()": 4,
+                f"{both} == {both}": True,
+                "{dyn(true): 1, dyn(1): 1} == {dyn(1): 1, dyn(true): 1}": True,
+                "{dyn(true): 1, ?dyn(1): optional.none()} == {dyn(true): 1}": True,
+            }
+        )
 
 
 class MacroTests(CelTestCase):
