@@ -17,7 +17,7 @@ from ..api.errors import APIStatusError
 from ..api.jsonpath import MOST_SEEN, Budget
 from ..api.resource import JSONObject
 from ..api.times import posix_now
-from ..registry.printers import AgeCell, columns, human_age, row, row_conditions, row_order
+from ..registry.printers import AgeCell, columns, has_printer, human_age, row, row_conditions, row_order
 from ..storage.listing import Listing
 from ..storage.record import Record, without_kind
 from .encoding import KEPT_COST, Body, JSONEncoder, Result, bookmark_meta, failed_event, list_body, list_meta
@@ -73,9 +73,12 @@ class TableEncoder:
             self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
             self._row: Callable[..., Any] = partial(row, group, kind)
             self._order = row_order(group, kind)
+            # The reference's default converter leaves the slice of rows nil where there are none.
+            self._empty = b"[]" if has_printer(group, kind) else b"null"
         else:
             self.columns, self._row = printer.definitions, printer.row
             self._order = None
+            self._empty = b"[]"
         self._view = ("row", endpoint.gvk)
         #: Tables are never made of stored bytes alone.
         self.stored = False
@@ -155,6 +158,8 @@ class TableEncoder:
     def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True) -> Body:
         """The document."""
         shown = self._columns if with_columns else b"null"
+        if not rows:
+            return Body([self._head + meta + b',"columnDefinitions":' + shown + b',"rows":' + self._empty + b"}"])
         return list_body(self._head + meta + b',"columnDefinitions":' + shown + b',"rows":[', rows, b"]}")
 
     def one(self, result: Result) -> bytes:

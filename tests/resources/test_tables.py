@@ -25,7 +25,7 @@ class TableTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A ConfigMap, and a Pod."""
-        self.server = Server("configmaps", "pods", "namespaces", "events")
+        self.server = Server("configmaps", "pods", "namespaces", "events", "limitranges")
         self.client = self.server.client()
         self.client.ask("POST", MAPS, config_map("a", x="1"))
         self.client.ask("POST", PODS, pod("p"))
@@ -98,6 +98,11 @@ class TableTests(SynchronousTestCase):
         found = self.table("/apis/events.k8s.io/v1/namespaces/default/events")
         self.assertEqual(found["rows"][0]["object"]["metadata"]["name"], "e")
         self.assertIn("hello", found["rows"][0]["cells"])
+
+    def test_no_rows(self) -> None:
+        """A table without rows has an empty list of them, or null for kinds that have no columns of their own."""
+        for path, rows in ((MAPS, []), ("/api/v1/namespaces/default/limitranges", None)):
+            self.assertEqual(self.table(f"{path}?labelSelector=none")["rows"], rows, path)
 
     def test_pages(self) -> None:
         """A table has pages, too."""

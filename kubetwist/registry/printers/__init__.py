@@ -61,6 +61,11 @@ def row_order(group: str, kind: str) -> Callable[[JSONObject], Any] | None:
     return policies.flow_schema_order if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") else None
 
 
+def has_printer(group: str, kind: str) -> bool:
+    """Whether rows of a kind have cells of their own, and not only name and age."""
+    return _key(group, kind) in _ROWS
+
+
 def row_conditions(group: str, kind: str, obj: JSONObject) -> list[JSONObject]:
     """The C{conditions} of an object's row; most have none."""
     return pods.row_conditions(obj) if (group, kind) == ("", "Pod") else []
