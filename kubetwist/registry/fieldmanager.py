@@ -169,8 +169,8 @@ class FieldManager:
         See L{Ownership.update}; the objects are checked first.
 
         @param foreign: Whether a client sent C{managers}.
-        @raise TypedError: An object does not fit the type, or cannot be shown in a version in which somebody owns
-            a part of it.
+        @raise TypedError: An object does not fit the type, or cannot be shown in a version in which a part of it
+            is owned.
         """
         if self._types_change:
             self._check_both(old, new)

@@ -41,7 +41,7 @@ class RequestScope:
     @ivar collection: The request is a deletecollection: admission sees no name.
     @ivar retyped: The content that an update sends has floats where the stored one has the same integers. Both are
         stored alike, but to the reference's C{DeepEqual} that is a new generation.
-    @ivar applied: The object is the result of an apply. That of a custom resource may have nulls and unknown fields,
+    @ivar applied: The object is the result of an apply. A custom object may then have nulls and unknown fields,
         which are dropped when it is read again.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     @ivar sent: What the object was decoded from, with the empty lists and maps that decoding drops.

@@ -371,7 +371,7 @@ class Ownership:
         self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers
     ) -> tuple[JSONObject, str]:
         """
-        Put back into C{pruned} what of C{merged} somebody owns; both are of C{version}.
+        Put the owned parts of C{merged} back into C{pruned}; both are of C{version}.
 
         @return: The result, and its version.
         """

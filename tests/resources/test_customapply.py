@@ -224,7 +224,7 @@ class ScaleTests(CustomApplyTestCase):
         return code, found
 
     def test_apply(self) -> None:
-        """An apply that would change a Scale, or whose replicas nobody owns yet, fails as in the reference."""
+        """An apply that would change a Scale, or whose replicas have no owner yet, fails as in the reference."""
         paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
         schema = struct(spec=struct(replicas={"type": "integer"}), status=struct(replicas={"type": "integer"}))
         self.define(schema, subresources={"scale": paths})

@@ -23,7 +23,7 @@ class OlderRecord(Record):
     """
     A record of an object that was written when another version was the one that is stored, and is still in that.
 
-    Any update writes it anew, in the version that is stored now.
+    Any update rewrites it, in the version that is stored now.
 
     @ivar version: That version.
     """

@@ -80,7 +80,7 @@ class CustomScaleManager(FieldManager):
 
     There empty and changed objects are untyped, and the converter of custom resources takes them for one of those; see
     apiextensions-apiserver, C{pkg/apiserver/conversion/converter.go}. So an apply succeeds only if it changes nothing
-    and somebody owns the replicas already.
+    and the replicas have an owner already.
     """
 
     def nothing(self) -> JSONObject:
