@@ -24,7 +24,7 @@ from ..api.errors import APIStatusError
 from ..api.options import DeleteOptions, UpdateOptions
 from ..api.resource import JSONObject
 from ..interfaces import IStorageObserver
-from ..registry.bootstrap import SERVER, ensure, kubernetes_endpoints, kubernetes_slice
+from ..registry.bootstrap import SERVER, ensure, is_about_loopback, kubernetes_endpoints, kubernetes_slice
 from ..registry.scope import RequestScope
 from ..storage.errors import KeyNotFound, StorageError
 from ..storage.values import StorageEvent, Write
@@ -79,7 +79,7 @@ class EndpointReconciler:
     ) -> None:
         """
         @param prefix: Of all keys in the storage.
-        @param endpoint: Where this server can be reached once it listens; no address means that pods can not.
+        @param endpoint: Where this server can be reached once it listens; no address before that.
         """
         self._stores = stores
         self._backend = stores.backend
@@ -203,7 +203,7 @@ class EndpointReconciler:
         """Have an object there, and have it as C{change} makes it."""
         known = store.lookup(NAMESPACE, NAME)
         if known is None:
-            await ensure(store, wanted)
+            await ensure(store, wanted, forgives=is_about_loopback)
             return
         if change(known) == known:
             return
@@ -215,7 +215,8 @@ class EndpointReconciler:
                 store.own(obj, new, "", SERVER)
             return new
 
-        await store.update(RequestScope(NAMESPACE), NAME, changed, UpdateOptions(), patching=True)
+        scope = RequestScope(NAMESPACE, forgives=is_about_loopback)
+        await store.update(scope, NAME, changed, UpdateOptions(), patching=True)
 
     # --- IStorageObserver
 

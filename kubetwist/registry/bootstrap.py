@@ -7,17 +7,18 @@ facts of kube-apiserver, which clients rely on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
 from ..api import times
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, Cause
 from ..api.options import CreateOptions, UpdateOptions
 from ..api.resource import GroupVersion, JSONObject
 from .scope import RequestScope
 from .updates import UpdateRules
+from .validation.fields import NO_LOOPBACK
 
 if TYPE_CHECKING:
     from .store import Store
@@ -36,12 +37,19 @@ _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
 
-async def ensure(store: Store, obj: JSONObject, manager: str = SERVER, teller: str = SERVER) -> None:
+async def ensure(
+    store: Store,
+    obj: JSONObject,
+    manager: str = SERVER,
+    teller: str = SERVER,
+    forgives: Callable[[Cause], bool] | None = None,
+) -> None:
     """
     Make an object unless one of its name is there; its C{status} is kept, which a create would drop.
 
     @param manager: Who makes it.
     @param teller: Who applies the status.
+    @param forgives: See L{RequestScope.forgives}.
     """
     meta = obj["metadata"]
     namespace = meta.get("namespace", "")
@@ -50,7 +58,7 @@ async def ensure(store: Store, obj: JSONObject, manager: str = SERVER, teller: s
     status = obj.get("status")
     store.strategy.default(obj)
     store.own(None, obj, "", manager)
-    scope = RequestScope(namespace)
+    scope = RequestScope(namespace, forgives=forgives)
     try:
         await store.create(scope, obj, CreateOptions())
     except APIStatusError as error:
@@ -259,8 +267,7 @@ async def kubernetes_service(
     The service by which pods find this server, with its addresses.
 
     @param service_ip: The first address of the first of C{cidrs}.
-    @param address: Where the server can be reached; C{""} when only from this machine, as loopback is no endpoint, and
-        when somebody else keeps the endpoints.
+    @param address: Where the server can be reached; C{""} when its endpoints are kept elsewhere.
     @param port: Where the server listens.
     @param node_port: At which port nodes are to lead to it; 0 for none.
     """
@@ -292,10 +299,15 @@ async def kubernetes_service(
     }
     await ensure(stores.get("", "services"), service)
     if address:
-        await ensure(stores.get("", "endpoints"), kubernetes_endpoints([address], port))
+        await ensure(stores.get("", "endpoints"), kubernetes_endpoints([address], port), forgives=is_about_loopback)
         slices = stores.find("discovery.k8s.io", "endpointslices")
         if slices is not None:
-            await ensure(slices, kubernetes_slice([address], port))
+            await ensure(slices, kubernetes_slice([address], port), forgives=is_about_loopback)
+
+
+def is_about_loopback(cause: Cause) -> bool:
+    """Whether all that is wrong is that an endpoint is on the loopback: a host may have no other address."""
+    return NO_LOOPBACK in cause.message
 
 
 def kubernetes_endpoints(addresses: Sequence[str], port: int) -> JSONObject:

@@ -135,6 +135,8 @@ class Creation(StoredObjects):
         causes = self.creation_causes(obj)
         if causes and scope.sent is not None:
             causes = as_sent(causes, obj, scope.sent, lambda: self.creation_causes(obj))
+        if causes and scope.forgives is not None:
+            causes = [cause for cause in causes if not scope.forgives(cause)]
         return causes
 
     def creation_causes(self, obj: JSONObject) -> list[Cause]:

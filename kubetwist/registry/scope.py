@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from attrs import define, evolve
 
+from ..api.errors import Cause
 from ..api.resource import UserInfo
 from ..cel.sparing import TakesLong, briefly
 
@@ -48,6 +49,8 @@ class RequestScope:
     @ivar size: Bytes of the request's body.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
         its result; L{None} where everything is done at once.
+    @ivar forgives: Whether something that is wrong with an object does not count, as the server itself writes it;
+        L{None} forgives nothing.
     @ivar pause: Returns an awaitable that lets others have a turn of the reactor; L{None} likewise.
     """
 
@@ -67,6 +70,7 @@ class RequestScope:
     size: int = 0
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None
+    forgives: Callable[[Cause], bool] | None = None
 
     def large(self, size: int = 0) -> bool:
         """

@@ -339,7 +339,8 @@ def told(causes: Sequence[Cause], scope: RequestScope) -> list[Cause]:
     for cause in causes:
         if isinstance(cause, Tolerated):
             scope.warn(str(cause))
-    return [cause for cause in causes if not isinstance(cause, Tolerated)]
+    forgives = scope.forgives
+    return [cause for cause in causes if not isinstance(cause, Tolerated) and (forgives is None or not forgives(cause))]
 
 
 def same(obj: JSONObject, old: JSONObject) -> bool:

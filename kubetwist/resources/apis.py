@@ -479,24 +479,26 @@ def add_bootstrap_hooks(config: Any, apis: APIs, aggregator: Any, kube: Any) -> 
         add_authentication_info(config, stores, aggregator, kube)
     if (AGGREGATOR_GROUP, "apiservices") in present:
         aggregator.add_post_start_hook("kube-apiserver-autoregistration", apis.register)
-    if shared_storage(config.backend) is not None and options["endpoint-reconciler-type"] != "none":
-        add_endpoint_leases(config, stores, aggregator)
-    if options["feature-gates"].get("APIServerIdentity", shared_storage(config.backend) is not None):
+    if options["endpoint-reconciler-type"] != "none":
+        add_endpoints(config, stores, aggregator)
+    if options["feature-gates"].get("APIServerIdentity", True):
         add_identity(config, stores, aggregator, kube)
 
 
-def add_endpoint_leases(config: Any, stores: Stores, aggregator: Any) -> None:
+def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
     """Have pods find those servers behind the service that live, or as many as there should be."""
     from ..controllers.countedendpoints import CountedEndpoints
     from ..controllers.endpointleases import EndpointReconciler
+    from ..controllers.soleendpoint import SoleEndpoint
 
     options = config.options
     prefix = f"{options['etcd-prefix'].rstrip('/')}/"
-    if options["endpoint-reconciler-type"] == "master-count":
+    reconciler: EndpointReconciler
+    if shared_storage(config.backend) is None:
+        reconciler = SoleEndpoint(stores, prefix, config.reactor, lambda: config.endpoint)
+    elif options["endpoint-reconciler-type"] == "master-count":
         count = options["apiserver-count"]
-        reconciler: EndpointReconciler = CountedEndpoints(
-            stores, prefix, config.reactor, lambda: config.endpoint, count
-        )
+        reconciler = CountedEndpoints(stores, prefix, config.reactor, lambda: config.endpoint, count)
     else:
         reconciler = EndpointReconciler(stores, prefix, config.reactor, lambda: config.endpoint)
     aggregator.add_post_start_hook("bootstrap-controller", reconciler.prepare)
@@ -506,7 +508,7 @@ def add_endpoint_leases(config: Any, stores: Stores, aggregator: Any) -> None:
 
 
 def add_identity(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
-    """Have a Lease tell that this server is there; an embedded store's server is known to be the only one."""
+    """Keep a Lease that shows that this server is there."""
     leases = stores.find("coordination.k8s.io", "leases")
     if leases is None:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..metrics.registry import Registry
 from ..outgoing.outgoing import Outgoing
 from ..registry.tokenkeys import TokenKey
 from .datadir import DataDirectory
+from .hostaddress import advertised_address
 from .watchedfiles import WatchedFiles
 
 
@@ -105,7 +105,10 @@ class ServerConfig:
     outgoing: Outgoing = field(init=False)
     files: WatchedFiles = field(init=False)
 
+    _advertised: str = field(init=False)
+
     def __attrs_post_init__(self) -> None:
+        self._advertised = advertised_address(self.options["bind-address"], self.options["advertise-address"])
         self.outgoing = Outgoing(self.reactor, self._service, self.options["webhook-url-denied-cidrs"])
         self.files = WatchedFiles(self.reactor)
         self.turns = Turns(self.reactor)
@@ -115,12 +118,11 @@ class ServerConfig:
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """The address and port that pods reach this server at; the address is C{""} when only this machine can."""
-        host, _, port = self.address.rpartition(":")
-        host = host.strip("[]")
-        if not host or ipaddress.ip_address(host).is_loopback:
-            return "", int(port or 0)
-        return host, int(port)
+        """The address and port that pods are to reach this server at, once it listens; no address before that."""
+        port = self.address.rpartition(":")[2]
+        if not port:
+            return "", 0
+        return self._advertised, int(port)
 
     @property
     def external_address(self) -> str:

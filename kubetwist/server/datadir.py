@@ -24,6 +24,7 @@ from ..api.users import MASTERS
 from .certificates import Authority, BadCertificate, Pair, Subject, service_account_key, serving_names
 from .errors import StartError
 from .files import sync_directory, write_file
+from .hostaddress import advertised_address
 from .kubeconfig import kubeconfig, refreshed
 
 MARKER = "kubetwist.json"
@@ -257,7 +258,7 @@ class Credentials:
             names = tuple(names) or serving_names(
                 socket.gethostname(),
                 options["service-cluster-ip-range"],
-                (options["bind-address"], options["advertise-address"]),
+                (options["bind-address"], advertised_address(options["bind-address"], options["advertise-address"])),
                 options["external-hostname"],
             )
             subject = Subject("kube-apiserver", names=names, server=True)

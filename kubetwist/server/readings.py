@@ -18,7 +18,7 @@ from ..authentication.tally import token_readings
 from ..metrics.later import Later
 from ..metrics.registry import Distribution, Reading, Registry
 from ..metrics.shown import together
-from ..storage.layers import innermost, shared_storage
+from ..storage.layers import innermost
 from .version import git_version, version_document
 
 _RESOURCE = ("group", "resource")
@@ -268,9 +268,8 @@ def _version(config: Any) -> Iterator[Reading]:
 
 def _features(config: Any) -> Iterator[Reading]:
     minor = int(config.kubernetes_version.partition(".")[2])
-    shared = shared_storage(config.backend) is not None
     asked = config.options["feature-gates"]
-    known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": shared}
+    known = {**_FEATURES, "ConstrainedImpersonation": minor >= 36, "APIServerIdentity": True}
     values = [
         ((name, "ALPHA" if name in _ALPHA else "BETA"), 1.0 if asked.get(name, default) else 0.0)
         for name, default in known.items()

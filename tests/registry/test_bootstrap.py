@@ -90,8 +90,8 @@ class BootstrapTests(SynchronousTestCase):
         self.successResultOf(self.everything(self.stores))
         self.assertEqual(self.server.backend.revision, revision)
 
-    def test_only_on_this_machine(self) -> None:
-        """A server that only its own machine can reach has no endpoints for pods."""
+    def test_endpoints_kept_elsewhere(self) -> None:
+        """A server whose endpoints are kept elsewhere makes none with its service."""
         self.successResultOf(bootstrap.kubernetes_service(self.stores, ["10.0.0.0/24"], "10.0.0.1", "", 6443))
         self.assertIsNone(self.stores.lookup("", "endpoints", "default", "kubernetes"))
 

@@ -364,6 +364,10 @@ def is_ipv6(value: str) -> bool:
     return isinstance(parse_ip(value), IPv6Address)
 
 
+#: What is wrong with an endpoint on this host.
+NO_LOOPBACK: Final = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+
+
 def non_special_ip(value: str, path: str, causes: Causes) -> None:
     """An address of an endpoint: not this host's own, nor one for many."""
     found = parse_ip(value)
@@ -373,7 +377,7 @@ def non_special_ip(value: str, path: str, causes: Causes) -> None:
     if found.is_unspecified:
         causes.append(invalid(path, value, f"may not be unspecified ({value})"))
     if found.is_loopback:
-        causes.append(invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
+        causes.append(invalid(path, value, NO_LOOPBACK))
     if found.is_link_local:
         causes.append(invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
     if found.is_multicast and str(found).lower().startswith(("224.0.0.", "ff02:", "ff12:")):
