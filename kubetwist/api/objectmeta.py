@@ -70,6 +70,18 @@ _SUBRESOURCE_LENGTH: Final = 256
 Rule = Literal["compare", "whole"]
 
 
+class Parts(list[Cause]):
+    """
+    What is wrong with an update beyond its metadata, where a kind looks at the metadata between two parts of it.
+
+    @ivar first: How many causes come before the last of the kind's rules for metadata.
+    """
+
+    def __init__(self, first: Sequence[Cause], second: Sequence[Cause] = ()) -> None:
+        super().__init__([*first, *second])
+        self.first = len(first)
+
+
 def creation_causes(
     meta: Meta,
     namespaced: bool,
@@ -99,20 +111,25 @@ def update_causes(
     *,
     rules: Sequence[Rule] = ("compare",),
     standard_finalizers: bool = True,
+    found: Sequence[Cause] = (),
 ) -> list[Cause]:
     """
-    All that is wrong with the metadata of an update, as often as the reference tells it.
+    All that is wrong with an update, the metadata as often as the reference looks at them.
 
     @param rules: What the kind does in the order in which it does it, after the registry has done both.
+    @param found: What is wrong beyond the metadata: it follows all rules, or if it is L{Parts} comes around the last.
     """
     whole = validate_object_meta(new, namespaced, path_segment_problems, path)
     compared = validate_object_meta_update(new, old, path)
     finalizers = _standard_finalizer_causes(new, path) if standard_finalizers and "finalizers" in new else []
     causes = whole + compared
-    for rule in rules:
+    first = found.first if rules and isinstance(found, Parts) else 0
+    for place, rule in enumerate(rules, 1):
+        if place == len(rules):
+            causes += found[:first]
         causes += compared if rule == "compare" else validate_object_meta(new, namespaced, name_problems, path)
         causes += finalizers
-    return causes
+    return [*causes, *found[first:]]
 
 
 def validate_object_meta(

@@ -84,7 +84,7 @@ class PodBinding:
             for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
                 wanted, found = obj["metadata"].get(field), pod["metadata"][field]
                 if wanted and wanted != found:
-                    raise self._pods.failed_precondition(key, name, what, wanted, found)
+                    raise self._pods.failed_precondition(key, name, what, wanted, found, dry_run=options.dry_run)
             self._assign(pod, target["name"], obj["metadata"])
             return pod
 

@@ -149,7 +149,8 @@ class Creation(StoredObjects):
             meta,
             self.info.namespaced,
             self.strategy.names_for(obj),
-            standard_finalizers=self.strategy.standard_finalizers,
+            # The registry's own look at metadata takes any finalizer.
+            standard_finalizers=self.strategy.standard_finalizers and self.strategy.checks_metadata,
         )
         causes += found
         if not causes and meta.get("generateName"):

@@ -46,6 +46,7 @@ class RequestScope:
         which are dropped when it is read again.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     @ivar sent: What the object was decoded from, with the empty lists and maps that decoding drops.
+    @ivar dry_run: Nothing is stored; the reference's storage calls keys without its prefix then.
     @ivar size: Bytes of the request's body.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
         its result; L{None} where everything is done at once.
@@ -67,6 +68,7 @@ class RequestScope:
     retyped: bool = False
     applied: bool = False
     sent: Any = None
+    dry_run: bool = False
     size: int = 0
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None

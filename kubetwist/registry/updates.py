@@ -136,7 +136,7 @@ class Updates(Creation):
             if patching:
                 why = f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing object was found"
                 raise APIStatusError.conflict(self.group_resource, meta["name"], why)
-            raise self.other_uid(key, meta, {})
+            raise self.other_uid(key, meta, {}, dry_run=options.dry_run)
         attributes = self.attributes("CREATE", scope, meta.get("name", ""), obj, None, options)
         await self.admit_whole(scope, attributes)
         obj["metadata"].pop("resourceVersion", None)
@@ -228,16 +228,15 @@ class Updates(Creation):
 
     def update_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
         """All that is wrong with a changed object, which is prepared."""
-        causes = objectmeta.update_causes(
+        return objectmeta.update_causes(
             obj["metadata"],
             old["metadata"],
             self.info.namespaced,
             self.strategy.names_for(obj),
             rules=self.strategy.metadata_update_rules if rules.main else self.strategy.status_metadata_update_rules,
             standard_finalizers=self.strategy.standard_finalizers,
+            found=self.checked(rules.validate, obj, old),
         )
-        causes += self.checked(rules.validate, obj, old)
-        return causes
 
     def _completed(self, obj: JSONObject, old: JSONObject) -> bool:
         """Complete a valid C{obj}; return whether it equals C{old}."""
@@ -304,16 +303,26 @@ class Updates(Creation):
         meta = obj["metadata"]
         uid = meta.get("uid")
         if uid and uid != old["metadata"].get("uid"):
-            raise self.other_uid(self.key(scope.namespace, old["metadata"]["name"]), meta, old["metadata"])
+            key = self.key(scope.namespace, old["metadata"]["name"])
+            raise self.other_uid(key, meta, old["metadata"], dry_run=scope.dry_run)
 
-    def other_uid(self, key: str, meta: JSONObject, before: JSONObject) -> APIStatusError:
+    def other_uid(self, key: str, meta: JSONObject, before: JSONObject, *, dry_run: bool = False) -> APIStatusError:
         """The 409 for a uid that is not the object's."""
-        return self.failed_precondition(key, meta.get("name", ""), "UID", meta["uid"], before.get("uid", ""))
+        name, found = meta.get("name", ""), before.get("uid", "")
+        return self.failed_precondition(key, name, "UID", meta["uid"], found, dry_run=dry_run)
 
-    def failed_precondition(self, key: str, name: str, what: str, wanted: str, found: str) -> APIStatusError:
-        """The 409 for an object that is not in the state that a write is meant for."""
+    def failed_precondition(
+        self, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
+    ) -> APIStatusError:
+        """
+        The 409 for an object that is not in the state that a write is meant for.
+
+        @param what: C{"UID"} or C{"ResourceVersion"}.
+        @param dry_run: See L{RequestScope.dry_run}.
+        """
+        prefix = f"/{self.info.key_prefix}/" if dry_run else self._prefix
         why = (
-            f"StorageError: invalid object, Code: 4, Key: {self._prefix}{key}, ResourceVersion: 0, "
+            f"StorageError: invalid object, Code: 4, Key: {prefix}{key}, ResourceVersion: 0, "
             f"AdditionalErrorMsg: Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
         )
         return APIStatusError.conflict(self.group_resource, name, why)

@@ -114,7 +114,7 @@ class Writes:
         problem = problem or named_otherwise(name, metadata.get("name"))
         if problem is not None:
             raise APIStatusError.bad_request(problem)
-        scope.sent = endpoint.comparable(document.value)
+        scope.sent, scope.dry_run = endpoint.comparable(document.value), options.dry_run
         fresh: list[JSONObject] = [decoded]
         manager = manager_of(request, options)
         has_floats = _whole_float(data) is not None

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import Cause
 from kubetwist.api.names import is_dns1123_subdomain_problems
-from kubetwist.api.objectmeta import Rule, creation_causes, update_causes
+from kubetwist.api.objectmeta import Parts, Rule, creation_causes, update_causes
 
 from .strategies import documents
 
@@ -213,6 +213,21 @@ class UpdateTests(SynchronousTestCase):
     def test_generation(self) -> None:
         """Generations do not shrink."""
         self.assertEqual(self.counted({"generation": 1}), [("metadata.generation", 2)])
+
+    def test_parts(self) -> None:
+        """What is wrong beyond the metadata follows them; L{Parts} have the last look at metadata between them."""
+        spec, change = Cause("FieldValueInvalid", "a", "spec"), Cause("FieldValueInvalid", "b", "spec")
+        new, labels = {**GOOD, "labels": {"a/b/c": ""}}, "metadata.labels"
+        for rules, found, fields in (
+            (("compare",), [spec, change], [labels] * 3 + ["spec"] * 2),
+            (("whole", "compare"), [spec, change], [labels] * 4 + ["spec"] * 2),
+            (("whole", "compare"), Parts([spec], [change]), [labels] * 3 + ["spec", labels, "spec"]),
+            (("whole", "compare"), Parts([spec, change]), [labels] * 3 + ["spec", "spec", labels]),
+            (("compare",), Parts([spec], [change]), [labels] * 2 + ["spec", labels, "spec"]),
+            ((), Parts([spec], [change]), [labels] * 2 + ["spec"] * 2),
+        ):
+            causes = update_causes(new, GOOD, True, is_dns1123_subdomain_problems, rules=rules, found=found)
+            self.assertEqual([cause.field for cause in causes], fields)
 
     def test_no_new_finalizers(self) -> None:
         """What is being deleted gets no more finalizers."""

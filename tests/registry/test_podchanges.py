@@ -157,6 +157,17 @@ class ResizeTests(SynchronousTestCase):
         running["containerStatuses"][0]["resources"] = {}
         self.assertEqual(self.resized(old, pod(containers=[self.sized(cpu="2")])), [])
 
+    def test_renamed(self) -> None:
+        """A renamed container is refused with nothing else changed: metadata and status are the pod's own."""
+        old = pod(containers=[self.sized("a"), self.sized("b")], status={"qosClass": "Burstable"})
+        new = pod(
+            {"a b": "c"}, containers=[self.sized("a", cpu="5"), self.sized("x")], status={"qosClass": "Guaranteed"}
+        )
+        PodStrategy().prepare_for_resize(new, old)
+        self.assertEqual([one["name"] for one in new["spec"]["containers"]], ["a", "x"])
+        self.assertEqual(new["metadata"].get("annotations"), old["metadata"].get("annotations"))
+        self.assertEqual(new["status"], old["status"])
+
     def test_order(self) -> None:
         """Containers stay where they are."""
         old = pod(containers=[self.sized("a"), self.sized("b")])

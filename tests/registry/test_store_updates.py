@@ -132,6 +132,11 @@ class UpdateTests(StoreTestCase):
         with self.assertRaises(APIStatusError) as caught:
             self.maps.check_uid(self.scope, obj, self.first)
         self.assertEqual(caught.exception.code, 409)
+        self.assertIn("Key: /registry/configmaps/default/a, ", caught.exception.message)
+        self.scope.dry_run = True
+        with self.assertRaises(APIStatusError) as caught:
+            self.maps.check_uid(self.scope, obj, self.first)
+        self.assertIn("Key: /configmaps/default/a, ", caught.exception.message)
         self.maps.check_uid(self.scope, config_map("a"), self.first)
 
     def test_unchanged(self) -> None:

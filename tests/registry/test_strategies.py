@@ -67,6 +67,7 @@ class LookupTests(SynchronousTestCase):
             ("", "Namespace", "a-b", "a.b"),
             ("", "Service", "a-b", "a.b"),
             ("apps", "StatefulSet", "a-b", "a.b"),
+            ("policy", "PodDisruptionBudget", "A b", "a/b"),
             ("", "ConfigMap", "a.b", "A"),
             ("networking.k8s.io", "IPAddress", "10.0.0.1", "10.0.0"),
         ):

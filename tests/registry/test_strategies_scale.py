@@ -64,6 +64,11 @@ class ScaleTests(SynchronousTestCase):
 
     def test_metadata(self) -> None:
         """A scale has a valid name, and a namespace."""
+        meta = {"name": "d", "namespace": "default"}
+        unknown = {"metadata": {**meta, "finalizers": ["bad"]}, "spec": {"replicas": -5}}
+        self.assertEqual(
+            [cause.field for cause in validate_scale(unknown)], ["metadata.finalizers[0]", "spec.replicas"]
+        )
         found = [str(cause) for cause in validate_scale({"metadata": {"name": "A"}})]
         self.assertEqual(len(found), 2)
         self.assertIn('metadata.name: Invalid value: "A"', found[0])

@@ -221,12 +221,14 @@ def round_up(amounts: JSONObject | None) -> None:
 def pull_policy(image: str) -> str:
     """How to pull an image whose user does not say: always when it is the newest of its name."""
     found = _IMAGE.fullmatch(image) if len(image) <= _LONGEST_IMAGE else None
-    if found is None:
+    if found is None or len(found["path"]) > _LONGEST_PATH - (0 if "/" in image else len("library/")):
         return "IfNotPresent"
     tag, digest = found["tag"], found["digest"]
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
+#: The longest path of a repository, C{library/} included where there is but one name.
+_LONGEST_PATH: Final = 255
 #: More than the longest name, tag and digest.
 _LONGEST_IMAGE: Final = 600
 #: A reference to an image: where it comes from, if that looks like a host, its path, its tag and its digest.
@@ -234,7 +236,7 @@ _HOST: Final = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _PATH: Final = "[a-z0-9]+(?:(?:[.]|__?|-+)[a-z0-9]+)*"
 _IMAGE: Final = re.compile(
     rf"(?:(?:localhost|{_HOST}(?:[.]{_HOST})+|(?=[^/]*[A-Z]){_HOST}|{_HOST}(?:[.]{_HOST})*:[0-9]+|"
-    rf"\[[a-fA-F0-9:]+\](?::[0-9]+)?)/)?(?![0-9a-f]{{64}}$){_PATH}(?:/{_PATH})*(?::(?P<tag>\w[\w.-]{{0,127}}))?"
+    rf"\[[a-fA-F0-9:]+\](?::[0-9]+)?)/)?(?![0-9a-f]{{64}}$)(?P<path>{_PATH}(?:/{_PATH})*)(?::(?P<tag>\w[\w.-]{{0,127}}))?"
     rf"(?:@(?P<digest>sha256:[0-9a-f]{{64}}|sha384:[0-9a-f]{{96}}|sha512:[0-9a-f]{{128}}))?",
     re.ASCII,
 )

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_label_problems, path_segment_problems
-from ...api.objectmeta import Rule
+from ...api.objectmeta import Parts, Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import cluster, events
@@ -141,7 +141,7 @@ class NodeStrategy(Strategy):
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """What a node is given once stays; the reference looks at the new node by itself as well."""
-        return [*cluster.validate_node(obj), *cluster.validate_node_update(obj, old)]
+        return Parts(cluster.validate_node(obj), cluster.validate_node_update(obj, old))
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
         """As the main resource, but for the node by itself."""

@@ -19,6 +19,7 @@ class FlowControlStrategy(Strategy):
     status_metadata_update_rules: Sequence[Rule] = ()
     has_generation = True
     has_status = True
+    status_protects = ("generateName", "labels", "annotations", "finalizers", "ownerReferences")
 
     def reset_status(self, obj: JSONObject) -> None:
         """No condition yet."""

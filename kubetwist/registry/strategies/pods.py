@@ -20,6 +20,8 @@ from ._podspec import default_pod, round_up, round_up_resources
 if TYPE_CHECKING:
     from ...api.options import DeleteOptions
 
+#: What a resize changes of a container.
+_SIZES: Final = ("resources", "resizePolicy")
 #: Phases that a pod does not leave again.
 FINISHED: Final = ("Succeeded", "Failed")
 
@@ -97,20 +99,14 @@ class PodStrategy(Strategy):
 
     def prepare_for_resize(self, obj: JSONObject, old: JSONObject) -> None:
         """Take nothing but the resources and the resize policies of containers from C{obj}."""
-        wanted = obj["spec"]
-        if _names(wanted) != _names(old["spec"]):
+        wanted, before = obj["spec"], old["spec"]
+        kinds = ("containers", "initContainers")
+        if any(len(wanted.get(name) or ()) != len(before.get(name) or ()) for name in kinds):
             return  # Validation refuses what was sent, as it was sent.
         _take(obj, old)
-        for name in ("containers", "initContainers"):
-            sizes = {one.get("name"): one for one in wanted.get(name) or ()}
-            for container in obj["spec"].get(name) or ():
-                size = sizes.get(container.get("name"))
-                if size is not None:
-                    for part in ("resources", "resizePolicy"):
-                        if part in size:
-                            container[part] = size[part]
-                        else:
-                            container.pop(part, None)
+        for name in kinds:
+            if wanted.get(name):
+                obj["spec"][name] = _resized(wanted[name], before[name])
         if "resources" in wanted:
             obj["spec"]["resources"] = wanted["resources"]
         else:
@@ -193,9 +189,16 @@ def _keep_observed(conditions: Sequence[JSONObject], before: Sequence[JSONObject
             condition["observedGeneration"] = generation
 
 
-def _names(spec: JSONObject) -> list[list[str]]:
-    """The containers that a resize may not change."""
-    return [[one.get("name", "") for one in spec.get(field) or ()] for field in ("containers", "initContainers")]
+def _resized(wanted: Sequence[JSONObject], before: Sequence[JSONObject]) -> list[JSONObject]:
+    """The containers of C{before} with the sizes of C{wanted}; C{wanted} itself, to be refused, if names differ."""
+    containers = []
+    for new, old in zip(wanted, before, strict=True):
+        if new.get("name") != old.get("name"):
+            return list(wanted)
+        container: JSONObject = {name: value for name, value in old.items() if name not in _SIZES}
+        container.update((name, new[name]) for name in _SIZES if name in new)
+        containers.append(container)
+    return containers
 
 
 def _take(obj: JSONObject, old: JSONObject) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...api.errors import Cause
+from ...api.names import path_segment_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
@@ -22,6 +23,10 @@ class PodDisruptionBudgetStrategy(Strategy):
     has_status = True
     status_protects = ()
     allow_unconditional_update = False
+
+    def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
+        """A part of a path."""
+        return path_segment_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} is a struct in Go: always there."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import path_segment_problems
-from ...api.objectmeta import Rule
+from ...api.objectmeta import Parts, Rule
 from ...api.resource import JSONObject
 from ..strategy import Strategy
 from ..validation import rbac
@@ -38,6 +38,10 @@ class RoleStrategy(RBACStrategy):
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
         """Rules about resources."""
         return rbac.validate_role(obj)
+
+    def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
+        """As a new one, before its metadata are compared."""
+        return Parts(self.validate(obj))
 
 
 class ClusterRoleStrategy(RoleStrategy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_subdomain_problems
-from ...api.objectmeta import validate_object_meta
+from ...api.objectmeta import creation_causes
 from ...api.resource import JSONObject
 from ..validation.fields import not_negative
 
@@ -40,7 +40,7 @@ def apply_scale(obj: JSONObject, scale: JSONObject, group: str, kind: str) -> No
 
 def validate_scale(scale: JSONObject) -> list[Cause]:
     """All that is wrong with a scale: its metadata and what it asks for (C{pkg/apis/autoscaling/validation})."""
-    causes = validate_object_meta(scale["metadata"], True, is_dns1123_subdomain_problems)
+    causes = creation_causes(scale["metadata"], True, is_dns1123_subdomain_problems)
     not_negative((scale.get("spec") or {}).get("replicas"), "spec.replicas", causes)
     return causes
 

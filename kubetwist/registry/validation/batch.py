@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ...api.errors import Cause, invalid, required, too_long, too_many
 from ...api.names import domain_prefixed_path_problems, is_dns1123_label_problems, qualified_name_problems
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct, pod_spec_struct, pod_template_struct
 from .cron import CronError, check_schedule
@@ -303,7 +304,8 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     The reference looks at the new job by itself before.
     """
     held_labels = ((old["spec"].get("template") or {}).get("metadata") or {}).get("labels") or {}
-    causes = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
+    first = validate_job(obj, prefixed=_UID in held_labels and _NAME in held_labels)
+    causes: Causes = []
     spec, before = obj["spec"], old["spec"]
     _job_spec(spec, "spec", causes, template_of_job=True)
     completions, was = spec.get("completions"), before.get("completions")
@@ -322,7 +324,7 @@ def validate_job_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
             immutable(found, was, f"spec.{name}", causes, go_json(go_struct(found, _STRUCTS[name])))
         else:
             immutable(found, was, f"spec.{name}", causes)
-    return causes
+    return Parts(first, causes)
 
 
 #: Fields that messages show as Go has them.

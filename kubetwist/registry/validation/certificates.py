@@ -11,6 +11,7 @@ from cryptography import x509
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import byte_length
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from .fields import Causes, Problems, dns_label, dns_subdomain, quote, unsupported
 
@@ -187,7 +188,7 @@ def _update(obj: JSONObject, old: JSONObject, *, verdicts: bool, certificate: bo
         causes.append(forbidden("status.certificate", "updates may not set certificate content"))
     elif new != held and held:
         causes.append(forbidden("status.certificate", "updates may not modify existing certificate content"))
-    return causes
+    return Parts(causes)
 
 
 def certificate_problem(encoded: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ...api.decoding import BodyError, decode_json, json_type
 from ...api.errors import MOST_CAUSES, Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import config_map_key_problems, qualified_name_problems
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from .fields import Causes, check, go_json, immutable, invalid_name, invalid_shown, quantity, quantity_not_negative
 from .resources import container_resource_name, is_extended, is_huge_pages, is_integer, resource_name
@@ -66,8 +67,7 @@ def validate_config_map_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What is marked immutable stays."""
     causes: Causes = []
     _frozen(obj, old, ("data", "binaryData"), causes, semantic="data")
-    causes.extend(validate_config_map(obj))
-    return causes
+    return Parts(causes, validate_config_map(obj))
 
 
 # --- secrets -----------------------------------------------------------------------------------------------------
@@ -126,8 +126,7 @@ def validate_secret_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     causes: Causes = []
     immutable(obj.get("type"), old.get("type"), "type", causes)
     _frozen(obj, old, ("data",), causes)
-    causes.extend(validate_secret(obj))
-    return causes
+    return Parts(causes, validate_secret(obj))
 
 
 # --- limit ranges ------------------------------------------------------------------------------------------------

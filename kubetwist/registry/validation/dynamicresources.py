@@ -9,6 +9,7 @@ from typing import Any, Final
 from ...api.addresses import interface_address_problems
 from ...api.errors import Cause, forbidden, go_json, internal, invalid, required, too_long, too_many
 from ...api.names import byte_length, label_value_problems, qualified_name_problems
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ...cel.devices import BrokenSelector, CostlySelector, SelectorError, check_selector
 from ...schema.gostructs import go_struct
@@ -132,10 +133,10 @@ def validate_claim_template(obj: JSONObject) -> list[Cause]:
 
 def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What claims are made of stays."""
-    causes = validate_claim_template(obj)
+    causes: Causes = []
     shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"))
     immutable(obj["spec"], old["spec"], "spec", causes, shown, untyped=True)
-    return causes
+    return Parts(validate_claim_template(obj), causes)
 
 
 def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause]:

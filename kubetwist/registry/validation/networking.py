@@ -15,6 +15,7 @@ from ...api.names import (
     port_name_problems,
     regex_problem,
 )
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from .fields import (
     IMMUTABLE,
@@ -232,7 +233,7 @@ def validate_ingress_class_update(obj: JSONObject, old: JSONObject) -> list[Caus
     """The controller stays."""
     causes: Causes = []
     immutable(obj["spec"].get("controller") or "", old["spec"].get("controller") or "", "spec.controller", causes)
-    return causes + validate_ingress_class(obj)
+    return Parts(causes, validate_ingress_class(obj))
 
 
 # --- network policies --------------------------------------------------------------------------------------------
@@ -354,13 +355,13 @@ def validate_ip_address(obj: JSONObject) -> list[Cause]:
 
 def validate_ip_address_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Its owner stays."""
-    causes = validate_ip_address(obj)
+    causes: Causes = []
     new, was = (obj.get("spec") or {}).get("parentRef"), (old.get("spec") or {}).get("parentRef")
     if new != was:
         names = ("Group", "Resource", "Namespace", "Name")
         shown = None if new is None else {name: value or "" for name, value in go_struct(new, names).items()}
         causes.append(invalid_shown("spec.parentRef", go_json(shown), "field is immutable"))
-    return causes
+    return Parts(validate_ip_address(obj), causes)
 
 
 def validate_service_cidr(obj: JSONObject) -> list[Cause]:
@@ -395,7 +396,8 @@ def _family(block: str) -> int:
 def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The ranges stay; a second family may be added."""
     causes: Causes = []
-    new, was = (obj.get("spec") or {}).get("cidrs") or [], (old.get("spec") or {}).get("cidrs") or []
+    given = (obj.get("spec") or {}).get("cidrs")
+    new, was = given or [], (old.get("spec") or {}).get("cidrs") or []
     if len(was) == len(new):
         for index, (one, before) in enumerate(zip(new, was, strict=True)):
             immutable(one, before, f"spec.cidrs[{index}]", causes)
@@ -403,5 +405,5 @@ def validate_service_cidr_update(obj: JSONObject, old: JSONObject) -> list[Cause
         immutable(new[0], was[0], "spec.cidrs[0]", causes)
         causes.extend(validate_service_cidr(obj))
     else:
-        causes.append(invalid("spec.cidrs", new or None, IMMUTABLE))
+        causes.append(invalid("spec.cidrs", given, IMMUTABLE))
     return causes

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ...api.errors import Cause, forbidden, invalid, required
 from ...api.godiff import diff
 from ...api.names import qualified_name_problems
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from .affinity import validate_node_selector
@@ -129,7 +130,7 @@ def validate_volume_spec(spec: JSONObject, path: str, causes: Causes, name: str 
     if not modes:
         causes.append(required(f"{path}.accessModes"))
     _access_modes(modes, f"{path}.accessModes", causes)
-    _capacity(spec.get("capacity") or {}, f"{path}.capacity", causes)
+    _capacity(spec.get("capacity"), f"{path}.capacity", causes)
     if reclaim and reclaim not in _RECLAIM:
         causes.append(unsupported(f"{path}.persistentVolumeReclaimPolicy", reclaim, _RECLAIM))
     affinity = spec.get("nodeAffinity")
@@ -191,11 +192,12 @@ def _recycled_root(spec: JSONObject, path: str, causes: Causes) -> None:
         causes.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", text))
 
 
-def _capacity(capacity: JSONObject, path: str, causes: Causes) -> None:
+def _capacity(given: JSONObject | None, path: str, causes: Causes) -> None:
+    capacity = given or {}
     if not capacity:
         causes.append(required(path))
     if set(capacity) != {"storage"}:
-        shown = dict(sorted(capacity.items())) or None
+        shown = None if given is None else dict(sorted(capacity.items()))
         causes.append(unsupported(path, shown, ("storage",)))
     for name, value in sorted(capacity.items()):
         here = f"{path}[{name}]"
@@ -328,8 +330,8 @@ _SOURCES: Final[Mapping[str, Source]] = {
 
 def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Where the data are does not change; the reference looks at the new volume by itself twice."""
-    causes = validate_volume(obj)
-    causes.extend(_volume(obj))
+    first = validate_volume(obj)
+    causes = _volume(obj)
     spec, before = obj["spec"], old["spec"]
     new, was = _source(spec), _source(before)
     if "csi" in new and "csi" in was and was["csi"].get("controllerExpandSecretRef") is None:
@@ -348,7 +350,7 @@ def validate_volume_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         text = "update from non-nil value to nil is forbidden"
         causes.append(forbidden("spec.volumeAttributesClassName", text))
-    return causes
+    return Parts(first, causes)
 
 
 def _source(spec: JSONObject) -> JSONObject:

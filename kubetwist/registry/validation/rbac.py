@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...api.errors import Cause, invalid, required
 from ...api.names import path_segment_problems
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from .fields import Causes, dns_subdomain, go_json, invalid_shown, label_selector, unsupported_string
 
@@ -101,7 +102,7 @@ def _subject(subject: JSONObject, namespaced: bool, path: str, causes: Causes) -
 
 def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) -> list[Cause]:
     """The role stays."""
-    causes = validate_binding(obj, namespaced)
+    causes: Causes = []
     reference = obj.get("roleRef") or {}
     if reference != old.get("roleRef"):
         shown = go_json(
@@ -112,4 +113,4 @@ def validate_binding_update(obj: JSONObject, old: JSONObject, namespaced: bool) 
             }
         )
         causes.append(invalid_shown("roleRef", shown, "cannot change roleRef"))
-    return causes
+    return Parts(validate_binding(obj, namespaced), causes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...api.errors import Cause, forbidden, invalid, required
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from .fields import Causes, check, dns_label, go_json, immutable, labels, not_negative, one_of, unsupported
@@ -62,9 +63,9 @@ def _distinct_tolerations(tolerations: list[JSONObject], causes: Causes) -> None
 
 def validate_runtime_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """The handler stays."""
-    causes = validate_runtime_class(obj)
+    causes: Causes = []
     immutable(obj.get("handler") or "", old.get("handler") or "", "handler", causes)
-    return causes
+    return Parts(validate_runtime_class(obj), causes)
 
 
 def validate_priority_class(obj: JSONObject) -> list[Cause]:

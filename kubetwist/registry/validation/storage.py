@@ -7,6 +7,7 @@ from typing import Final
 
 from ...api.errors import Cause, duplicate, forbidden, invalid, required, too_long
 from ...api.names import byte_length, qualified_name_problems
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
 from .fields import (
@@ -37,8 +38,8 @@ def _provisioner(name: str, path: str, causes: Causes) -> None:
     if not name:
         causes.append(required(path))
         return
-    for text in qualified_name_problems(name.lower()):
-        causes.append(invalid(path, name, text))
+    name = name.lower()
+    causes.extend(invalid(path, name, text) for text in qualified_name_problems(name))
 
 
 def _parameters(parameters: JSONObject | None, path: str, causes: Causes, *, needed: bool = False) -> None:
@@ -102,10 +103,10 @@ def _topologies(terms: list[JSONObject], causes: Causes) -> None:
 
 def validate_storage_class_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What volumes were made by stays."""
-    causes = validate_storage_class(obj)
+    causes: Causes = []
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         immutable(obj.get(name), old.get(name), name, causes)
-    return causes
+    return Parts(validate_storage_class(obj), causes)
 
 
 # --- CSI ---------------------------------------------------------------------------------------------------------
@@ -230,11 +231,12 @@ def validate_csi_capacity(obj: JSONObject, *, odd_values: bool = False) -> list[
 def validate_csi_capacity_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """Whose capacity it is stays; odd values in the selector may stay too."""
     stored = old.get("nodeTopology")
-    causes = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
+    found = validate_csi_capacity(obj, odd_values=stored is not None and not is_selector(stored))
+    causes: Causes = []
     topology, name = obj.get("nodeTopology"), obj.get("storageClassName")
     immutable(topology, old.get("nodeTopology"), "nodeTopology", causes, selector_shown(topology))
     immutable(name, old.get("storageClassName"), "storageClassName", causes)
-    return causes
+    return Parts(found, causes)
 
 
 # --- attachments and attributes ----------------------------------------------------------------------------------
@@ -300,4 +302,4 @@ def validate_attributes_class_update(obj: JSONObject, old: JSONObject) -> list[C
     for name in ("driverName", "parameters"):
         if (obj.get(name) or None) != (old.get(name) or None):
             causes.append(forbidden(name, f"updates to {name} are forbidden."))
-    return causes + validate_attributes_class(obj)
+    return Parts(causes, validate_attributes_class(obj))

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ...api.errors import Cause, forbidden, invalid, required, too_long
 from ...api.names import byte_length
+from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
 from ..conversions.internal import ROLLBACK_TO
 from .fields import (
@@ -495,7 +496,7 @@ def validate_stateful_set_status(obj: JSONObject, old: JSONObject) -> list[Cause
         text = "cannot be greater than status.readyReplicas"
         causes.append(invalid("status.availableReplicas", status.get("availableReplicas") or 0, text))
     _not_decremented(status, old.get("status") or {}, causes)
-    return causes
+    return Parts(causes)
 
 
 # --- controller revisions ----------------------------------------------------------------------------------------
