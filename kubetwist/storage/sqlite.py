@@ -39,6 +39,7 @@ from .errors import (
     StorageUnwritable,
 )
 from .filelock import FileLock
+from .rowsums import row_sum
 from .sqlitefile import ROWS_AT_ONCE, Connect, LogFile, Row
 from .sqliteformat import PLACE_BITS, PLACES
 from .values import History, Page, StoredValue
@@ -61,10 +62,12 @@ def rows_of(transaction: Transaction) -> list[Row]:
     """What to append for a transaction."""
     first = transaction.revision << PLACE_BITS
     expiries = transaction.expiries
-    return [
-        (first + place, event.key, event.previous, expiries[place] if expiries else None, event.value)
-        for place, event in enumerate(transaction.events)
-    ]
+    rows: list[Row] = []
+    for number, event in enumerate(transaction.events, first):
+        expires = expiries[number - first] if expiries else None
+        key, previous, value = event.key, event.previous, event.value
+        rows.append((number, key, previous, expires, value, row_sum(number, key, previous, expires, value)))
+    return rows
 
 
 def size_of(rows: list[Row]) -> int:

@@ -92,12 +92,13 @@ def examine(path: str) -> Summary:
     with telling(path):
         connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True, isolation_level=None)
         try:
-            if not read_format(connection, path):
+            version = read_format(connection, path)
+            if not version:
                 raise StorageCorrupt(f"{path} is empty")
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if found != "ok":
                 raise damaged(path, " ".join(found.split()))
-            contents = load(connection)
+            contents = load(connection, path, version)
         finally:
             connection.close()
     return Summary(contents.revision, len(contents.heads))

@@ -22,7 +22,8 @@ from attrs import frozen
 from .embedded import prefix_end
 from .errors import RevisionCompacted, StorageCorrupt, StorageUnavailable, StorageUnwritable
 from .highwater import HighWaterMark
-from .sqliteformat import PLACE_BITS, PLACES, bring_up_to_date, read_format
+from .rowsums import checked_value, head_sum
+from .sqliteformat import FORMAT, PLACE_BITS, PLACES, bring_up_to_date, read_format
 from .sqlitewal import find_damage
 from .values import History, PastChange, StorageEvent, StoredValue
 
@@ -38,8 +39,8 @@ CHECKPOINT_PAGES: Final = 4000
 #: Revisions that are looked through in one go for past changes.
 PAST_REVISIONS: Final = 10_000
 
-#: A row of C{log}: id, key, previous, expires, value.
-Row = tuple[int, str, int, float | None, bytes | None]
+#: A row of C{log}: id, key, previous, expires, value, sum.
+Row = tuple[int, str, int, float | None, bytes | None, int | None]
 Connect = Callable[..., sqlite3.Connection]
 
 #: What helps where a file can not be used any more.
@@ -51,7 +52,7 @@ MARK: Final = "-mark"
 #: By how many revisions the clock is set forward when acknowledged writes are given up.
 LOST_REVISIONS: Final = 1_000_000_000
 
-_NO_ROW: Final = (None,) * 5
+_NO_ROW: Final = (None,) * 6
 
 
 def _insertion(rows: int) -> str:
@@ -61,8 +62,8 @@ def _insertion(rows: int) -> str:
     One statement is one step and one transaction: the thread that writes hands the interpreter lock over once a batch.
     """
     if rows == 1:
-        return "INSERT INTO log VALUES (?, ?, ?, ?, ?)"
-    values = ", ".join(["(?, ?, ?, ?, ?)"] * rows)
+        return "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
+    values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * rows)
     return f"INSERT INTO log SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"
 
 
@@ -156,13 +157,22 @@ def lost(path: str, why: str) -> StorageCorrupt:
     )
 
 
-def load(connection: sqlite3.Connection) -> Contents:
-    """All keys of a file."""
+def load(connection: sqlite3.Connection, path: str, version: int = FORMAT) -> Contents:
+    """
+    All keys of a file.
+
+    @param path: For messages.
+    @param version: Its format.
+    @raise StorageCorrupt: A row was changed, but for its value.
+    """
     heads: dict[str, int] = {}
     due: dict[str, tuple[float, int]] = {}
     number = 0
-    rows = connection.execute("SELECT id, key, expires, value IS NULL FROM log ORDER BY id")
-    for number, key, expires, gone in rows:
+    total = "sum" if version > 1 else "NULL"
+    rows = connection.execute(f"SELECT id, key, previous, expires, value IS NULL, {total} FROM log ORDER BY id")
+    for number, key, previous, expires, gone, total in rows:
+        if total is not None and total >> 32 != head_sum(number, key, previous, expires, gone):
+            raise damaged(path, f"the row {number} was changed")
         revision = number >> PLACE_BITS
         if gone:
             heads.pop(key, None)
@@ -311,7 +321,7 @@ class LogFile:
     def load(self) -> Contents:
         """All keys."""
         with telling(self.path):
-            return load(self.connection)
+            return load(self.connection, self.path)
 
     # --- writing
 
@@ -458,11 +468,14 @@ class LogFile:
         with telling(self.path), self._transaction("BEGIN"):
             self._check(after)
             rows = self.connection.execute(
-                "SELECT key, value, id, previous FROM log "
+                "SELECT key, value, id, previous, sum FROM log "
                 "WHERE id >= ? AND id < ? AND key >= ? AND key < ? ORDER BY id",
                 ((after + 1) << PLACE_BITS, (until + 1) << PLACE_BITS, prefix, prefix_end(prefix)),
             )
-            return [StorageEvent(key, value, number >> PLACE_BITS, previous) for key, value, number, previous in rows]
+            return [
+                StorageEvent(key, checked_value(value, total), number >> PLACE_BITS, previous)
+                for key, value, number, previous, total in rows
+            ]
 
     def past(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
         """
@@ -497,9 +510,9 @@ class LogFile:
 
     def _values(self, wanted: dict[str, int]) -> list[StoredValue]:
         found = {
-            key: value
-            for number, key, value in self.connection.execute(
-                "SELECT log.id, log.key, log.value FROM json_each(?) AS wanted CROSS JOIN log "
+            key: checked_value(value, total) or b""
+            for number, key, value, total in self.connection.execute(
+                "SELECT log.id, log.key, log.value, log.sum FROM json_each(?) AS wanted CROSS JOIN log "
                 f"ON log.id BETWEEN (wanted.value << {PLACE_BITS}) AND (wanted.value << {PLACE_BITS}) + {PLACES - 1}",
                 (json.dumps(sorted(set(wanted.values()))),),
             )

@@ -15,7 +15,7 @@ from .errors import StorageCorrupt
 
 #: In the file's header; says that the file is ours.
 APPLICATION_ID: Final = 0x6B747773
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 #: The bits of an id that number the rows of a transaction.
 PLACE_BITS: Final = 16
@@ -24,7 +24,7 @@ PLACES: Final = 1 << PLACE_BITS
 SCHEMA: Final = (
     f"CREATE TABLE log (id INTEGER PRIMARY KEY /* revision << {PLACE_BITS} | place in the transaction */, "
     "key TEXT NOT NULL, previous INTEGER NOT NULL /* revision */, expires REAL /* seconds since 1970 */, "
-    "value BLOB /* NULL: deleted */)",
+    "value BLOB /* NULL: deleted */, sum INTEGER /* the row's checksum; NULL: written in format 1 */)",
     "CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
     f"INSERT INTO state VALUES ('clock', {FIRST_REVISION}), ('compacted', 0), ('cleaned', 0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -32,7 +32,7 @@ SCHEMA: Final = (
 )
 
 #: By the number of a format, the statements that make a file of the one before a file of it.
-STEPS: Final[dict[int, tuple[str, ...]]] = {}
+STEPS: Final[dict[int, tuple[str, ...]]] = {2: ("ALTER TABLE log ADD COLUMN sum INTEGER",)}
 
 
 def read_format(connection: sqlite3.Connection, path: str) -> int:

@@ -115,7 +115,8 @@ def put(server: SubprocessServer, name: str, size: int) -> tuple[int, Any]:
 
 def exhaust(server: SubprocessServer) -> Any:
     """Write ever less until nothing at all can be written; the last answer."""
-    for size in (100_000, 10_000, 10):
+    # An event of a watch is one chunk up to 64,000 bytes, and Watch reads chunks by lines.
+    for size in (50_000, 10_000, 10):
         for _ in range(1000):
             code, answer = put(server, "filling", size)
             if code == 500:
@@ -174,7 +175,7 @@ def test_full(disk: Any, server: SubprocessServer) -> None:
     assert code == 500 and "[-]etcd-readiness failed" in text
     disk.free(server)
     assert server.request("GET", "/readyz") == (200, "ok")
-    code, made = put(server, "after", 100_000)
+    code, made = put(server, "after", 50_000)
     assert code == 201, made
     watch.until("after")
     assert server.request("GET", f"{PATH}/kept")[1] == kept

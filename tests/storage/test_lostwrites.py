@@ -25,11 +25,13 @@ from twisted.trial.unittest import SynchronousTestCase
 import kubetwist
 from kubetwist.storage.errors import RevisionCompacted, StorageCorrupt
 from kubetwist.storage.highwater import HighWaterMark
+from kubetwist.storage.rowsums import MISMATCH
 from kubetwist.storage.sqlite import IDLE, SQLiteStorage
 from kubetwist.storage.sqlitecopy import copy_store
 from kubetwist.storage.sqlitefile import LOST_REVISIONS
 from kubetwist.storage.sqlitewal import FRAME, HEADER, checksum, find_damage
 from kubetwist.storage.values import Write
+from kubetwist.testing.storage import RecordingObserver
 from tests.storage.test_sqlite import FileCase
 
 PAGE = 4096
@@ -214,19 +216,46 @@ class DamagedDatabaseTests(CrashedCase):
             self.assertIsNone(self.attempt())
 
     def test_damage_anywhere(self) -> None:
-        """Whatever bytes of the database change, its revision is not set back."""
+        """Whatever bytes of the database change, nothing acknowledged is gone or different without a word."""
         dice = Random(21)
         size = len(self.files[""])
-        for at in [*range(0, 100, 8), *(dice.randrange(size - 16) for _ in range(100))]:
+        refused = unreadable = 0
+        for at in [*range(0, 100, 8), *(dice.randrange(size - 16) for _ in range(150))]:
             self.put(database=self.changed("", at))
             storage = SQLiteStorage(self.path, self.reactor)
             try:
                 self.reactor.run(storage.open())
             except Exception as error:
                 self.assertIn(self.path, str(error), f"changed at {at}")
+                refused += 1
                 continue
             self.assertGreaterEqual(storage.revision, self.newest, f"changed at {at}")
+            found = self.page(storage)
+            self.assertEqual([(key, then) for key, _, then in found], [(key, then) for key, _, then in self.now])
+            wrong = [is_[1] for is_, was in zip(found, self.now, strict=True) if is_ != was]
+            self.assertTrue(all(value.startswith(MISMATCH) for value in wrong), f"changed at {at}")
+            unreadable += bool(wrong)
             self.close(storage)
+        self.assertGreater(refused, 10)
+        self.assertGreater(unreadable, 10)
+
+    def test_damaged_key(self) -> None:
+        """A row whose key was changed is found when the store is opened, and the store does not start."""
+        self.put(database=self.files[""].replace(b"/r/last", b"/r/lost"))
+        self.refused(StorageCorrupt, "was changed")
+
+    def test_damaged_value(self) -> None:
+        """A value that was changed is no value any more, whichever way it is read; all others are as they were."""
+        self.put(database=self.files[""].replace(b"x" * 100, b"y" * 100, 1))
+        storage = self.open()
+        self.assertEqual(self.page(storage)[:-1], self.now[:-1])
+        damaged = self.reactor.run(storage.read("/r/last")).value
+        self.assertTrue(damaged.startswith(MISMATCH))
+        observer = RecordingObserver()
+        self.reactor.run(storage.watch("/r/", self.newest - 1, observer))
+        self.assertEqual([event.value for event in observer.events], [damaged])
+        self.write(storage, "/r/last", b"again")
+        self.assertEqual(self.page(self.reopen(storage))[-1][1], b"again")
 
 
 class KilledTests(FileCase):
