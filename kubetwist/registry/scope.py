@@ -48,6 +48,7 @@ class RequestScope:
     @ivar sent: What the object was decoded from, with the empty lists and maps that decoding drops.
     @ivar dry_run: Nothing is stored; the reference's storage calls keys without its prefix then.
     @ivar size: Bytes of the request's body.
+    @ivar weight: How many times as long a byte takes as one of other kinds.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
         its result; L{None} where everything is done at once.
     @ivar forgives: Whether something that is wrong with an object does not count, as the server itself writes it;
@@ -70,6 +71,7 @@ class RequestScope:
     sent: Any = None
     dry_run: bool = False
     size: int = 0
+    weight: int = 1
     in_thread: Callable[..., Any] | None = None
     pause: Callable[[], Any] | None = None
     forgives: Callable[[Cause], bool] | None = None
@@ -80,7 +82,7 @@ class RequestScope:
 
         @param size: Bytes of JSON that the computation reads besides the body.
         """
-        return self.in_thread is not None and (self.size > IN_REACTOR or size > IN_REACTOR)
+        return self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR
 
     async def compute(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """
@@ -89,7 +91,7 @@ class RequestScope:
         @param function: Touches nothing but its arguments, and what does not change.
         @param size: As in L{large}.
         """
-        if self.in_thread is not None and (self.size > IN_REACTOR or size > IN_REACTOR):
+        if self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR:
             return await self.in_thread(function, *arguments)
         return function(*arguments)
 
@@ -99,7 +101,7 @@ class RequestScope:
 
         @param function: It may be called twice with the same arguments.
         """
-        if self.in_thread is None or self.size > IN_REACTOR or size > IN_REACTOR:
+        if self.in_thread is None or max(self.size, size) * self.weight > IN_REACTOR:
             return await self.compute(size, function, *arguments)
         try:
             return briefly(function, *arguments)

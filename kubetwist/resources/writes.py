@@ -64,8 +64,7 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
-        scope = endpoint.scope(request, namespace)
-        scope.size = len(data)
+        scope = endpoint.scope(request, namespace, data)
         obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, obj)
@@ -84,8 +83,7 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = create_options(request.query)
-        scope = endpoint.scope(request, namespace)
-        scope.size = len(data)
+        scope = endpoint.scope(request, namespace, data)
         obj = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, obj)
@@ -104,8 +102,7 @@ class Writes:
         shown = view(endpoint, request, collection=False)
         document, data = await read_document(request, endpoint)
         options = update_options(request.query)
-        scope = endpoint.scope(request, namespace)
-        scope.size = len(data)
+        scope = endpoint.scope(request, namespace, data)
         decoded = await scope.compute(0, decode_object, request, endpoint, document, data, options.field_validation)
         if request.audit is not None:
             tell_object(request.audit, endpoint, decoded)
@@ -156,8 +153,7 @@ class Writes:
         )
         shown = view(endpoint, request, collection=False)
         options = patch_options(request.query, media)
-        scope = endpoint.scope(request, namespace)
-        scope.size = len(request.read_body())
+        scope = endpoint.scope(request, namespace, request.read_body())
         patch: Patch = await make_patch(media, request, endpoint, options)
         if request.audit is not None:
             request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)

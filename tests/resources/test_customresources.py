@@ -338,6 +338,16 @@ class ObjectTests(CustomTestCase):
         code, status = self.client.ask("GET", f"{KITES}?fieldSelector=spec.tail%3D1")
         self.assertEqual((code, status["message"]), (400, "field label not supported: spec.tail"))
 
+    def test_large_definitions(self) -> None:
+        """A definition, whose rules are compiled to check it, is checked in a thread from 2 KiB on."""
+        threads = self.server.done_in_threads
+        for length, wanted in ((100, False), (2100, True)):
+            threads.clear()
+            crd = definition({"type": "object", "description": "x" * length})
+            code, _ = self.client.ask("POST", f"{DEFINITIONS}?dryRun=All", crd)
+            self.assertEqual(code, 201)
+            self.assertEqual("_prepared_creation" in [function.__name__ for function in threads], wanted)
+
     def test_costly_rules(self) -> None:
         """Rules that cost much are evaluated in a thread, others are not, and what they find is the same."""
         tail = {"type": "array", "maxItems": 1000, "items": {"type": "integer"}}
