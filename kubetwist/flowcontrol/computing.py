@@ -87,6 +87,16 @@ class Computing:
             result.callback(outcome)
 
 
+def freeze() -> None:
+    """
+    Collect garbage, and have what is left, such as modules, never looked through for garbage again.
+
+    Each full collection holds all threads for as long as it takes to look through everything else.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def _uncollected(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function while garbage is not collected, unless it was not before."""
     if not gc.isenabled():

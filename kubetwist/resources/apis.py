@@ -21,7 +21,7 @@ from ..controllers.fairness import GROUP as FAIRNESS
 from ..controllers.fairness import FairnessConfiguration
 from ..controllers.legacytokens import TokenTracking
 from ..controllers.registration import Registration
-from ..flowcontrol.computing import Computing
+from ..flowcontrol.computing import Computing, freeze
 from ..flowcontrol.levels import FlowControl
 from ..flowcontrol.readings import tell_of
 from ..interfaces import IAuthorizer, IStorageBackend
@@ -366,6 +366,7 @@ def add_controllers(config: Any, apis: APIs, aggregator: Any) -> None:
             controllers = ElectedControllers(make_context, config.controllers, f"{gethostname()}_{uuid4()}")
         else:
             controllers = RunningControllers(make_context(), config.controllers)
+            controllers.started.addCallback(lambda started: freeze())
         running.append(controllers)
         config.running_controllers = controllers
         controllers.start()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 
-#: The groups whose objects have expressions in CEL, or schemas: to check a kilobyte of those takes tens of milliseconds.
+#: Groups whose objects have expressions in CEL, or schemas: to check a kilobyte of those takes tens of milliseconds.
 COMPILED: Final = {"apiextensions.k8s.io": 16, "admissionregistration.k8s.io": 16, "resource.k8s.io": 16}
 #: Calls a function with arguments, where it does not hold up the reactor.
 InThread = Callable[..., Deferred[Any]]

@@ -10,7 +10,7 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.flowcontrol.computing import Computing
+from kubetwist.flowcontrol.computing import Computing, freeze
 
 _asked_by: ContextVar[str] = ContextVar("asked_by", default="")
 
@@ -98,3 +98,11 @@ class ComputingTests(SynchronousTestCase):
             self._work()
             self.failureResultOf(failing, ValueError)
             self.assertEqual(gc.isenabled(), enabled)
+
+    def test_freeze(self) -> None:
+        """What was there when garbage was frozen is not looked through any more."""
+        self.addCleanup(gc.unfreeze)
+        held = [{"a": [number]} for number in range(1000)]
+        freeze()
+        self.assertGreaterEqual(gc.get_freeze_count(), 2 * len(held))
+        self.assertFalse(any(one is held for one in gc.get_objects()))
