@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.quantity import Quantity
 from kubetwist.api.resource import JSONObject
 from kubetwist.registry.strategies import strategy_for
-from kubetwist.registry.validation.podwarnings import address_warnings, pod_warnings
+from kubetwist.registry.validation.podwarnings import MOST_OVERLAPS, _overlapping, address_warnings, pod_warnings
 
 ODD = {"terminationGracePeriodSeconds": -1}
 NEGATIVE = "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
@@ -341,3 +341,46 @@ class WhoTests(SynchronousTestCase):
         )
         obj["spec"]["parallelism"] = 10_000
         self.assertEqual(len(self.told("batch", "Job", obj)), 1)
+
+
+class OverlapTests(SynchronousTestCase):
+    """Paths of a volume that overlap."""
+
+    def _slowly(self, paths: list[tuple[str, str]]) -> list[str]:
+        """Each path compared with all before it, as the reference does it."""
+        return [
+            f'"{path}" with "{other}"'
+            for number, (path, _) in enumerate(paths)
+            for other, _ in paths[:number]
+            if path and other and (f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/"))
+        ]
+
+    @given(st.lists(st.lists(st.sampled_from(["a", "b", ""]), max_size=3).map("/".join), max_size=9))
+    def test_as_compared(self, paths: list[str]) -> None:
+        """What overlaps is what a comparison of all paths with all others finds, in the same order."""
+        named = [(path, "") for path in paths]
+        self.assertEqual(list(_overlapping(named)), self._slowly(named)[:MOST_OVERLAPS])
+
+    def test_linear(self) -> None:
+        """Thousands of paths are looked up, and not compared with one another."""
+        looked: list[str] = []
+
+        class Path(str):
+            """A path that counts how often it is taken apart or compared."""
+
+            __slots__ = ()
+
+            def split(self, *how: Any) -> Any:
+                looked.append(self)
+                return super().split(*how)
+
+            def startswith(self, *how: Any) -> bool:
+                looked.append(self)
+                return super().startswith(*how)
+
+        self.assertEqual(list(_overlapping((Path(f"p{number}"), "") for number in range(5000))), [])
+        self.assertLessEqual(len(looked), 5000)
+
+    def test_bounded(self) -> None:
+        """Of paths that all overlap some are told of, and not the square of their number."""
+        self.assertEqual(len(list(_overlapping([("a", "")] * 5000))), MOST_OVERLAPS)

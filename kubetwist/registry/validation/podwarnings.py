@@ -258,6 +258,8 @@ def _overlaps(volume: JSONObject) -> Iterator[str]:
         yield f"{start} (Projected): overlapping paths: {text}"
 
 
+#: How many overlapping paths of a volume are told of: a client is sent some kilobytes of warnings.
+MOST_OVERLAPS: Final = 100
 _SHOWN: Final = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
 
 
@@ -286,14 +288,47 @@ def _projected(source: JSONObject) -> list[tuple[str, str]]:
     ]
 
 
+class _Directory:
+    """
+    A directory or file of a volume.
+
+    @ivar here: Which paths lead here, by their numbers.
+    @ivar below: Which lead further.
+    """
+
+    __slots__ = ("below", "here", "inner")
+
+    def __init__(self) -> None:
+        self.here: list[int] = []
+        self.below: list[int] = []
+        self.inner: dict[str, _Directory] = {}
+
+
 def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
-    seen: list[tuple[str, str]] = []
-    for path, origin in paths:
-        for other, other_origin in seen:
-            same = path and other and (f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/"))
-            if same:
-                yield f"{_told(path, origin)} with {_told(other, other_origin)}"
-        seen.append((path, origin))
+    """
+    Each path with those before it that are the same, above or below it; at most L{MOST_OVERLAPS}.
+
+    As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all paths with all others.
+    """
+    root, told, left = _Directory(), [], MOST_OVERLAPS
+    for number, (path, origin) in enumerate(paths):
+        told.append((path, origin))
+        if not path:
+            continue
+        place, found = root, []
+        *above, last = path.split("/")
+        for name in above:
+            place = place.inner.setdefault(name, _Directory())
+            found += place.here
+            place.below.append(number)
+        place = place.inner.setdefault(last, _Directory())
+        found += place.here + place.below
+        place.here.append(number)
+        for other in sorted(found)[:left]:
+            yield f"{_told(path, origin)} with {_told(*told[other])}"
+        left -= min(len(found), left)
+        if not left:
+            return
 
 
 def _told(path: str, origin: str) -> str:
