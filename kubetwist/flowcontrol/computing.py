@@ -7,8 +7,10 @@ after L{kubetwist.server.service.SWITCH_INTERVAL} seconds each time that it want
 the reactor would have to wait for all of them, so there is one; a request is several computations, and those of
 different requests take turns in it.
 
-The garbage collector is off meanwhile. It would look through the hundred thousands of objects that a computation holds
-again and again, with the lock held, and find nothing: values of JSON have no cycles.
+The garbage collector is off meanwhile, and until there was no computation for L{QUIET} seconds. It would look through
+the hundred thousands of objects that a request holds again and again, with the lock held, and find nothing: values of
+JSON have no cycles. Where computations follow one another for longer than L{LONGEST} seconds, garbage is collected
+between two of them.
 """
 
 from __future__ import annotations
@@ -17,10 +19,16 @@ import gc
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.python.failure import Failure
+
+#: Seconds without a computation after which garbage is collected again.
+QUIET: Final = 0.5
+#: Seconds for which garbage is not collected at most.
+LONGEST: Final = 10.0
 
 
 class _Computation(NamedTuple):
@@ -37,11 +45,15 @@ class Computing:
     @ivar waiting: How many calls wait.
     """
 
-    def __init__(self, in_thread: Callable[..., Deferred[Any]]) -> None:
+    def __init__(self, in_thread: Callable[..., Deferred[Any]], clock: Any) -> None:
         """
         @param in_thread: Calls a function with arguments in some thread.
+        @param clock: L{twisted.internet.interfaces.IReactorTime}.
         """
         self._in_thread = in_thread
+        self._clock = clock
+        self._collecting: IDelayedCall | None = None
+        self._off_since: float | None = None
         self._waiting: deque[_Computation] = deque()
         self._busy = False
 
@@ -72,11 +84,33 @@ class Computing:
             if result.called:
                 continue
             self._busy = True
-            self._in_thread(context.run, _uncollected, function, *arguments).addBoth(self._done, result)
+            self._switch_collector_off()
+            self._in_thread(context.run, function, *arguments).addBoth(self._done, result)
             return
+
+    def _switch_collector_off(self) -> None:
+        if self._collecting is not None:
+            self._collecting.cancel()
+            self._collecting = None
+        now = self._clock.seconds()
+        if self._off_since is not None and now - self._off_since > LONGEST:
+            self._switch_collector_on()
+        if self._off_since is None and gc.isenabled():
+            self._off_since = now
+            gc.disable()
+
+    def _switch_collector_on(self) -> None:
+        self._collecting = None
+        if self._off_since is not None:
+            self._off_since = None
+            gc.enable()
+            # What was made meanwhile is young, whatever is left of it.
+            gc.collect(0)
 
     def _done(self, outcome: Any, result: Deferred[Any]) -> None:
         self._busy = False
+        if not self._waiting and self._off_since is not None:
+            self._collecting = self._clock.callLater(QUIET, self._switch_collector_on)
         # Whoever waits for the result goes on with it at once: the thread need not wait for that.
         self._next()
         if result.called:
@@ -95,14 +129,3 @@ def freeze() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def _uncollected(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function while garbage is not collected, unless it was not before."""
-    if not gc.isenabled():
-        return function(*arguments)
-    gc.disable()
-    try:
-        return function(*arguments)
-    finally:
-        gc.enable()

@@ -104,7 +104,7 @@ class Creation(StoredObjects):
                         raise KeyExists(key)
                     hold.cancel()
                     return obj
-                draft = await self.drafted(obj, scope.applied)
+                draft = await self.drafted(obj, scope)
                 revision = await self.commit(key, draft, 0, hold, attributes.charges)
             except TakenMeanwhile:
                 hold.cancel()

@@ -157,11 +157,11 @@ class StoredObjects:
         @raise APIStatusError: It failed.
         """
 
-    async def drafted(self, obj: JSONObject, applied: bool = False) -> Draft:
+    async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """
         As L{draft}, where bringing the object into the stored version may take time.
 
-        @param applied: Whether the object is the result of an apply.
+        @param scope: Of the write; L{None} for one of the server's own.
         """
         return self.draft(obj)
 

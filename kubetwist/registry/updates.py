@@ -177,7 +177,7 @@ class Updates(Creation):
             if not options.dry_run:
                 await self.commit(key, None, record.revision)
                 self.deleted(old)
-            return Record.from_draft(key, record.revision, await self.drafted(obj, scope.applied))
+            return Record.from_draft(key, record.revision, await self.drafted(obj, scope))
         hold = NOTHING
         if rules.main:
             hold = self.reserve(obj, old, options.dry_run)
@@ -186,7 +186,7 @@ class Updates(Creation):
             if unchanged and (options.dry_run or not await self.to_rewrite(key)):
                 hold.cancel()
                 return record
-            draft = await self.drafted(obj, scope.applied)
+            draft = await self.drafted(obj, scope)
             if options.dry_run:
                 hold.cancel()
                 return Record.from_draft(key, record.revision, draft)

@@ -113,7 +113,7 @@ class APIs:
         self.stores.definitions = definitions
         self.stores.add(self.infos)
         self.flusher = Flusher(reactor)
-        self._computing = Computing(in_threads_of(reactor))
+        self._computing = Computing(in_threads_of(reactor), reactor)
         self._min_request_timeout = min_request_timeout
         self._installers: dict[str, Installer] = {}
         self._custom: CustomResources | None = None

@@ -267,7 +267,7 @@ class CustomResources:
         self.reactor = reactor
         self.flusher = flusher
         self.min_request_timeout = min_request_timeout
-        self.in_thread = in_thread or Computing(in_threads_of(reactor))
+        self.in_thread = in_thread or Computing(in_threads_of(reactor), reactor)
         self.traced = stores.traced
         self._layer = layer
         self._everything = everything

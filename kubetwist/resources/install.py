@@ -119,7 +119,7 @@ class Installer:
         self._flusher = flusher
         self._min_request_timeout = min_request_timeout
         self._context = context
-        self._in_thread = in_thread or Computing(in_threads_of(reactor))
+        self._in_thread = in_thread or Computing(in_threads_of(reactor), reactor)
 
     def install(self, infos: Iterable[ResourceInfo]) -> None:
         """Serve C{infos}, in all versions that are on."""

@@ -209,7 +209,8 @@ class Writes:
         if (endpoint.strategy is not None and endpoint.strategy.delete_returns_object) or not gone:
             request.respond(code, await shown.shown(result, scope), shown.content_type)
         else:
-            respond_status(request, code, self.success(result), shown.protobuf, shown.content_type)
+            status = await scope.compute(len(result.item), self.success, result)
+            respond_status(request, code, status, shown.protobuf, shown.content_type)
 
     def success(self, record: Record) -> dict[str, Any]:
         """The Status that tells of a deletion."""

@@ -8,9 +8,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.flowcontrol.computing import Computing, freeze
+from kubetwist.flowcontrol.computing import LONGEST, QUIET, Computing, freeze
 
 _asked_by: ContextVar[str] = ContextVar("asked_by", default="")
 
@@ -21,7 +22,9 @@ class ComputingTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Threads that work when told to."""
         self.begun: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
-        self.computing = Computing(self._in_thread)
+        self.clock = Clock()
+        self.computing = Computing(self._in_thread, self.clock)
+        self.addCleanup(self.clock.advance, LONGEST)
 
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         result: Deferred[Any] = Deferred()
@@ -88,16 +91,39 @@ class ComputingTests(SynchronousTestCase):
         self.assertEqual((self.successResultOf(first), self.successResultOf(second)), ("a", ""))
 
     def test_garbage(self) -> None:
-        """Garbage is not collected during a computation, and as before afterwards, also when it fails."""
+        """Garbage is not collected during computations, and again when there was none for a while."""
+        result = self.computing(gc.isenabled)
+        failing = self.computing(int, "x")
+        self._work()
+        self.assertFalse(self.successResultOf(result))
+        self._work()
+        self.failureResultOf(failing, ValueError)
+        self.clock.advance(QUIET / 2)
+        self.computing(int)
+        self.clock.advance(QUIET)
+        self._work()
+        self.assertFalse(gc.isenabled())
+        self.clock.advance(QUIET)
+        self.assertTrue(gc.isenabled())
+
+    def test_garbage_of_many(self) -> None:
+        """Where computations do not end, garbage is collected between two of them from time to time."""
+        collected: list[float] = []
+        self.patch(gc, "collect", lambda generation: collected.append(self.clock.seconds()))
+        for _ in range(25):
+            self.computing(self.clock.advance, 1)
+        for _ in range(25):
+            self._work()
+        self.assertEqual(collected, [LONGEST + 1, 2 * LONGEST + 2])
+
+    def test_garbage_of_others(self) -> None:
+        """Where somebody else has switched the collector off, it stays off."""
+        gc.disable()
         self.addCleanup(gc.enable)
-        for enabled in (True, False):
-            (gc.enable if enabled else gc.disable)()
-            result, failing = self.computing(gc.isenabled), self.computing(int, "x")
-            self._work()
-            self.assertFalse(self.successResultOf(result))
-            self._work()
-            self.failureResultOf(failing, ValueError)
-            self.assertEqual(gc.isenabled(), enabled)
+        self.computing(int)
+        self._work()
+        self.clock.advance(QUIET)
+        self.assertFalse(gc.isenabled())
 
     def test_freeze(self) -> None:
         """What was there when garbage was frozen is not looked through any more."""

@@ -50,30 +50,32 @@ class CustomStore(Store):
         """The kind in the version of the request."""
         return self.codec.gvk
 
-    async def drafted(self, obj: JSONObject, applied: bool = False) -> Draft:
+    async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """An object ready to be written, in the stored version, as it will be read."""
         codec = self.served.codec
+        scope = scope or RequestScope()
         if self.codec.gvk != codec.gvk:
             if codec.conversion is not None:
                 [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
-            return self.draft(codec.reread(codec.with_kind(obj)))
+            return self.draft(await scope.compute(0, codec.reread, codec.with_kind(obj)))
         if "status" not in obj and (default := codec.type.default_of("status")) is not None:
             # Creation drops the status, which has its default only when the object is read.
             obj = {**obj, "status": default}
         meta = obj["metadata"]
         record = self.cache.get(self.key(meta.get("namespace", ""), meta["name"]))
         # What was stored in another version gets the defaults of this one when it is stored in this one.
-        if applied or (record is not None and record.other_form):
-            obj = codec.reread(codec.with_kind(obj))
+        if scope.applied or (record is not None and record.other_form):
+            size = 0 if record is None else len(record.item)
+            obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
         return self.draft(obj)
 
-    async def _as_read(self, obj: JSONObject, applied: bool) -> JSONObject:
+    async def _as_read(self, obj: JSONObject, scope: RequestScope) -> JSONObject:
         """Return an object that is not stored, because of a dry run, as it would be read after it was."""
-        obj = orjson.loads((await self.drafted(obj, applied)).body)
+        obj = await scope.compute(0, orjson.loads, (await self.drafted(obj, scope)).body)
         if self.codec.gvk != self.served.codec.gvk:
             if self.codec.conversion is not None:
                 [obj] = await self.codec.conversion.convert([self.served.codec.with_kind(obj)], self.codec.gvk)
-            obj = self.codec.pruned(obj)
+            obj = await scope.compute(0, self.codec.pruned, obj)
         return self.codec.with_kind(obj)
 
     # --- conversion by others
@@ -159,7 +161,7 @@ class CustomStore(Store):
         """See L{Creation.create_once}; a dry run returns the object as it would be read."""
         self._check_serving(obj)
         created = await super().create_once(scope, obj, options, attributes)
-        return await self._as_read(created, scope.applied) if options.dry_run else created
+        return await self._as_read(created, scope) if options.dry_run else created
 
     async def update(
         self,
