@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from ..api.resource import JSONObject
 from .valuetests import encoded
 
 if TYPE_CHECKING:
     from .schemavalues import ValueSchema
+
+
+_SCALARS: Final = frozenset((bool, int, float, str))
 
 
 class Correlation:
@@ -18,46 +18,81 @@ class Correlation:
     A value of an update and the one that it replaces.
 
     @ivar schema: The schema at this place, which says how items of lists are told apart.
+    @see: kubernetes, C{apiserver/pkg/cel/common/equality.go} and C{maplist.go}.
     """
 
-    __slots__ = ("_by_keys", "old", "schema", "value")
+    __slots__ = ("_by_keys", "_fields", "_unchanged", "old", "schema", "value")
 
     def __init__(self, value: Any, old: Any, schema: ValueSchema) -> None:
         self.value = value
         self.old = old
         self.schema = schema
-        self._by_keys: dict[bytes, Any] | None = None
+        self._by_keys: dict[Any, Any] | None = None
+        self._fields: dict[str, Correlation] = {}
+        self._unchanged: bool | None = None
 
     @property
     def unchanged(self) -> bool:
-        """Whether the two are the same."""
-        if self.value.__class__ is not self.old.__class__:
+        """
+        Whether the two are the same.
+
+        Lists of type map are, whatever their order, if all items have their keys; objects are not if they have fields
+        without a schema.
+        """
+        if self._unchanged is None:
+            self._unchanged = self._compare()
+        return self._unchanged
+
+    def _compare(self) -> bool:
+        value, old = self.value, self.old
+        if value.__class__ is not old.__class__:
             return False
-        return self.value is self.old or encoded(self.value) == encoded(self.old)
+        if value.__class__ is dict:
+            if len(value) != len(old):
+                return False
+            fields = (self.field(name) for name in value)
+            return all(field is not None and field.unchanged for field in fields)
+        if value.__class__ is list and self.schema.list_type == "map":
+            if len(value) != len(old):
+                return False
+            items = (self.item(index) for index in range(len(value)))
+            return all(item is not None and item.unchanged for item in items)
+        return value is old or encoded(value) == encoded(old)
 
     def field(self, name: str) -> Correlation | None:
-        """The two values of a field, where both have it."""
+        """The two values of a field, where both have it and there is a schema for it."""
+        known = self._fields.get(name)
+        if known is not None:
+            return known
         if not isinstance(self.value, dict) or not isinstance(self.old, dict):
             return None
         if name not in self.value or name not in self.old:
             return None
         schema = self.schema.properties.get(name) or self.schema.additional
-        return None if schema is None else Correlation(self.value[name], self.old[name], schema)
+        if schema is None:
+            return None
+        found = self._fields[name] = Correlation(self.value[name], self.old[name], schema)
+        return found
 
     def item(self, index: int) -> Correlation | None:
-        """The two values of an item, which only lists of type map can tell."""
+        """The two values of an item, of which only lists of type map have any; items without their keys have none."""
         schema = self.schema
         if schema.list_type != "map" or schema.items is None or not isinstance(self.old, list):
             return None
         if self._by_keys is None:
             self._by_keys = {}
             for item in self.old:
-                if isinstance(item, dict):
-                    self._by_keys.setdefault(_keys_of(item, schema.list_map_keys), item)
-        value = self.value[index]
-        old = self._by_keys.get(_keys_of(value, schema.list_map_keys)) if isinstance(value, dict) else None
-        return None if old is None else Correlation(value, old, schema.items)
+                keys = _keys_of(item, schema.list_map_keys)
+                if keys is not None:
+                    self._by_keys.setdefault(keys, item)
+        keys = _keys_of(self.value[index], schema.list_map_keys)
+        old = None if keys is None else self._by_keys.get(keys)
+        return None if old is None else Correlation(self.value[index], old, schema.items)
 
 
-def _keys_of(item: JSONObject, names: tuple[str, ...]) -> bytes:
-    return orjson.dumps([item.get(name) for name in names])
+def _keys_of(item: Any, names: tuple[str, ...]) -> tuple[Any, ...] | None:
+    """Return the keys of an item with their types; L{None} if it does not have all of them as scalars."""
+    if not isinstance(item, dict) or not names:
+        return None
+    keys = tuple((value.__class__, value) for name in names if (value := item.get(name)).__class__ in _SCALARS)
+    return keys if len(keys) == len(names) else None

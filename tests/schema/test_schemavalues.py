@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -75,9 +75,11 @@ class AgreementTests(SynchronousTestCase):
     @settings(max_examples=100, deadline=None)
     @given(SCHEMAS, VALUES)
     def test_unchanged_is_forgiven(self, schema: dict[str, Any], value: Any) -> None:
-        """Nothing is wrong with a value that is what it was."""
+        """Nothing is wrong with a value that is unchanged."""
         compiled = ValueSchema(schema)
-        self.assertEqual(compiled.problems(value, "", Correlation(value, value, compiled)), [])
+        correlation = Correlation(value, value, compiled)
+        assume(correlation.unchanged)
+        self.assertEqual(compiled.problems(value, "", correlation), [])
 
 
 class MessageTests(SynchronousTestCase):
@@ -211,6 +213,22 @@ class RatchetingTests(SynchronousTestCase):
         self.assertEqual(self.names({"l": [{"k": "y", "v": 1}, {"k": "x", "v": 5}], "plain": [5]}, old), [])
         self.assertEqual(self.names({"l": [{"k": "y", "v": 5}], "plain": [5]}, old), ["l[0].v"])
         self.assertEqual(self.names({**old, "plain": [5, 1]}, old), ["plain[0]"])
+
+    def test_items_without_keys(self) -> None:
+        """A list of type map whose items lack their keys may not stay as it is, other wrong lists may."""
+        for item in ({"v": 5}, {"k": None}, {"k": {}, "v": 5}, "x", None):
+            wrong = {"l": [item]}
+            self.assertNotEqual(self.names(wrong, wrong), [], item)
+        same = {"l": [{"k": "x", "v": 5}, {"k": "y", "v": 5}]}
+        self.assertEqual(self.names({"l": same["l"][::-1]}, same), [])
+
+    def test_fields_without_schema(self) -> None:
+        """An object with fields that have no schema may not stay as it is where it is wrong itself."""
+        schema = ValueSchema(
+            {"properties": {"o": {"x-kubernetes-preserve-unknown-fields": True, "type": "object", "required": ["a"]}}}
+        )
+        for value, count in (({"o": {"b": 1}}, 1), ({"o": {}}, 0)):
+            self.assertEqual(len(schema.problems(value, "", Correlation(value, value, schema))), count, value)
 
 
 class BoundTests(SynchronousTestCase):
