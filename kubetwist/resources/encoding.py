@@ -108,6 +108,11 @@ class JSONEncoder:
         """A record without kind and apiVersion, in this version."""
         return self.codec.item(record) if self.codec.converts else record.item
 
+    def value(self, record: Record) -> JSONObject:
+        """A record as L{item} has it, decoded."""
+        value: JSONObject = orjson.loads(self.item(record))
+        return value
+
     def one(self, result: Result) -> bytes:
         """A single object."""
         if isinstance(result, Record):
@@ -204,9 +209,13 @@ class PartialEncoder(JSONEncoder):
 
     def item(self, record: Record) -> bytes:
         """The record's metadata."""
+        return orjson.dumps(self.value(record))
+
+    def value(self, record: Record) -> JSONObject:
+        """The record's metadata, decoded."""
         # Only custom resources convert metadata.
         item = record.item if self.codec.protobuf else self.codec.item(record)
-        return b'{"metadata":%b}' % orjson.dumps(self.codec.metadata(orjson.loads(item)))
+        return {"metadata": self.codec.metadata(orjson.loads(item))}
 
     def one(self, result: Result) -> bytes:
         """A single object's metadata."""

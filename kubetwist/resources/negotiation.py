@@ -185,6 +185,7 @@ class Negotiator:
         stream: bool = False,
         full_content_type: bool = False,
         protobuf: bool = False,
+        protobuf_views: bool = False,
         json_first: bool = False,
     ) -> None:
         """
@@ -193,7 +194,9 @@ class Negotiator:
         @param stream: The answer is a watch, which there is not in YAML.
         @param full_content_type: The content type of the answer names the view.
         @param protobuf: It can be given in protobuf.
-        @param json_first: Who takes JSON as gladly gets that, as it is what is stored.
+        @param protobuf_views: Views of it can, even where it cannot itself: custom resources have no protobuf, what
+            all objects have in common does (apiextensions-apiserver, C{pkg/apiserver/customresource_handler.go}).
+        @param json_first: Who takes JSON as gladly gets that, as it is what is stored. Views are stored in neither.
         """
         self.routed = routed
         self._views = views
@@ -201,6 +204,7 @@ class Negotiator:
         self._stream = stream
         self._full_content_type = full_content_type
         self._protobuf = protobuf
+        self._protobuf_views = protobuf or protobuf_views
         self._json_first = json_first
         self._found: dict[bytes | None, Negotiated | tuple[int, str, bool]] = {}
 
@@ -238,14 +242,17 @@ class Negotiator:
         for at, clause in enumerate(clauses):
             for media in (JSON, YAML, PROTOBUF):
                 found = self._match(clause, media)
-                if found is None or (media == PROTOBUF and not self._protobuf):
+                if found is None or (media == PROTOBUF and not self._gives_protobuf(found)):
                     continue
                 if self._stream and media == YAML:
                     return 406, _accepted(STREAM_TYPES), False
-                if media == PROTOBUF and self._json_first:
+                if media == PROTOBUF and self._json_first and not found.transform:
                     return self._as_json(found, [one for one in clauses[at:] if one.quality >= clause.quality])
                 return found
         return 406, _accepted(MEDIA_TYPES), False
+
+    def _gives_protobuf(self, found: Negotiated) -> bool:
+        return self._protobuf_views if found.transform else self._protobuf
 
     def _as_json(self, found: Negotiated, clauses: list[Clause]) -> Negotiated:
         """The same in JSON if one of the clauses accepts that, or else what was found."""
@@ -332,7 +339,7 @@ class Forms:
         routed = MEDIA_TYPES + STREAM_TYPES if protobuf else None
 
         def negotiator(views: Callable[[str, str, str, str], bool], **more: Any) -> Negotiator:
-            return Negotiator(views, protobuf=protobuf, json_first=True, **more)
+            return Negotiator(views, protobuf=protobuf, protobuf_views=True, json_first=True, **more)
 
         return cls(
             object=negotiator(_object_views, routed=single),
@@ -343,7 +350,7 @@ class Forms:
 
 
 BUILT_IN: Final = Forms.made(protobuf=True)
-#: Custom resources, their scale included.
+#: Custom resources, their scale included; only views of them have protobuf.
 CUSTOM: Final = Forms.made(protobuf=False)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)

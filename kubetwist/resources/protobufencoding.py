@@ -1,8 +1,9 @@
 """
-How objects, lists and watch events of built-in kinds become protobuf, for clients that take nothing else.
+How objects, lists and watch events become protobuf, for clients that take nothing else.
 
-Everything is JSON first, as it is stored. What is encoded of an object is kept with a watch event, for all who watch in
-protobuf, but not with the object: few ask for it, and each would take as much memory again.
+Of custom resources only their metadata does. Everything is JSON first, as it is stored. What is encoded of an object is
+kept with a watch event, for all who watch in protobuf, but not with the object: few ask for it, and each would take as
+much memory again.
 """
 
 from __future__ import annotations
@@ -52,9 +53,13 @@ class ProtobufEncoder:
         self.inner = inner
         self._codec = codec
         self._partial = partial
-        self._item_key = put_key(2, LENGTH)
         said = orjson.loads(inner.list_head + b"null}")
         self._list_said: tuple[str, str] = said["apiVersion"], said["kind"]
+        # See apimachinery, pkg/apis/meta/v1beta1/generated.proto.
+        self._items_first = partial and said["apiVersion"] == "meta.k8s.io/v1beta1"
+        self._item_key = put_key(1 if self._items_first else 2, LENGTH)
+        said = orjson.loads(inner.head[:-1] + b"}")
+        self._said: tuple[str, str] = said["apiVersion"], said["kind"]
 
     def _message(self, value: JSONObject) -> bytes:
         """The message of an object."""
@@ -90,7 +95,7 @@ class ProtobufEncoder:
         @raise APIStatusError: One of its items can not be shown (500).
         """
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
-        parts = [put_counted(1, meta)]
+        parts = [] if self._items_first else [put_counted(1, meta)]
         records = listing.records
         done = 0
         while done < len(records):
@@ -100,18 +105,20 @@ class ProtobufEncoder:
             if turns is not None and done:
                 await turns.due()
             done = self._some_items(records, done, parts)
+        if self._items_first:
+            parts.append(put_counted(2, meta))
         start = envelope_start(*self._list_said, sum(map(len, parts)))
         return Body([start, *parts, ENVELOPE_END])
 
     def _some_items(self, records: Sequence[Record], begin: int, parts: list[bytes]) -> int:
         """Encode as many items as are encoded at once, from C{begin}; returns where to go on."""
-        item, key, end, size = self.inner.item, self._item_key, begin, 0
+        value, key, end, size = self.inner.value, self._item_key, begin, 0
         while end < len(records) and size < AT_ONCE and (end == begin or len(records[end].item) <= LARGE_ITEM):
-            document = item(records[end])
+            record = records[end]
             end += 1
-            size += len(document)
+            size += len(record.item)
             try:
-                message = self._message(orjson.loads(document))
+                message = self._message(value(record))
             except WireError as error:
                 raise APIStatusError.internal(str(error)) from None
             parts.append(b"%b%b%b" % (key, put_varint(len(message)), message))
@@ -119,12 +126,11 @@ class ProtobufEncoder:
 
     def event(self, kind: str, record: Record) -> bytes:
         """A watch event; an ERROR where it can not be shown."""
-        inner = self.inner
         try:
-            shown = self.of_document(inner.head + inner.item(record)[1:])
-        except APIStatusError as error:
-            return self.failure(error.status())
-        return _frame(kind, shown)
+            message = self._message(self.inner.value(record))
+        except WireError as error:
+            return self.failure(APIStatusError.internal(str(error)).status())
+        return _frame(kind, envelope(*self._said, message))
 
     #: The first event of a watch is like the others.
     first_event = event
@@ -137,7 +143,12 @@ class ProtobufEncoder:
 
     def failure(self, status: JSONObject) -> bytes:
         """The event that tells why a watch ends."""
-        return _frame("ERROR", encode_protobuf(status))
+        return failed_frame(status)
+
+
+def failed_frame(status: JSONObject) -> bytes:
+    """The event that tells why a watch ends."""
+    return _frame("ERROR", encode_protobuf(status))
 
 
 def _frame(kind: str, shown: bytes) -> bytes:

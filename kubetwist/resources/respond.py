@@ -58,7 +58,7 @@ def respond_status(
     """
     request.tell_status(status)
     negotiated = error_media(request.getHeader(b"accept"), protobuf)
-    if negotiated.media == "protobuf":
+    if negotiated.media == "protobuf" or content_type == PROTOBUF:
         from .metaprotobuf import encode_protobuf
 
         request.respond(code, encode_protobuf(status), PROTOBUF)

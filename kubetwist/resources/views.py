@@ -13,7 +13,7 @@ from .negotiation import (
     Negotiated,
     wants_pretty,
 )
-from .protobufencoding import ProtobufEncoder
+from .protobufencoding import ProtobufEncoder, failed_frame
 from .tables import TableEncoder, check_include
 from .traced import TracedEncoder
 
@@ -115,7 +115,7 @@ def view(endpoint: Endpoint, request: KubeRequest, *, collection: bool) -> AnyVi
                     raise
                 problem = error
         if problem is not None:
-            return View(Unshown(problem), negotiated.content_type, False)
+            return View(Unshown(problem, negotiated.media), negotiated.content_type, False)
     key = (negotiated.media, transform, negotiated.version, include)
     encoder = endpoint.encoders.get(key)
     if encoder is None:
@@ -157,8 +157,9 @@ def _negotiated(endpoint: Endpoint, request: KubeRequest, collection: bool) -> N
 class Unshown:
     """Stands for an encoder where nothing can be shown, which is told when there is something to show."""
 
-    def __init__(self, error: APIStatusError) -> None:
+    def __init__(self, error: APIStatusError, media: str) -> None:
         self._error = error
+        self._failed_event = failed_frame if media == "protobuf" else failed_event
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise self._error
@@ -169,7 +170,7 @@ class Unshown:
 
     def failure(self, status: JSONObject) -> bytes:
         """The event that tells why a watch ends."""
-        return failed_event(status)
+        return self._failed_event(status)
 
 
 def _make(endpoint: Endpoint, media: str, transform: str, version: str, include: str) -> Any:

@@ -140,13 +140,20 @@ class NegotiatorTests(SynchronousTestCase):
             self.assertEqual(BUILT_IN.object(accept).media, media, accept)
 
     def test_protobuf_views(self) -> None:
-        """JSON is no substitute for protobuf if it is another view."""
+        """Who asks for a view gets it in the form that comes first, as it is stored in neither."""
         partial = b";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
         protobuf = b"application/vnd.kubernetes.protobuf" + partial
         found = BUILT_IN.object(protobuf + b",application/json")
         self.assertEqual((found.media, found.transform), ("protobuf", "PartialObjectMetadata"))
-        found = BUILT_IN.object(protobuf + b",application/json" + partial + b",application/json")
-        self.assertEqual((found.media, found.transform), ("json", "PartialObjectMetadata"))
+        json = b"application/json" + partial
+        for forms in (BUILT_IN, CUSTOM):
+            for accept, media in (
+                (protobuf + b"," + json + b",application/json", "protobuf"),
+                (json + b"," + protobuf, "json"),
+                (protobuf + b";q=0.9," + json, "json"),
+            ):
+                found = forms.object(accept)
+                self.assertEqual((found.media, found.transform), (media, "PartialObjectMetadata"), accept)
 
     def test_protobuf_streams(self) -> None:
         """The content type of a watch in protobuf says that it is one."""

@@ -251,13 +251,13 @@ class ListTests(AnswerTestCase):
         self.assertEqual((found.kind, "items" in found.value), ("PodList", False))
 
     def begin_long(self, *names: str) -> JSONClient:
-        """Ask for a list of items each of which is as much as is encoded at once."""
+        """Ask for a list of items each of which is as much as is encoded at once; C{at_once} has what comes soon."""
         for name in names:
             self.client.ask("POST", MAPS, config_map(name, x="y" * AT_ONCE))
         self.turning = Clock()
         self.server.site.turns = Turns(self.turning)
         client = self.server.client()
-        client.begin(MAPS, Accept=PROTOBUF)
+        self.at_once = client.begin(MAPS, Accept=PROTOBUF)
         return client
 
     def test_long(self) -> None:
@@ -307,7 +307,7 @@ class ListTests(AnswerTestCase):
 
         self.patch(types, "encode", refuse)
         client = self.begin_long(*"cdefgh")
-        data = b""
+        data = self.at_once
         for _ in range(50):
             self.turning.advance(0)
             data += client.taken()
