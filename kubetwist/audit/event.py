@@ -50,7 +50,7 @@ class Payload:
             elif self.without_managers or b"\n" in self.data or not _is_text(self.data):
                 value = decode_json(self.data).value
             else:
-                return orjson.Fragment(self.data)
+                return orjson.Fragment(self.data.removesuffix(b"\n"))
         except BodyError:
             return None
         if self.without_managers:

@@ -112,7 +112,7 @@ def encoded(content: JSONObject, media: str) -> bytes:
         from .metaprotobuf import encode_protobuf
 
         return encode_protobuf(content)
-    return indented(content) + b"\n"
+    return indented(content)
 
 
 def answer_document(request: Request, document: Document, negotiated: Negotiated) -> bytes:

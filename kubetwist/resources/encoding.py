@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 Result = Record | JSONObject
 
 
+#: Go's encoder ends a JSON document with a line feed, unless the document is indented.
+LIST_END: Final = b"]}\n"
+
+
 class Body:
     """A response body in parts, so that a large one can be written as fast as it is read."""
 
@@ -143,8 +147,8 @@ class JSONEncoder:
             item = self.item
             items = [record.item for record in listing.records] if self.stored else list(map(item, listing.records))
         if self.endpoint.list_items_have_kind:
-            return headed_list_body(start, self.head, items, b"]}")
-        return list_body(start, items, b"]}")
+            return headed_list_body(start, self.head, items, LIST_END)
+        return list_body(start, items, LIST_END)
 
     def event(self, kind: str, record: Record) -> bytes:
         """A watch event, with its newline."""
@@ -237,9 +241,9 @@ class PartialEncoder(JSONEncoder):
     def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """A list; no items are a null, as the reference has it."""
         if not listing.records:
-            return Body([self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":null}'])
+            return Body([self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":null}\n'])
         start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['
-        return list_body(start, list(map(self._headed, listing.records)) if items is None else items, b"]}")
+        return list_body(start, list(map(self._headed, listing.records)) if items is None else items, LIST_END)
 
     def bookmark_object(self, revision: int, initial_events_end: bool) -> JSONObject:
         """What a bookmark shows."""

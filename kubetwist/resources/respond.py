@@ -68,7 +68,8 @@ def respond_status(
         return
     body = orjson.dumps(status)
     if wants_pretty(negotiated, request.uri, request.getHeader(b"user-agent")):
-        body = pretty(body)
+        request.respond(code, pretty(body), JSON)
+        return
     request.respond(code, body + b"\n", JSON)
 
 

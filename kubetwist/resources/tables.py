@@ -155,12 +155,17 @@ class TableEncoder:
             meta = b'"metadata":' + orjson.dumps(self.plain.codec.metadata(orjson.loads(item)))
         return b'{"cells":[%b%b%b%b}}' % (cells, rest, self._partial, meta)
 
-    def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True) -> Body:
-        """The document."""
+    def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True, end: bytes = b"") -> Body:
+        """
+        The document.
+
+        @param end: What follows it.
+        """
         shown = self._columns if with_columns else b"null"
+        head = self._head + meta + b',"columnDefinitions":' + shown + b',"rows":'
         if not rows:
-            return Body([self._head + meta + b',"columnDefinitions":' + shown + b',"rows":' + self._empty + b"}"])
-        return list_body(self._head + meta + b',"columnDefinitions":' + shown + b',"rows":[', rows, b"]}")
+            return Body([head + self._empty + b"}" + end])
+        return list_body(head + b"[", rows, b"]}" + end)
 
     def one(self, result: Result) -> bytes:
         """A single object, as a table of one row."""
@@ -196,7 +201,7 @@ class TableEncoder:
         @param items: What L{items} has made.
         """
         rows = made_at_once(self.items(listing)) if items is None else items
-        return self.table(orjson.dumps(list_meta(listing, token)), rows)
+        return self.table(orjson.dumps(list_meta(listing, token)), rows, end=b"\n")
 
     def event(self, kind: str, record: Record) -> bytes:
         """A watch event; only the first of a watch repeats the columns."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .endpoint import Endpoint
 
 _WITH_BODY = (b"POST", b"PUT", b"PATCH")
+JSON_TYPE = b"application/json"
 _CUSTOM_LIST = "*unstructured.UnstructuredList"
 
 
@@ -42,7 +43,9 @@ class View(NamedTuple):
         """A single object."""
         with Spending(SERIALIZATION):
             body: bytes = self.encoder.one(result)
-            return pretty(body) if self.pretty else body
+            if self.pretty:
+                return pretty(body)
+            return body + b"\n" if self.content_type == JSON_TYPE else body
 
     async def shown(self, result: Any, scope: RequestScope) -> bytes:
         """A single object, made in the thread for long computations where it is large and more than stored bytes."""

@@ -22,6 +22,7 @@ from tests.resources.server import Server, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALL = "/api/v1/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class ReadTestCase(SynchronousTestCase):
@@ -440,7 +441,12 @@ class FormTests(ReadTestCase):
         self.assertEqual(pretty.body, curl.body)
         self.assertEqual(orjson.loads(pretty.body), orjson.loads(plain.body))
         self.assertIn(b'\n  "kind": "ConfigMapList"', pretty.body)
-        self.assertNotIn(b"\n", plain.body)
+        self.assertEqual(plain.body.index(b"\n"), len(plain.body) - 1)
+        for path in (f"{MAPS}/a", MAPS, f"{MAPS}?labelSelector=none"):
+            for accept in ("application/json", TABLE):
+                self.assertTrue(self.client.answer("GET", path, Accept=accept).body.endswith(b"}\n"), path)
+                shown = self.client.answer("GET", path, Accept=f"{accept};pretty=1").body
+                self.assertTrue(shown.endswith(b"\n}"), path)
 
     def test_gzip(self) -> None:
         """Large answers are compressed for those who accept it, small ones are not."""
