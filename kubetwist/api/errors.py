@@ -18,6 +18,8 @@ from .resource import GroupKind, GroupResource
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.
 MOST_CAUSES: Final = 1000
 LONGEST_CAUSES: Final = 1024 * 1024
+#: From here on, Go writes floats with an exponent.
+_LARGEST: Final = 1e21
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 
@@ -264,13 +266,23 @@ def shown(value: Any) -> str:
     return go_json(value, sort_keys=True)
 
 
-def go_json(value: Any, *, sort_keys: bool = False) -> str:
+def _whole(value: Any) -> Any:
+    """A value with whole floats as Go writes them, without a fraction."""
+    if value.__class__ is float:
+        return int(value) if value.is_integer() and abs(value) < _LARGEST else value
+    if value.__class__ is dict:
+        return {name: _whole(item) for name, item in value.items()}
+    return [*map(_whole, value)] if value.__class__ is list else value
+
+
+def go_json(value: Any, *, sort_keys: bool = False, raw: bool = False) -> str:
     """
     JSON as Go writes it, which is safe to be put into HTML.
 
     @param sort_keys: As for maps; fields of structs come in their own order.
+    @param raw: Whether the value has, or is, a C{RawExtension}, whose numbers stay as they were sent.
     """
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
+    text = json.dumps(value if raw else _whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
     return text.translate(_UNSAFE)
 
 

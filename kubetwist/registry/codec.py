@@ -61,12 +61,14 @@ class Codec:
     @ivar storage: The kind as it is stored.
     @ivar converts: Whether the two differ.
     @cvar protobuf: Whether its objects have a form in protobuf.
+    @cvar keeps_floats: Whether C{1.0} stays a float until an object is encoded, as no Go type makes it an integer.
     @cvar internal: Whether the reference keeps objects of this kind in an internal version.
     @ivar plain_metadata: Whether L{metadata} is what is stored.
     """
 
     protobuf: ClassVar[bool] = True
     internal: ClassVar[bool] = True
+    keeps_floats: ClassVar[bool] = False
 
     def __init__(self, definitions: Definitions, gvk: GroupVersionKind, storage: GroupVersionKind) -> None:
         self.gvk = gvk
@@ -236,16 +238,6 @@ class Codec:
             return convert(convert(obj, said, self.storage), self.storage, self.gvk)
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj
-
-    def retypes(self, sent: Any, stored: JSONObject) -> bool:
-        """
-        Return whether the content of an update has floats in place of integers that are worth the same.
-
-        That counts for custom resources only, where no Go type makes one of them the other.
-
-        @param sent: The new object, as it was before it was decoded.
-        """
-        return False
 
     def check_kind(self, obj: JSONObject) -> None:
         """

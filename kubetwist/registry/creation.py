@@ -16,6 +16,7 @@ from ..api.options import CreateOptions, WriteOptions
 from ..api.resource import JSONObject
 from ..storage.errors import KeyExists
 from .empties import as_sent
+from .floats import put_floats, take_floats
 from .holds import TakenMeanwhile
 from .objects import StoredObjects
 from .owners import drop_repeated_owners
@@ -132,7 +133,11 @@ class Creation(StoredObjects):
         """Set what creation sets in a new C{obj}; return what is wrong with the result."""
         self.strategy.prepare_for_create(obj)
         self.strategy.prepare_for_creator(obj, scope.user)
-        causes = self.creation_causes(obj)
+        undo = put_floats(obj, scope.floats)
+        try:
+            causes = self.creation_causes(obj)
+        finally:
+            take_floats(undo)
         if causes and scope.sent is not None:
             causes = as_sent(causes, obj, scope.sent, lambda: self.creation_causes(obj))
         if causes and scope.forgives is not None:

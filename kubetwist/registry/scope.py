@@ -40,13 +40,12 @@ class RequestScope:
     @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
     @ivar from_storage: The cache is behind and must not be asked.
     @ivar collection: The request is a deletecollection: admission sees no name.
-    @ivar retyped: The content that an update sends has floats where the stored one has the same integers. Both are
-        stored alike, but to the reference's C{DeepEqual} that is a new generation.
     @ivar applied: The object is the result of an apply. A custom object may then have nulls and unknown fields,
         which are dropped when it is read again.
     @ivar annotate: Takes key, value and level of an annotation of the audit event.
     @ivar sent: What the object was decoded from, with the empty lists and maps that decoding drops.
     @ivar dry_run: Nothing is stored; the reference's storage calls keys without its prefix then.
+    @ivar floats: What a custom resource was decoded from, if it may have whole floats, which decoding makes integers.
     @ivar size: Bytes of the request's body.
     @ivar weight: How many times as long a byte takes as one of other kinds.
     @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
@@ -66,10 +65,10 @@ class RequestScope:
     admitted: bool = False
     from_storage: bool = False
     collection: bool = False
-    retyped: bool = False
     applied: bool = False
     sent: Any = None
     dry_run: bool = False
+    floats: Any = None
     size: int = 0
     weight: int = 1
     in_thread: Callable[..., Any] | None = None
@@ -118,4 +117,4 @@ class RequestScope:
 
     def carrying_out(self) -> RequestScope:
         """The same request, of which admission was asked already."""
-        return evolve(self, admitted=True, sent=None)
+        return evolve(self, admitted=True, sent=None, floats=None)

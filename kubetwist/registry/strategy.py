@@ -141,16 +141,6 @@ class Strategy:
         else:
             obj["status"] = status
 
-    def restore(self, obj: JSONObject, sent: Any) -> None:
-        """
-        Put back into a decoded C{obj} what decoding dropped, where messages show it.
-
-        Go's decoder tells an empty map from none, and so do messages of the reference; objects are encoded without
-        either.
-
-        @param sent: What C{obj} was decoded from.
-        """
-
     def generation_changes(self, obj: JSONObject, old: JSONObject) -> bool:
         """Whether this update makes a new generation: anything changed outside of metadata and status."""
         same: Callable[[Any, Any], bool] = same_json if self.untyped else operator.eq
@@ -202,19 +192,3 @@ class Strategy:
         0 deletes at once.
         """
         return None
-
-
-def restore_template_labels(obj: JSONObject, sent: Any) -> None:
-    """
-    Put back the empty labels of a pod template that the selector asks for labels.
-
-    Such an object is refused, so that they need not be dropped again.
-    """
-    for name in ("spec", "template", "metadata"):
-        sent = sent.get(name) if isinstance(sent, dict) else None
-    if not isinstance(sent, dict) or sent.get("labels") != {}:
-        return
-    selector = obj["spec"].get("selector") or {}
-    # A ReplicationController's selector is a map of labels itself.
-    if selector.get("matchLabels") or ("matchExpressions" not in selector and selector):
-        obj["spec"]["template"].setdefault("metadata", {})["labels"] = {}

@@ -20,6 +20,7 @@ from . import deletion
 from .creation import Creation
 from .empties import as_sent, put_back, take_away
 from .fieldmanager import keep_times
+from .floats import put_floats, take_floats
 from .holds import NOTHING, TakenMeanwhile
 from .owners import drop_repeated_owners
 from .scope import RequestScope
@@ -206,11 +207,21 @@ class Updates(Creation):
 
         @param scope: Says what C{obj} was decoded from, and how that differs.
         """
+        if scope.floats is None:
+            return self._checked_update(obj, old, rules, scope)
+        undo = put_floats(obj, scope.floats)
+        try:
+            return self._checked_update(obj, old, rules, scope)
+        finally:
+            # Also where rules take long, and are about to be run again.
+            take_floats(undo)
+
+    def _checked_update(self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope) -> list[Cause]:
+        """See L{_prepared_causes}."""
         meta, before = obj["metadata"], old["metadata"]
         self.keep_identity(meta, before)
         rules.prepare(obj, old)
-        counts = rules.main and self.strategy.has_generation
-        if counts and (scope.retyped or self.strategy.generation_changes(obj, old)):
+        if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
             meta["generation"] = (before.get("generation") or 0) + 1
         # A view is sent, not the object.
         sent = scope.sent if rules.view is None else None

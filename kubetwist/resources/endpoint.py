@@ -109,6 +109,10 @@ class Endpoint:
         """What a stored object was decoded from, if the two have the same fields; else L{None}."""
         return sent if self.codec.protobuf and not self.codec.converts else None
 
+    def floats(self, sent: Any) -> Any:
+        """What an object was decoded from, if its floats count as such; else L{None}."""
+        return sent if self.codec.keeps_floats else None
+
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:
         """
         Note in C{obj}, which is ready for the store, who owns what of it.
@@ -116,7 +120,6 @@ class Endpoint:
         @param live: What it replaces; L{None} when it is created.
         @param sent: What it was decoded from: who sends an empty list owns it, though it is as good as none.
         """
-        self.restore(obj, sent)
         if self.fields is None:
             return obj
         emptied = list(_emptied(obj, sent)) if isinstance(sent, dict) else []
@@ -132,11 +135,6 @@ class Endpoint:
     ) -> dict[str, Any]:
         """L{default}, then L{own}."""
         return self.own(live, self.default(obj), manager, sent)
-
-    def restore(self, obj: dict[str, Any], sent: Any) -> None:
-        """See L{Strategy.restore<kubetwist.registry.strategy.Strategy.restore>}."""
-        if self.strategy is not None:
-            self.strategy.restore(obj, sent)
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:
         """An object in this version as the store takes it: in the stored version, with defaults."""

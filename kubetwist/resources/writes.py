@@ -72,6 +72,7 @@ class Writes:
             obj["metadata"].pop(field, None)
         manager = manager_of(request, options)
         scope.sent = endpoint.comparable(document.value)
+        scope.floats = endpoint.floats(document.value) if _whole_float(data) else None
         obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
         result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, await shown.shown(result, scope), shown.content_type)
@@ -112,9 +113,9 @@ class Writes:
         if problem is not None:
             raise APIStatusError.bad_request(problem)
         scope.sent, scope.dry_run = endpoint.comparable(document.value), options.dry_run
+        scope.floats = endpoint.floats(document.value) if _whole_float(data) else None
         fresh: list[JSONObject] = [decoded]
         manager = manager_of(request, options)
-        has_floats = _whole_float(data) is not None
 
         def change(stored: JSONObject | None) -> JSONObject:
             # The store changes what it is given, so an attempt after a conflict starts from the document again.
@@ -122,7 +123,6 @@ class Writes:
             obj = endpoint.default(obj)
             if stored is not None:
                 endpoint.storage.check_uid(scope, obj, stored)
-                scope.retyped = has_floats and endpoint.codec.retypes(document.value, stored)
             return endpoint.own(stored, obj, manager, document.value)
 
         result, created = await endpoint.storage.update(
@@ -163,6 +163,7 @@ class Writes:
         def change(stored: JSONObject | None) -> JSONObject:
             obj = patch.changed(stored)
             scope.sent = endpoint.comparable(patch.left)
+            scope.floats = endpoint.floats(patch.left) if has_floats else None
             # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
             for text in patch.problems:
                 request.warn(text)
@@ -172,14 +173,11 @@ class Writes:
             if patch.foreign:
                 endpoint.codec.check_kind(obj)
             obj = endpoint.default(obj)
-            if has_floats and stored is not None:
-                scope.retyped = endpoint.codec.retypes(patch.left, stored)
             if patch.foreign:
                 obj["metadata"].pop("managedFields", None)
                 return obj
             if patch.owns:
                 scope.applied = True
-                endpoint.restore(obj, patch.left)
                 return obj
             return endpoint.own(stored, obj, manager, patch.left)
 

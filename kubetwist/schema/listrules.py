@@ -16,7 +16,7 @@ from ..api.errors import Cause, duplicate, invalid, required
 from ..api.names import is_dns1035_label_problems, path_segment_problems
 from ..api.objectmeta import creation_causes
 from ..api.resource import GroupVersion, JSONObject
-from .structural import Structural
+from .structural import Structural, copied
 
 
 def child_path(path: str, name: str) -> str:
@@ -37,7 +37,7 @@ def list_causes(obj: Any, schema: Structural, path: str = "") -> list[Cause]:
                 causes += list_causes(value, part, child_path(path, name))
     elif isinstance(obj, list):
         if schema.list_type == "set":
-            causes += [duplicate(f"{path}[{index}]", obj[index]) for index in repeated(obj)]
+            causes += [duplicate(f"{path}[{index}]", obj[index]) for index in repeated(map(_as_json, obj))]
         elif schema.list_type == "map":
             causes += _map_causes(obj, schema, path)
         if schema.items is not None:
@@ -52,6 +52,11 @@ def _map_causes(obj: list[Any], schema: Structural, path: str) -> list[Cause]:
             return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
     keys = [{name: item[name] for name in schema.list_map_keys if name in item} if item else {} for item in obj]
     return [duplicate(f"{path}[{index}]", keys[index]) for index in repeated(keys)]
+
+
+def _as_json(item: Any) -> Any:
+    """An item of a set as it is compared: scalars as Go has it, so that 1 is not 1.0, lists and maps by their JSON."""
+    return copied(item) if item.__class__ in (dict, list) else item
 
 
 def repeated(items: Iterable[Any]) -> list[int]:

@@ -413,12 +413,64 @@ class UntypedTests(CustomTestCase):
         code, found = self.client.ask("PUT", f"{KITES}/a", body % (version, b'{"a":1,"l":[0.0],"o":{"b":true}}'))
         self.assertEqual((code, found["metadata"]["generation"], str(found["spec"]["l"])), (200, 3, "[0]"))
 
+    def test_floats_of_statuses(self) -> None:
+        """A float that a patch of the status has elsewhere changes nothing there."""
+        body = b'{"spec":{"a":7.0},"status":{"b":2.0}}'
+        code, found = self.client.ask("PATCH", f"{KITES}/a/status", body, Content_Type=MERGE)
+        self.assertEqual((code, found["spec"]["a"], str(found["status"])), (200, 1, "{'b': 2}"))
+        revision = found["metadata"]["resourceVersion"]
+        _, found = self.client.ask("PATCH", f"{KITES}/a/status", body, Content_Type=MERGE)
+        self.assertEqual(found["metadata"]["resourceVersion"], revision)
+
     def test_conflicts(self) -> None:
         """Who applies true where another owns 1 is in conflict, and who applies 1.0 is not."""
         apply = {"Content_Type": "application/apply-patch+yaml"}
         for spec, code in (({"a": True}, 409), ({"a": 1.0}, 200), ({"a": 1}, 200)):
             answer, _ = self.client.ask("PATCH", f"{KITES}/a?fieldManager=b", kite("a", spec=spec), **apply)
             self.assertEqual(answer, code, spec)
+
+
+class FloatTests(CustomTestCase):
+    """Whole floats in the eyes of a schema."""
+
+    def test_sets(self) -> None:
+        """The items 1 and 1.0 of a set differ when they come, and are stored alike."""
+        numbers = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}}
+        self.define({"type": "object", "properties": {"set": numbers}})
+        for items, code in ((b"[1,1.0]", 201), (b"[1.0,1.0]", 422), (b"[1,1]", 422)):
+            body = b'{"kind":"Kite","apiVersion":"example.com/v1","metadata":{"generateName":"a"},"set":%s}' % items
+            answer, made = self.client.ask("POST", KITES, body)
+            self.assertEqual(answer, code, items)
+            if code == 201:
+                self.assertEqual(str(made["set"]), "[1, 1]")
+
+    def test_nested(self) -> None:
+        """Lists and maps in a set are compared by their JSON, in which 1.0 is 1; messages show that, too."""
+        free = {"x-kubernetes-preserve-unknown-fields": True}
+        self.define(
+            {"type": "object", "properties": {"set": {"type": "array", "x-kubernetes-list-type": "set", "items": free}}}
+        )
+        body = b'{"kind":"Kite","apiVersion":"example.com/v1","metadata":{"name":"a"},"set":[{"a":1.0},{"a":1}]}'
+        code, status = self.client.ask("POST", KITES, body)
+        self.assertEqual(code, 422)
+        self.assertIn('set[1]: Duplicate value: {"a":1}', status["message"])
+        body = b'{"kind":"Kite","apiVersion":"example.com/v1","metadata":{"name":"a"},"set":[1.0,1.0]}'
+        code, status = self.client.ask("POST", KITES, body)
+        self.assertTrue(status["message"].endswith("set[1]: Duplicate value: 1"), status)
+
+    def test_retyped(self) -> None:
+        """To ratcheting, a float in place of the same integer is a change."""
+        free = {"x-kubernetes-preserve-unknown-fields": True}
+        schema: dict[str, Any] = {"type": "object", "properties": {"l": {"type": "array", "items": free}}}
+        self.define(schema)
+        self.client.ask("POST", KITES, kite("a", l=[1, 2]))
+        _, crd = self.client.ask("GET", f"{DEFINITIONS}/kites.example.com")
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["l"]["maxItems"] = 1
+        self.client.ask("PUT", f"{DEFINITIONS}/kites.example.com", crd)
+        self.server.settle()
+        for items, code in ((b"[1,2]", 200), (b"[1.0,2]", 422), (b"[true,2]", 422)):
+            answer, _ = self.client.ask("PATCH", f"{KITES}/a", b'{"l":%s}' % items, Content_Type=MERGE)
+            self.assertEqual(answer, code, items)
 
 
 class SubresourceTests(CustomTestCase):

@@ -81,6 +81,7 @@ class CustomCodec(Codec):
     """
 
     protobuf: ClassVar[bool] = False
+    keeps_floats: ClassVar[bool] = True
 
     def __init__(self, version: CustomVersion, checks_kind: bool = True) -> None:
         definition = version.definition
@@ -166,13 +167,6 @@ class CustomCodec(Codec):
             obj["metadata"] = {}
         obj["kind"], obj["apiVersion"] = kind, str(said)
         return obj
-
-    def retypes(self, sent: Any, stored: JSONObject) -> bool:
-        """See L{Codec.retypes}."""
-        ignored = ("metadata", "status") if self._version.has_status else ("metadata",)
-        return isinstance(sent, dict) and any(
-            _retyped(value, stored[name]) for name, value in sent.items() if name in stored and name not in ignored
-        )
 
     def check_kind(self, obj: JSONObject) -> None:
         """
@@ -268,18 +262,6 @@ class CustomCodec(Codec):
             return self.type.decode(obj, [])
         except DecodeError:
             return obj
-
-
-def _retyped(sent: Any, stored: Any) -> bool:
-    """Return whether a value has a float where the stored one has an integer."""
-    cls = sent.__class__
-    if cls is dict:
-        return stored.__class__ is dict and any(
-            _retyped(value, stored[name]) for name, value in sent.items() if name in stored
-        )
-    if cls is list:
-        return stored.__class__ is list and any(map(_retyped, sent, stored))
-    return cls is float and stored.__class__ is int
 
 
 class CustomScaleCodec(Codec):

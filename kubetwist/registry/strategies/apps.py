@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import is_dns1123_label_problems
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
 from ..conversions.internal import ROLLBACK_TO, TEMPLATE_GENERATION, keep_internal
-from ..strategy import Strategy, restore_template_labels
+from ..strategy import Strategy
 from ..validation import workloads
 from ..validation.podwarnings import claim_warnings, name_warnings, template_warnings, unchanged
 from ._gates import drop_of_template
@@ -27,10 +27,6 @@ class WorkloadStrategy(Strategy):
     has_generation = True
     has_status = True
     status_protects: Sequence[str] = ()
-
-    def restore(self, obj: JSONObject, sent: Any) -> None:
-        """Keep empty labels of the template."""
-        restore_template_labels(obj, sent)
 
     def default(self, obj: JSONObject) -> None:
         """C{spec} and its template are structs in Go: always there."""

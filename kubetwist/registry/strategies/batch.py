@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ...api.errors import Cause
 from ...api.objectmeta import Rule
 from ...api.resource import JSONObject
-from ..strategy import Strategy, restore_template_labels
+from ..strategy import Strategy
 from ..validation import batch, jobstatus
 from ..validation.podwarnings import job_warnings, name_warnings, unchanged
 from ._gates import drop_of_template
@@ -27,11 +27,6 @@ class JobStrategy(Strategy):
     has_status = True
     status_protects = ()
     default_garbage_collection = "orphan"
-
-    def restore(self, obj: JSONObject, sent: Any) -> None:
-        """Keep empty labels of the template, where no labels are generated."""
-        if obj["spec"].get("manualSelector"):
-            restore_template_labels(obj, sent)
 
     def default(self, obj: JSONObject) -> None:
         """See C{pkg/apis/batch/v1/defaults.go}."""

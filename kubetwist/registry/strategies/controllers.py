@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ...api.errors import Cause
 from ...api.names import long_name_problems
 from ...api.resource import JSONObject
-from ..strategy import Strategy, restore_template_labels
+from ..strategy import Strategy
 from ..validation import workloads
 from ..validation.podwarnings import name_warnings, template_warnings, unchanged
 from ._gates import drop_of_template
@@ -22,10 +22,6 @@ class ReplicationControllerStrategy(Strategy):
     has_status = True
     status_protects = ()
     default_garbage_collection = "orphan"
-
-    def restore(self, obj: JSONObject, sent: Any) -> None:
-        """Keep empty labels of the template."""
-        restore_template_labels(obj, sent)
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
         """See L{long_name_problems}."""

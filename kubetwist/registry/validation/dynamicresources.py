@@ -98,7 +98,7 @@ def _raw_object(raw: Any, path: str, causes: Causes, stored: bool = False) -> No
     """An object that is somebody else's, within limits that what is stored need not keep."""
     if raw is None:
         causes.append(required(path))
-    elif not stored and byte_length(go_json(raw)) > _LONGEST_RAW:
+    elif not stored and byte_length(go_json(raw, raw=True)) > _LONGEST_RAW:
         causes.append(too_long(path, _LONGEST_RAW))
     elif not isinstance(raw, dict):
         causes.append(invalid(path, "<value omitted>", "must be a valid JSON object"))
@@ -117,7 +117,7 @@ def validate_claim(obj: JSONObject) -> list[Cause]:
 def validate_claim_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What is claimed stays."""
     causes: Causes = []
-    shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimSpec"))
+    shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimSpec"), raw=True)
     immutable(obj["spec"], old["spec"], "spec", causes, shown, untyped=True)
     return causes
 
@@ -134,7 +134,7 @@ def validate_claim_template(obj: JSONObject) -> list[Cause]:
 def validate_claim_template_update(obj: JSONObject, old: JSONObject) -> list[Cause]:
     """What claims are made of stays."""
     causes: Causes = []
-    shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"))
+    shown = go_json(go_struct(obj["spec"], "resource.ResourceClaimTemplateSpec"), raw=True)
     immutable(obj["spec"], old["spec"], "spec", causes, shown, untyped=True)
     return Parts(validate_claim_template(obj), causes)
 
@@ -157,7 +157,7 @@ def validate_claim_status_update(obj: JSONObject, old: JSONObject) -> list[Cause
     if allocation is None:
         return causes
     if before.get("allocation") is not None:
-        shown = go_json(go_struct(allocation, "resource.AllocationResult"))
+        shown = go_json(go_struct(allocation, "resource.AllocationResult"), raw=True)
         immutable(allocation, before["allocation"], "status.allocation", causes, shown, untyped=True)
         return causes
     names = _request_names((obj["spec"].get("devices") or {}).get("requests") or ())

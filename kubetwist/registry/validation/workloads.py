@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...api.errors import Cause, forbidden, invalid, required, too_long
+from ...api.errors import Cause, forbidden, go_json, invalid, required, too_long
 from ...api.names import byte_length
 from ...api.objectmeta import Parts
 from ...api.resource import JSONObject
@@ -15,7 +15,6 @@ from .fields import (
     at_most_whole,
     check,
     dns_label,
-    go_json,
     immutable,
     invalid_name,
     invalid_shown,
@@ -517,5 +516,6 @@ def validate_controller_revision_update(obj: JSONObject, old: JSONObject) -> lis
     """The data stay, whatever they are."""
     causes: Causes = []
     not_negative(obj.get("revision"), "revision", causes)
-    immutable(obj.get("data"), old.get("data"), "data", causes, untyped=True)
+    shown = go_json(obj.get("data"), sort_keys=True, raw=True)
+    immutable(obj.get("data"), old.get("data"), "data", causes, shown, untyped=True)
     return causes
