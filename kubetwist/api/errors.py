@@ -13,6 +13,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from .goquote import quoted
+from .gosyntax import float_text
 from .resource import GroupKind, GroupResource
 
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.
@@ -260,9 +261,11 @@ def aggregate(causes: Sequence[Cause]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as the reference prints it in an Invalid message: strings quoted, the rest as Go's JSON."""
+    """A value as the reference prints it in an Invalid message: strings quoted, the rest but floats as Go's JSON."""
     if isinstance(value, str):
         return quoted(value)
+    if isinstance(value, float):
+        return float_text(value)
     return go_json(value, sort_keys=True)
 
 
