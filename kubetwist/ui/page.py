@@ -76,6 +76,10 @@ def with_pages(
             return
         if request.uri.startswith(_PATHS):
             path = request.path
+            if path in _PATHS and not _takes_html(request.header(b"accept")):
+                # Clients of the API that look for paths find none here, as in the reference.
+                handler(request)
+                return
             answer = answers.get(path) or answers.get(b"/" + path[1:].partition(b"/")[0])
             if answer is not None:
                 answer(request)
@@ -88,6 +92,14 @@ def with_pages(
 def _prefers_html(accept: bytes | None) -> bool:
     """Return whether a client names HTML before anything else, as browsers do."""
     return accept is not None and accept.split(b",", 1)[0].partition(b";")[0].strip() == b"text/html"
+
+
+def _takes_html(accept: bytes | None) -> bool:
+    """Return whether a client takes HTML at all; one that does not say what it takes does."""
+    if not accept:
+        return True
+    taken = {clause.partition(b";")[0].strip() for clause in accept.split(b",")}
+    return not taken.isdisjoint((b"text/html", b"text/*", b"*/*"))
 
 
 def with_policy(handler: Handler, policy: bytes) -> Handler:

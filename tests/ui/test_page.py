@@ -93,6 +93,15 @@ class FilesTests(PageTestCase):
         assert found is not None, page
         return found[1]
 
+    def test_api_clients(self) -> None:
+        """Clients that do not take HTML find no page at the paths that lead to one, but what the API answers there."""
+        for place in ("/ui", "/swagger-ui"):
+            for accept in ("text/html", "text/*;q=0.5", "application/json, */*", ""):
+                self.assertEqual(self.ask("GET", place, **({"Accept": accept} if accept else {})).code, 308)
+            api = self.ask("GET", "/nowhere", Accept="application/json")
+            answer = self.ask("GET", place, Accept="application/json")
+            self.assertEqual((answer.code, answer.body), (api.code, api.body))
+
     def test_policy(self) -> None:
         """Everything below /ui has a strict content security policy, no sniffing, no referrer and no frames."""
         paths = ["/ui", "/ui/", "/ui/x", "/ui/session", f"{self.folder()}/app.js"]
