@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import orjson
 
@@ -59,7 +59,10 @@ class TableEncoder:
 
     @ivar version: Of the group meta.k8s.io.
     @ivar include: One of L{INCLUDE}.
+    @cvar first_differs: The first event of a watch is not like the others.
     """
+
+    first_differs: ClassVar[bool] = True
 
     def __init__(self, endpoint: Endpoint, version: str, include: str) -> None:
         self.endpoint = endpoint

@@ -238,7 +238,8 @@ class WatchStream:
         self._unread = 0
         self._written = 0
         self._paused = False
-        self._first = True
+        # Where the first event is like the others, it is shared like them.
+        self._first = bool(getattr(encoder, "first_differs", False))
         self._planned = False
         self._writing = False
         self._producing = False

@@ -366,8 +366,7 @@ class WatchTests(AnswerTestCase):
         self.server.clock.advance(0)
         first, *others = (client.taken() for client in watchers)
         self.assertEqual(others, [first, first])
-        # The first event of a watch is made for it, and those that follow for all.
-        self.assertEqual(len(encoded), len(watchers) + 1)
+        self.assertEqual(len(encoded), 2)
 
     def test_bookmarks(self) -> None:
         """A bookmark is an object of nothing but its revision."""
