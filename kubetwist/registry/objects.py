@@ -299,10 +299,11 @@ class StoredObjects:
             },
         )
 
-    async def to_rewrite(self, key: str) -> bool:
+    async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
         Whether an object is to be written even if nothing of it changes: it would be stored in another form now.
 
+        @param obj: The object as it would be written.
         @raise APIStatusError: What is stored can not be read any more (500).
         """
         known = self.cache.get(key)

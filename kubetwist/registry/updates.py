@@ -184,7 +184,7 @@ class Updates(Creation):
             hold = self.reserve(obj, old, options.dry_run)
         try:
             unchanged = await scope.compute(size, self._completed, obj, old)
-            if unchanged and (options.dry_run or not await self.to_rewrite(key)):
+            if unchanged and (options.dry_run or not await self.to_rewrite(key, obj, scope)):
                 hold.cancel()
                 return record
             draft = await self.drafted(obj, scope)

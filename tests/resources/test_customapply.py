@@ -311,6 +311,28 @@ class DefaultsOfVersionsTests(CustomApplyTestCase):
         self.assertEqual(self.applied({}, path=OLD)["spec"], {"a": "other", "b": "stored"})
         self.assertEqual(self.get()["spec"], {"a": "other", "b": "stored"})
 
+    def test_unseen_fields(self) -> None:
+        """A write through a version that lacks stored fields drops them, also if it changes nothing that is shown."""
+        self.define_versions(struct(spec=struct(a=TEXT, more=TEXT)), struct(spec=struct(a=TEXT)))
+        made = self.create({"spec": {"a": "1", "more": "1"}})
+        self.assertEqual(self.merge({})["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+        first, second = self.merge({}, OLD), self.merge({}, OLD)
+        self.assertNotEqual(first["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"])
+        self.assertEqual(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"])
+        self.assertEqual(self.get()["spec"], {"a": "1"})
+
+    def test_later_default(self) -> None:
+        """A default that the schema got later is stored by the next write, also if that changes nothing."""
+        self.define(struct(spec=struct(a=TEXT)))
+        self.create({"spec": {}})
+        later = {"openAPIV3Schema": struct(spec=struct(a={**TEXT, "default": "A"}))}
+        self.redefine(lambda versions: [{**versions[0], "schema": later}])
+        read = self.get()
+        first, second = self.merge({}), self.merge({})
+        self.assertEqual((read["spec"], first["spec"], first["metadata"]["generation"]), ({"a": "A"}, {"a": "A"}, 1))
+        self.assertNotEqual(first["metadata"]["resourceVersion"], read["metadata"]["resourceVersion"])
+        self.assertEqual(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"])
+
     def test_deleted(self) -> None:
         """The event that an object stored in another version is gone shows the fields of that version."""
         older = struct(spec=struct(gone=TEXT))

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from ...schema.mismatch import DecodeError
 from ...schema.structural import OBJECT_META
-from ...storage.record import Record
+from ...storage.record import Record, RecordOfOtherForm
 from ...storage.watchcache import WatchCache
 from .codec import CustomCodec, OlderRecord, RenamedRecord
 from .conversion import UnderWay
@@ -146,18 +146,21 @@ class ServedResource:
         version = definition.find(stored)
         if version is None and definition.conversion is None:
             version = definition.version(definition.storage_version)
+        raw = obj
         try:
             if version is not None:
                 obj = version.type.decode(obj, [])
         except DecodeError as error:
             self._log.warn("{key} of {crd} is malformed: {error}", key=key, crd=definition.name, error=error)
+        changed = obj != raw
         meta = obj.setdefault("metadata", {})
         meta.setdefault("generation", 1)
         if definition.namespaced and not meta.get("namespace"):
             meta["namespace"] = key.partition("/")[0]
         draft = self.main.draft(obj)
         if stored == definition.storage_version:
-            return Record.from_draft(key, revision, draft)
+            # What the schema of today makes of it is written with the next update, even if that changes nothing.
+            return (RecordOfOtherForm if changed else Record).from_draft(key, revision, draft)
         if definition.conversion is not None:
             return OlderRecord(key, revision, draft, stored)
         return RenamedRecord(key, revision, self.main.draft(self.codec.pruned(obj)), draft)

@@ -69,6 +69,21 @@ class CustomStore(Store):
             obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
         return self.draft(obj)
 
+    async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
+        """
+        See L{kubetwist.registry.objects.StoredObjects.to_rewrite}.
+
+        A version that does not show all of a stored object drops the rest with any write, also with one that changes
+        nothing that it shows: the reference compares what would be stored with what is.
+        """
+        if await super().to_rewrite(key, obj, scope):
+            return True
+        record = self.cache.get(key)
+        if record is None or self.codec.gvk == self.served.codec.gvk:
+            return False
+        draft = await self.drafted(obj, scope)
+        return bool(await scope.compute(len(record.item), _differ, draft.body, record.body()))
+
     async def _as_read(self, obj: JSONObject, scope: RequestScope) -> JSONObject:
         """Return an object that is not stored, because of a dry run, as it would be read after it was."""
         obj = await scope.compute(0, orjson.loads, (await self.drafted(obj, scope)).body)
@@ -197,3 +212,11 @@ class CustomStore(Store):
         listing = await super().delete_collection(scope, options, selection)
         await self.prepare(listing.records)
         return listing
+
+
+def _differ(one: bytes, other: bytes) -> bool:
+    """Whether two JSON texts differ in more than the order of keys."""
+    if one == other:
+        return False
+    first, second = (orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS) for text in (one, other))
+    return first != second
