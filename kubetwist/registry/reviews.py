@@ -223,7 +223,7 @@ class TokenReview:
         issuer = self._context.token_issuer
         mine = () if issuer is None else issuer.audiences
         wanted = spec.get("audiences") or mine
-        shared = [audience for audience in mine if audience in wanted]
+        shared = [audience for audience in wanted if audience in mine]
         found = await maybeDeferred(self._context.user_of_token, token, wanted)
         audiences = shared if found.audiences is None else found.audiences
         # What the client says there stays where nothing is found.

@@ -89,7 +89,8 @@ class Writes:
         if request.audit is not None:
             tell_object(request.audit, endpoint, obj)
         if endpoint.fields is not None:
-            obj = await scope.compute(0, endpoint.defaulted, None, obj, manager_of(request, options))
+            manager = manager_of(request, options)
+            obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
         result = await endpoint.storage.create_named(scope, name, obj, options)
         if isinstance(result, dict) and result.get("kind") == "Status":
             respond_status(request, 201, result, shown.protobuf, shown.content_type)

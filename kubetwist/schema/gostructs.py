@@ -101,8 +101,18 @@ def _written(value: Any, selector: bool = False) -> Any:
         return [_written(item) for item in value]
     if not isinstance(value, dict):
         return value
-    # Reversed, that is the order in which Go has the two fields of a selector.
-    return {name: _written(value[name]) for name in sorted(value, reverse=selector)}
+    if selector:
+        # Reversed, that is the order in which Go has the two fields of a selector, whose tags leave empty ones out.
+        return {name: _without_empty(value[name]) for name in sorted(value, reverse=True) if value[name]}
+    return {name: _written(value[name]) for name in sorted(value)}
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _written(value[name]) for name in sorted(value) if value[name] != []}
+    return value
 
 
 @cache

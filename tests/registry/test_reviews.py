@@ -255,6 +255,8 @@ class UserTests(ReviewTestCase):
         known = {"authenticated": True, "user": user, "audiences": ["https://here"]}
         self.assertEqual(self.status(TOKENS, {"token": "bob"}), known)
         self.assertEqual(self.status(TOKENS, {"token": "bob", "audiences": ["x", "https://here"]}), known)
+        twice = self.status(TOKENS, {"token": "bob", "audiences": ["https://here", "x", "https://here"]})
+        self.assertEqual(twice["audiences"], ["https://here"] * 2)
         unknown = {"user": {}, "error": "invalid bearer token"}
         self.assertEqual(self.status(TOKENS, {"token": "nobody"}), unknown)
         self.assertEqual(self.status(TOKENS, {"token": "bob", "audiences": ["x"]}), unknown)

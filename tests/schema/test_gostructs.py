@@ -101,6 +101,17 @@ class GoStructTests(SynchronousTestCase):
         self.assertEqual(list(shown), ["matchLabels", "matchExpressions"])
         self.assertEqual(list(shown["matchLabels"]), ["a", "b"])
 
+    def test_empty_selector(self) -> None:
+        """The tags of selectors leave out empty lists and maps, but an empty selector is there."""
+        selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": []}], "matchLabels": {}}
+        for given, wanted in (
+            (selector, {"matchExpressions": [{"key": "a", "operator": "In"}]}),
+            ({"matchLabels": {}}, {}),
+            ({}, {}),
+            (None, None),
+        ):
+            self.assertEqual(go_struct({"selector": given}, "PersistentVolumeClaimSpec")["Selector"], wanted)
+
     def test_embedded(self) -> None:
         """The fields of an embedded struct stand among those of the outer one; metadata keeps its tags."""
         volume = go_struct({"name": "v", "configMap": {"name": "m"}}, "Volume")

@@ -75,6 +75,13 @@ class AccountTokenTests(SynchronousTestCase):
         self.assertEqual(code, 201, answer)
         return answer
 
+    def test_owned_audiences(self) -> None:
+        """A request that gives no audience, but an empty list of them, owns the field."""
+        for spec, owned in (({"audiences": []}, True), ({"audiences": None}, False), ({}, False)):
+            _, answer = self.server.ask("admin", "POST", f"{ACCOUNTS}/robot/token", {"spec": spec})
+            (entry,) = answer["metadata"]["managedFields"]
+            self.assertEqual("f:audiences" in entry["fieldsV1"]["f:spec"], owned, spec)
+
     def test_user(self) -> None:
         """Whoever shows a token is the account, until the account is gone."""
         token = self.request()["status"]["token"]
