@@ -7,7 +7,7 @@ from typing import Any
 from kubetwist.admission.chain import AdmissionChain
 from kubetwist.admission_plugins.policies.mutating import MutatingAdmissionPolicy
 from kubetwist.admission_plugins.policies.validating import ValidatingAdmissionPolicy
-from tests.admission_plugins.test_policies import MAPS, PolicyTestCase, rule
+from tests.admission_plugins.test_policies import MAPS, SCALERS, PolicyTestCase, rule
 from tests.admission_plugins.webhookserver import WebhookTestCase, patch, webhook
 from tests.resources.customserver import DEFINITIONS, KITES, CustomServer, definition
 from tests.resources.server import all_kinds
@@ -97,6 +97,27 @@ class PolicyMutationTests(PolicyTestCase):
         code, reason, message = self.refused("POST", MAPS, {"metadata": {"name": "b"}})
         self.assertEqual((code, reason), (500, "InternalError"))
         self.assertIn('no kind "Odd" is registered for version "v1"', message)
+
+    def test_other_version(self) -> None:
+        """An object of another version is refused by the policy, one of another kind is an error."""
+        self.mutate(edits(("add", "/apiVersion", "object.data.v"), ("add", "/kind", "object.data.k")))
+        for version, kind, code, text in (
+            ("v1", "ConfigMap", 201, ""),
+            ("v1", "Namespace", 500, 'strict decoding error: unknown field "data"'),
+            ("apps/v1", "ConfigMap", 500, 'no kind "ConfigMap" is registered for version "apps/v1"'),
+        ):
+            body = {"metadata": {"name": "a"}, "data": {"v": version, "k": kind}}
+            found, answer = self.client.ask("POST", MAPS, body)
+            self.assertEqual(found, code, answer)
+            self.assertIn(text, answer.get("message", ""))
+        constraints = {"resourceRules": [rule("horizontalpodautoscalers")]}
+        self.mutate(edits(("add", "/apiVersion", "'autoscaling/v2'")), name="h", matchConstraints=constraints)
+        spec = {"maxReplicas": 1, "scaleTargetRef": {"kind": "Deployment", "name": "d"}}
+        code, reason, message = self.refused("POST", SCALERS, {"metadata": {"name": "h"}, "spec": spec})
+        self.assertEqual((code, reason), (403, "Invalid"))
+        self.assertIn(
+            "converting (v2.HorizontalPodAutoscaler) to (v1.HorizontalPodAutoscaler): unknown conversion", message
+        )
 
     def test_unknown_fields(self) -> None:
         """A field that the kind does not have, or has in another case, is an error, wherever it stands."""

@@ -28,6 +28,7 @@ from ...api.errors import APIStatusError
 from ...api.resource import GroupVersionKind, JSONObject
 from ...cel.admission import MATCH_BUDGET, POLICY_BUDGET
 from ...interfaces import IMutatingAdmission
+from ...registry.schemes import STILL_KNOWN
 from ...registry.versions import Form
 from ..webhooks.rounds import Rounds, dumped, replace
 from .compiled import Binding, Policies, Policy, Shown
@@ -199,8 +200,26 @@ class _Changes:
     def _patched(self, mutation: Mutation, request: Request, value: Any, kind: GroupVersionKind) -> JSONObject:
         assert request.object is not None
         if mutation.kind == JSON_PATCH:
-            return apply_operations(request.object, value)
+            patched = apply_operations(request.object, value)
+            self._check_version(patched, kind)
+            return patched
         return apply_configuration(request.object, value, self._type(kind))
+
+    def _check_version(self, patched: JSONObject, kind: GroupVersionKind) -> None:
+        """
+        Check that a patch has not made an object one of another version that the reference knows.
+
+        @raise MutationFailed: It has: versions are not converted to each other here.
+        """
+        name, api_version = patched.get("kind"), patched.get("apiVersion")
+        if name != kind.kind or api_version == kind.api_version or not isinstance(api_version, str):
+            return
+        group, _, version = api_version.rpartition("/")
+        said = GroupVersionKind(group, version, kind.kind)
+        definitions = self._stores.definitions
+        if said in STILL_KNOWN or (definitions is not None and definitions.knows(said)):
+            why = f"converting ({version}.{name}) to ({kind.version}.{name}): unknown conversion"
+            raise MutationFailed(why)
 
     def _type(self, kind: GroupVersionKind) -> MergeType:
         """
@@ -235,7 +254,10 @@ class _Changes:
         try:
             obj = await self._stores.versions.taken(*names, patched, kind, asked.object_kind, strict=strict)
         except ValueError as error:
-            raise APIStatusError.internal(str(error)) from None
+            text = str(error)
+            raise APIStatusError.internal(
+                f"failed to convert object: {text}" if text.startswith("converting (") else text
+            ) from None
         replace(asked.object, obj)
         self._shown.forget()
 
