@@ -469,6 +469,19 @@ class DefinitionTests(DefinitionTestCase):
                 second["selectableFields"] = chosen
             self.assertEqual(self.told(crd), wrong)
 
+    def test_like_schemas(self) -> None:
+        """Schemas whose defaults differ by their type only are not in common."""
+        crd, apart = copy(definition()), []
+        for name, default in (("v1", 1), ("v2", True)):
+            mixed = {"x-kubernetes-int-or-string": True, "default": default, "enum": ["a"]}
+            schema = {"openAPIV3Schema": {"type": "object", "properties": {"l": mixed}}}
+            apart.append({"name": name, "served": True, "storage": name == "v1", "schema": schema})
+        crd["spec"]["versions"] = apart
+        self.assertEqual(
+            [path for path, _ in self.told(crd)],
+            [f"spec.versions[{index}].schema.openAPIV3Schema.properties[l].default" for index in range(2)],
+        )
+
     def test_mixed_defaults(self) -> None:
         """A default of what is an integer or a string may be anything, but is looked at otherwise."""
         crd = copy(definition())

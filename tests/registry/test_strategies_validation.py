@@ -427,6 +427,10 @@ class OtherTests(SynchronousTestCase):
             problems(group, "Ingress", spec={}),
             ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"],
         )
+        self.assertEqual(
+            problems(group, "Ingress", spec={"rules": []}),
+            ["spec: Invalid value: []: either `defaultBackend` or `rules` must be specified"],
+        )
         backend = {"service": {"name": "s", "port": {"number": 80}}, "resource": {"kind": "B", "name": "b"}}
         self.assertEqual(
             problems(group, "Ingress", spec={"defaultBackend": backend}),

@@ -18,6 +18,7 @@ from attrs import evolve
 from ...api.errors import MOST_CAUSES, Cause, duplicate, forbidden, go_json, invalid, required
 from ...api.formats import is_recognized
 from ...api.goquote import is_print
+from ...api.jsonequality import same_json
 from ...api.names import byte_length, is_dns1035_label_problems, is_dns1123_subdomain_problems
 from ...api.resource import JSONObject
 from ...schema.gostructs import go_struct
@@ -175,7 +176,7 @@ def _missing_schema_causes(spec: JSONObject, old: JSONObject | None) -> list[Cau
 
 def _is_common(versions: Sequence[JSONObject], field: str) -> bool:
     """Whether something is the same in all versions, so that it is told of once."""
-    return all(one.get(field) == versions[0].get(field) for one in versions)
+    return all(same_json(one.get(field), versions[0].get(field)) for one in versions)
 
 
 def _schema_of(version: JSONObject) -> JSONObject | None:
@@ -263,7 +264,7 @@ def _part_causes(
     causes: list[Cause] = []
     own = _schema_of(part)
     if own is not None:
-        if old is not None and _schema_of(old) == own:
+        if old is not None and same_json(_schema_of(old), own):
             options = evolve(options, new_rules=False)
         causes += schema_causes(own, f"{path}.{schema_field}.openAPIV3Schema", options)
     causes += _scale_causes((part.get("subresources") or {}).get("scale"), f"{path}.subresources")

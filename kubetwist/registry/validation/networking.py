@@ -77,7 +77,7 @@ def _ingress(obj: JSONObject, *, odd_secrets: bool = False, odd_wildcards: bool 
     rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
-        causes.append(invalid("spec", None, text))
+        causes.append(invalid("spec", spec.get("rules"), text))
     if backend is not None:
         _backend(backend, "spec.defaultBackend", causes)
     for index, rule in enumerate(rules):
