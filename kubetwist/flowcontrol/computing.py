@@ -56,6 +56,7 @@ class Computing:
         self._off_since: float | None = None
         self._waiting: deque[_Computation] = deque()
         self._busy = False
+        self._stopped = False
 
     @property
     def waiting(self) -> int:
@@ -107,9 +108,18 @@ class Computing:
             # What was made meanwhile is young, whatever is left of it.
             gc.collect(0)
 
+    def stop(self) -> None:
+        """Collect garbage as usual; what is under way is finished."""
+        self._stopped = True
+        if self._collecting is not None:
+            self._collecting.cancel()
+        self._switch_collector_on()
+
     def _done(self, outcome: Any, result: Deferred[Any]) -> None:
         self._busy = False
-        if not self._waiting and self._off_since is not None:
+        if self._stopped:
+            self._switch_collector_on()
+        elif not self._waiting and self._off_since is not None:
             self._collecting = self._clock.callLater(QUIET, self._switch_collector_on)
         # Whoever waits for the result goes on with it at once: the thread need not wait for that.
         self._next()

@@ -247,6 +247,7 @@ class APIs:
         if self._custom is not None:
             self._custom.stop()
         self.stores.stop()
+        self._computing.stop()
 
 
 def install_apis(config: Any, aggregator: Any, kube: Any, extensions: Any) -> APIs:

@@ -267,7 +267,10 @@ class CustomResources:
         self.reactor = reactor
         self.flusher = flusher
         self.min_request_timeout = min_request_timeout
-        self.in_thread = in_thread or Computing(in_threads_of(reactor), reactor)
+        self._computing: Computing | None = None
+        if in_thread is None:
+            in_thread = self._computing = Computing(in_threads_of(reactor), reactor)
+        self.in_thread = in_thread
         self.traced = stores.traced
         self._layer = layer
         self._everything = everything
@@ -356,6 +359,8 @@ class CustomResources:
         """End all watches and let go of the backend."""
         for served in self._served.values():
             served.stop()
+        if self._computing is not None:
+            self._computing.stop()
 
     def _leaf(self, group_version: GroupVersion) -> CustomGroupVersion:
         leaf = self._leaves.get(group_version)

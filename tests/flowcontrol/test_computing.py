@@ -24,7 +24,7 @@ class ComputingTests(SynchronousTestCase):
         self.begun: list[tuple[Callable[..., Any], tuple[Any, ...], Deferred[Any]]] = []
         self.clock = Clock()
         self.computing = Computing(self._in_thread, self.clock)
-        self.addCleanup(self.clock.advance, LONGEST)
+        self.addCleanup(gc.enable)
 
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         result: Deferred[Any] = Deferred()
@@ -115,6 +115,14 @@ class ComputingTests(SynchronousTestCase):
         for _ in range(25):
             self._work()
         self.assertEqual(collected, [LONGEST + 1, 2 * LONGEST + 2])
+
+    def test_stop(self) -> None:
+        """When the server stops, garbage is collected again, and nothing is left to be done."""
+        self.computing(int)
+        self._work()
+        self.computing.stop()
+        self.assertTrue(gc.isenabled())
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_garbage_of_others(self) -> None:
         """Where somebody else has switched the collector off, it stays off."""
