@@ -404,7 +404,7 @@ class ServiceAllocator:
                 self._take_addresses(obj, 0, reservation, dry_run)
             return
         held = _ips(before)
-        if not held:
+        if not held or is_headless(spec):
             return
         if kind == "ExternalName":
             reservation.freed_ips.extend(held)

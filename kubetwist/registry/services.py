@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from attrs import evolve
 
 from ..admission.attributes import AdmissionAttributes, Charge
 from ..api.errors import APIStatusError
@@ -153,12 +155,9 @@ class ServiceStore(Store):
     async def create_once(
         self, scope: RequestScope, obj: JSONObject, options: WriteOptions, attributes: AdmissionAttributes
     ) -> Any:
-        """See L{Store.create_once}; of several errors, that of the numbers is told."""
-        try:
-            return await super().create_once(scope, obj, options, attributes)
-        except APIStatusError:
-            self._try_out(obj, None, options.dry_run)
-            raise
+        """See L{Store.create_once}; what is wrong with the numbers comes first."""
+        with self._numbers_first(scope, obj, None, options) as inner:
+            return await super().create_once(inner, obj, options, attributes)
 
     async def update_once(
         self,
@@ -171,12 +170,36 @@ class ServiceStore(Store):
         rules: UpdateRules,
     ) -> Record:
         """See L{Store.update_once}; likewise."""
-        try:
+        if not rules.main:
             return await super().update_once(scope, key, record, obj, old, options, rules)
+        with self._numbers_first(scope, obj, old, options) as inner:
+            return await super().update_once(inner, key, record, obj, old, options, rules)
+
+    @contextmanager
+    def _numbers_first(
+        self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
+    ) -> Iterator[RequestScope]:
+        """
+        Tell of numbers that cannot be had before everything else, as the reference allocates them first.
+
+        @return: A scope whose warnings are told when the numbers can be had.
+        @raise APIStatusError: They cannot, whatever else is wrong.
+        """
+        warnings: list[str] = []
+        try:
+            yield evolve(scope, warn=warnings.append)
         except APIStatusError:
-            if rules.main:
-                self._try_out(obj, old, options.dry_run)
+            self._try_out(obj, old, options.dry_run)
+            self._warn(scope, warnings)
             raise
+        except BaseException:
+            self._warn(scope, warnings)
+            raise
+        self._warn(scope, warnings)
+
+    def _warn(self, scope: RequestScope, texts: Sequence[str]) -> None:
+        for text in texts:
+            scope.warn(text)
 
     def _try_out(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
         """

@@ -71,7 +71,7 @@ def go_struct(value: JSONObject, type_name: str) -> JSONObject:
     for field in _struct(type_name):
         item = value.get(field.name)
         if field.struct == "metadata":
-            shown.update((name, _written(item[name])) for name in METADATA if item and name in item)
+            shown.update((name, _written(item[name])) for name in METADATA if item and item.get(name))
         elif not field.struct:
             shown[field.go_name] = field.zero if item is None else _written(item, field.shape == "selector")
         else:

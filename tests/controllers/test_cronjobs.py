@@ -83,6 +83,13 @@ class TimesTests(SynchronousTestCase):
 
     def test_no_schedule(self) -> None:
         """What is no schedule is refused."""
+        for text, why in (
+            ("x", 'time: invalid duration "x"'),
+            ("90m/x", 'time: unknown unit "m/x" in duration "90m/x"'),
+            ("5", 'time: missing unit in duration "5"'),
+        ):
+            error = self.assertRaises(ValueError, Times, f"@every {text}", None)
+            self.assertEqual(str(error), f"failed to parse duration @every {text}: {why}")
         for text in ("", "* * * *", "60 * * * *", "@never", "@every x", "*/0 * * * *", "5-1 * * * *"):
             self.assertRaises(CronError, Times, text, None)
 

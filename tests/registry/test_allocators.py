@@ -208,6 +208,14 @@ class ServiceAllocatorTests(SynchronousTestCase):
             reservation = allocator.allocate(new, old)
             self.assertEqual((reservation.ips, reservation.freed_ips), ([], []))
 
+    def test_headless_update(self) -> None:
+        """An update that would make a service headless, for two families at that, takes nothing."""
+        allocator = ServiceAllocator()
+        old = service()
+        allocator.allocate(old, None)
+        new = service(clusterIP="None", clusterIPs=["None"], ipFamilyPolicy="RequireDualStack")
+        self.assertEqual(allocator.allocate(new, old).ips, [])
+
     def test_second_family_without_policy(self) -> None:
         """The second family goes only with the policy C{SingleStack}."""
         allocator = ServiceAllocator()

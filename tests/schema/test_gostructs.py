@@ -94,6 +94,16 @@ class GoStructTests(SynchronousTestCase):
         self.assertIs(inner["Allows"], True)
         self.assertEqual(list(inner["Schema"]["Default"]), ["c", "d"])
 
+    def test_empty(self) -> None:
+        """Empty lists are shown as such, but metadata and selectors leave out what is empty."""
+        template = {"metadata": {"labels": {}}, "spec": {"containers": []}}
+        shown = pod_template_struct(template)
+        self.assertNotIn("labels", shown)
+        self.assertEqual(shown["Spec"]["Containers"], [])
+        self.assertIsNone(shown["Spec"]["InitContainers"])
+        claim = go_struct({"selector": {"matchLabels": {}}, "accessModes": []}, "PersistentVolumeClaimSpec")
+        self.assertEqual((claim["Selector"], claim["AccessModes"]), ({}, []))
+
     def test_selector(self) -> None:
         """Selectors have their own order, and the maps in them that of their keys."""
         selector = {"matchExpressions": [{"key": "a", "operator": "Exists"}], "matchLabels": {"b": "1", "a": "2"}}

@@ -6,10 +6,11 @@ The grammar and the texts are those of C{github.com/robfig/cron}, ParseStandard.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from attrs import frozen
+
+from ...api.durations import parse_nanoseconds
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _MONTHS: Final = {
@@ -29,9 +30,6 @@ _DESCRIPTORS: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-#: The longest time that durations have.
-_LONGEST: Final = 2.0**63 / 1e9
 
 
 class CronError(ValueError):
@@ -113,13 +111,11 @@ def _every(text: str) -> int:
     if not text.startswith("@every "):
         raise CronError(f"unrecognized descriptor: {text}")
     duration = text[len("@every ") :]
-    if not re.fullmatch(r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+", duration):
-        raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
-    parts = re.findall(r"([0-9.]+)(ns|us|µs|μs|ms|s|m|h)", duration)
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if seconds >= _LONGEST:
-        raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
-    return 1 if duration.startswith("-") else max(1, int(seconds))
+    try:
+        nanoseconds = parse_nanoseconds(duration)
+    except ValueError as error:
+        raise CronError(f"failed to parse duration {text}: {error}") from None
+    return max(1, nanoseconds // 1_000_000_000)
 
 
 def _range(expression: str, low: int, high: int, names: dict[str, int]) -> tuple[range, bool]:

@@ -209,7 +209,7 @@ def _registered(driver: JSONObject) -> JSONObject:
     return {
         "Name": driver.get("name") or "",
         "NodeID": driver.get("nodeID") or "",
-        "TopologyKeys": driver.get("topologyKeys") or None,
+        "TopologyKeys": driver.get("topologyKeys"),
         "Allocatable": None,
     }
 
