@@ -95,6 +95,9 @@ class PromptTransport(TLSMemoryBIOProtocol):
         ):
             below: Any = self.transport
             below.write(_NO_TLS)
+        if reason is not None:
+            # Its frames hold this connection until the garbage collector finds them.
+            reason.cleanFailure()
         TLSMemoryBIOProtocol._tlsShutdownFinished(self, reason)
 
     # How it goes to the system.

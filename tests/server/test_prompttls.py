@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
+import weakref
 from typing import Any, cast
 
 from twisted.internet import reactor as global_reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Factory, Protocol
-from twisted.internet.task import Clock
+from twisted.internet.task import Clock, deferLater
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
@@ -213,3 +215,29 @@ class PromptTests(TestCase):
         self.answer = answer
         self.assertEqual(await self.received(), LARGE)
         self.assertEqual(order[:2], ["events", len(LARGE)])
+
+    async def test_freed(self) -> None:
+        """A connection that its client breaks off is freed at once, with what it had not sent."""
+        found: list[weakref.ref[Any]] = []
+
+        def answer(transport: Any) -> None:
+            found.append(weakref.ref(transport))
+            transport.write(LARGE)
+
+        def break_off() -> None:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            with (
+                socket.create_connection(("127.0.0.1", self.port), 20) as plain,
+                context.wrap_socket(plain) as client,
+            ):
+                client.sendall(b"?")
+                client.recv(1)
+
+        self.answer = answer
+        gc.disable()
+        self.addCleanup(gc.enable)
+        await deferToThread(break_off)
+        await self.lost
+        await deferLater(reactor, 0)
+        self.assertIsNone(found[0]())
