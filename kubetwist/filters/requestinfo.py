@@ -206,11 +206,9 @@ def _read_selectors(info: RequestInfo, query: bytes) -> None:
     info.label_selector = parameters.get("labelSelector", [""])[0]
 
 
-def _whole_number(values: list[str] | None) -> bool:
-    """Whether options with this parameter can be decoded."""
-    if values is None or not values[0]:
-        return True
-    return _WHOLE_NUMBER.fullmatch(values[0]) is not None and -(1 << 63) <= int(values[0]) < 1 << 63
+def _is_whole_number(text: str) -> bool:
+    """Whether Go's C{strconv.ParseInt} takes a text for 64 bits."""
+    return _WHOLE_NUMBER.fullmatch(text) is not None and -(1 << 63) <= int(text) < 1 << 63
 
 
 def _only_name(parameters: dict[str, list[str]]) -> str:
@@ -225,7 +223,9 @@ def _only_name(parameters: dict[str, list[str]]) -> str:
     labels = parameters.get("labelSelector", [""])[0]
     if "metadata.name" not in fields or len(fields) + len(labels) > _LONGEST_SELECTORS:
         return ""
-    if not all(_whole_number(parameters.get(name)) for name in ("limit", "timeoutSeconds")):
+    limit, timeout = parameters.get("limit", ["0"])[0], parameters.get("timeoutSeconds", ["0"])[0]
+    # An empty limit is none, but an empty timeout is no number.
+    if not _is_whole_number(limit or "0") or not _is_whole_number(timeout):
         return ""
     from ..api.selectors import SelectorError, parse_field_selector, parse_label_selector
 

@@ -50,6 +50,8 @@ GET /api/v1/pods?fieldSelector=metadata.name=a,oops  list api - v1 - pods - - po
 GET /api/v1/pods?fieldSelector=metadata.name=a,b=\\x  list api - v1 - pods - - pods
 GET /api/v1/pods?fieldSelector=metadata.name=a&labelSelector=x%20in  list api - v1 - pods - - pods
 GET /api/v1/pods?fieldSelector=metadata.name=a&labelSelector=x%20in%20(y)  list api - v1 - pods - a pods
+GET /api/v1/pods?limit=&fieldSelector=metadata.name=a  list api - v1 - pods - a pods
+GET /api/v1/pods?timeoutSeconds=&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
 GET /api/v1/pods?timeoutSeconds=1_0&fieldSelector=metadata.name=a  list api - v1 - pods - - pods
 GET /api/v1/namespaces//pods/foo                    get api - v1 - pods - foo pods/foo
 GET /api/v1/namespaces/other/pods//log              list api - v1 other pods log - pods//log
