@@ -23,6 +23,7 @@ from .conversions.internal import (
     read_annotations,
     without_internal,
 )
+from .earlier import as_served, check_scale, label
 from .schemes import INTERNAL, RESHAPED, SCHEME, STILL_KNOWN, internal_group, scheme_of
 
 if TYPE_CHECKING:
@@ -216,9 +217,10 @@ class Codec:
         @raise ConversionError: It does not convert to the internal type.
         @raise ValueError: It is not an object of this kind any more, in the words of the reference.
         """
-        said = self.gvk
+        said = written = self.gvk
         if not converted:
-            said = self._said(value)
+            written = self._said(value)
+            said = self._served(written)
             if said.version == INTERNAL and said.kind == self.gvk.kind and said.group == self.gvk.group:
                 problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion")]
                 return {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, "metadata": {}}
@@ -227,6 +229,8 @@ class Codec:
             raise ValueError(self._mismatch(said))
         try:
             known = self.type if said == self.gvk else self._definitions.type_for(said)
+            if said != written:
+                value = as_served(written, value, problems)
             obj = known.decode(value, problems, converted=converted)
         except DecodeError as error:
             raise ValueError(error.converted if converted else str(error)) from None
@@ -236,6 +240,7 @@ class Codec:
         read_annotations(said, obj)
         if said != self.gvk:
             return convert(convert(obj, said, self.storage), self.storage, self.gvk)
+        label(written, obj)
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj
 
@@ -258,9 +263,16 @@ class Codec:
             if said.group:
                 raise MissingField("apiVersion")
             said = GroupVersion(self.gvk.group, INTERNAL if self.internal else self.gvk.version)
-        gvk = GroupVersionKind(said.group, said.version, kind or self.gvk.kind)
-        same = gvk in STILL_KNOWN and (gvk.group, gvk.kind) == (self.gvk.group, self.gvk.kind)
-        return self.gvk if same and gvk.kind not in RESHAPED else gvk
+        return GroupVersionKind(said.group, said.version, kind or self.gvk.kind)
+
+    def _served(self, said: GroupVersionKind) -> GroupVersionKind:
+        """The kind that has the fields of one that is not served any more; what it is itself if there is none."""
+        if said not in STILL_KNOWN or said.kind != self.gvk.kind or said.kind in RESHAPED:
+            return said
+        if said.kind == "Event":
+            return GroupVersionKind(said.group, "v1", said.kind)
+        same = internal_group(said.group, said.kind) == internal_group(self.gvk.group, self.gvk.kind)
+        return self.gvk if same else said
 
     def _read_as(self, said: GroupVersionKind, value: Any, strict: bool) -> None:
         """
@@ -268,6 +280,8 @@ class Codec:
 
         @raise ValueError: It is not even that.
         """
+        if said.kind == "Scale" and said in STILL_KNOWN:
+            check_scale(value)
         if self.knows(said) and self._definitions.knows(said):
             problems: list[str] = []
             try:

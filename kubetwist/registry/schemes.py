@@ -86,8 +86,8 @@ STILL_KNOWN: Final = frozenset(
     for kind in kinds.split()
 )
 
-#: Those of them whose fields were others than those of the version that is served.
-RESHAPED: Final = frozenset(("CustomResourceDefinition", "EndpointSlice", "Event", "Ingress"))
+#: Those of them whose fields were others than those of the version that is served, and that are not read here.
+RESHAPED: Final = frozenset(("CustomResourceDefinition", "Scale"))
 
 
 def scheme_of(group: str) -> str:
