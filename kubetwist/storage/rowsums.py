@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
-#: What a damaged value is returned as: no JSON, no protobuf and nothing that is encrypted begins so.
-MISMATCH: Final = b"\0checksum mismatch: "
+#: The end of a damaged value: with it nothing is JSON or protobuf, and no cipher accepts it.
+MISMATCH: Final = b"\0checksum mismatch"
 
 
 def head_sum(number: int, key: str, previous: int, expires: float | None, gone: bool) -> int:
@@ -37,4 +37,4 @@ def checked_value(value: bytes | None, total: int | None) -> bytes | None:
     """
     if total is None or crc32(value or b"") == total & 0xFFFFFFFF:
         return value
-    return MISMATCH + (value or b"")
+    return (value or b"") + MISMATCH

@@ -60,3 +60,20 @@ def test_damaged_definition(start_server: Callable[..., SubprocessServer]) -> No
     assert server.request("GET", "/openapi/v3/apis/example.com/v1")[0] == 200
     assert server.request("DELETE", f"{DEFINITIONS}/swans.example.com")[0] == 200
     assert "swans.example.com is damaged in the store" in server.output()
+
+
+def test_changed_bytes(start_server: Callable[..., SubprocessServer]) -> None:
+    """An object whose bytes changed in the store, and are JSON still, is unreadable and can be deleted."""
+    server = start_server("--storage-backend=sqlite", "--feature-gates=AllowUnsafeMalformedObjectDeletion=true")
+    maps = "/api/v1/namespaces/default/configmaps"
+    for name in ("kept", "changed"):
+        assert server.request("POST", maps, {"metadata": {"name": name}, "data": {"a": f"content of {name}"}})[0] == 201
+    assert server.stop() == 0
+    path = server.data_dir / "store.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"content of changed", b"content of chamged"))
+    server.start()
+    assert server.request("GET", f"{maps}/changed")[0] == 500
+    assert server.request("GET", f"{maps}/kept")[1]["data"] == {"a": "content of kept"}
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "ignoreStoreReadErrorWithClusterBreakingPotential": True}
+    assert server.request("DELETE", f"{maps}/changed", options)[0] == 200
+    assert "changed" not in [one["metadata"]["name"] for one in server.request("GET", maps)[1]["items"]]

@@ -233,7 +233,7 @@ class DamagedDatabaseTests(CrashedCase):
             found = self.page(storage)
             self.assertEqual([(key, then) for key, _, then in found], [(key, then) for key, _, then in self.now])
             wrong = [is_[1] for is_, was in zip(found, self.now, strict=True) if is_ != was]
-            self.assertTrue(all(value.startswith(MISMATCH) for value in wrong), f"changed at {at}")
+            self.assertTrue(all(value.endswith(MISMATCH) for value in wrong), f"changed at {at}")
             unreadable += bool(wrong)
             self.close(storage)
         self.assertGreater(refused, 10)
@@ -250,7 +250,7 @@ class DamagedDatabaseTests(CrashedCase):
         storage = self.open()
         self.assertEqual(self.page(storage)[:-1], self.now[:-1])
         damaged = self.reactor.run(storage.read("/r/last")).value
-        self.assertTrue(damaged.startswith(MISMATCH))
+        self.assertTrue(damaged.endswith(MISMATCH))
         observer = RecordingObserver()
         self.reactor.run(storage.watch("/r/", self.newest - 1, observer))
         self.assertEqual([event.value for event in observer.events], [damaged])
