@@ -537,7 +537,7 @@ T = TypeVar("T")
 
 class ParsedLater(Sequence[T]):
     """
-    The terms of a selector, parsed when somebody looks at them; there are none where it cannot be parsed.
+    The terms of a selector, parsed when they are first read; there are none where it cannot be parsed.
 
     So the selector of a request costs nothing before it is needed, which for most authorizers is never.
     """

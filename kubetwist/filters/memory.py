@@ -21,7 +21,7 @@ _LIST: Final = 4 << 20
 _WATCH: Final = 512 * 1024
 
 _CHANGING: Final = frozenset(("create", "update", "patch", "deletecollection"))
-#: Answered to the end: whoever looks after the server decides by them.
+#: Answered in any case: health checks decide about the process.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")
 _TOO_LITTLE: Final = "The server is short of memory, please try again later.\n"
 

@@ -5,7 +5,7 @@ When SQLite opens a log that a process left behind, it reads frames up to the fi
 ignores the rest. That is right for the end of a crash: the last transaction may be there in part. In the middle of the
 log it drops transactions that were synced, without a word.
 
-Both are told apart by the order of writing. A transaction is written only after the one before it is synced
+The order of writing distinguishes the two. A transaction is written only after the one before it is synced
 (C{PRAGMA synchronous = FULL}), so a crash leaves at most one transaction incomplete. Each checksum includes the
 checksum before it; a frame that continues a committed frame behind the first bad one proves that the bad one was
 synced, and changed later. Format: U{https://www.sqlite.org/fileformat2.html#walformat}.

@@ -273,7 +273,7 @@ class FieldSelectorTests(SynchronousTestCase):
 
 
 class ParsedLaterTests(SynchronousTestCase):
-    """Selectors that are parsed when somebody looks at them."""
+    """Selectors that are parsed when they are first read."""
 
     def test_later(self) -> None:
         """The text is parsed once, when it is first looked at; what is no selector has no terms."""

@@ -164,7 +164,7 @@ class QuestionTests(SynchronousTestCase):
             self.assertEqual([str(one) for one in asked.label_terms], ["app in (x,y)"] if narrowed else [])
 
     def test_selectors_are_parsed_when_needed(self) -> None:
-        """The selectors of a request are not parsed before an authorizer looks at them, whoever sends them."""
+        """The selectors of a request are not parsed before an authorizer reads them."""
         parsed: list[str] = []
 
         def parse(text: str) -> tuple[Any, ...]:

@@ -50,7 +50,7 @@ class HeadTests(SynchronousTestCase):
         return Client(self.site)
 
     def refusing(self) -> Allow:
-        """An authorizer that lets nobody create anything."""
+        """An authorizer that refuses all creation."""
         authorizer = Allow()
         authorizer.refused.add("create")
         return authorizer
@@ -69,11 +69,11 @@ class HeadTests(SynchronousTestCase):
     def test_unauthenticated_body(self) -> None:
         """A client with wrong credentials is refused by the head."""
 
-        class Nobody:
+        class Unknown:
             def authenticate(self, request: Any) -> Any:
                 return None
 
-        client = self.client(authenticator=Nobody())
+        client = self.client(authenticator=Unknown())
         client.send(head(MAX_BODY))
         (answer,) = client.answers()
         self.assertEqual(answer.code, 401)

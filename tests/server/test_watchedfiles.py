@@ -80,7 +80,7 @@ class WatchedFilesTests(SynchronousTestCase):
         self.assertEqual(self.told, ["TWO"])
 
     def test_look_now(self) -> None:
-        """Whoever asks for it has files looked at without waiting, and the next look is as long after that as ever."""
+        """Files are looked at without waiting when asked for; the next look follows after the usual time."""
         self.write("one")
         self.files.look_now()
         self.watch()

@@ -133,7 +133,7 @@ class DamagedLogTests(CrashedCase):
         self.refused(StorageCorrupt, f"its newest revision is 0, and its high-water mark in {self.path}-mark")
 
     def test_refusal_changes_nothing(self) -> None:
-        """A store that is refused keeps its files as they are, for whoever repairs it."""
+        """A store that is refused keeps its files as they are, so that they can be repaired."""
         for mark in (self.files["-mark"], None):
             log = self.changed("-wal", HEADER.size + LENGTH * (self.frames // 2) + 200)
             self.put(wal=log, mark=mark)
@@ -297,7 +297,7 @@ class IdleTests(FileCase):
         return os.path.getsize(f"{self.path}-wal")
 
     def test_idle(self) -> None:
-        """A store that nobody writes for a while empties its write-ahead log."""
+        """A store without writes for a while empties its write-ahead log."""
         self.reactor.advance(IDLE)
         self.assertEqual(self.size(), 0)
         self.reactor.run(self.storage.commit([Write("/r/b", b"2", 0)]))
