@@ -25,7 +25,7 @@ from ..api.resource import GroupKind, JSONObject
 from ..metrics.registry import Distribution
 from .addressranges import AddressRange, usable_ranges
 from .ipfamilies import settle_families
-from .validation.services import is_headless, needs_health_check
+from .validation.services import gets_node_ports, is_headless, needs_health_check
 
 _SERVICE: Final = GroupKind("", "Service")
 _SCOPES: Final = ("static", "dynamic")
@@ -477,7 +477,7 @@ class ServiceAllocator:
         for index, port in enumerate(ports):
             wanted, number = port.get("nodePort") or 0, port.get("port") or 0
             path = f"spec.ports[{index}].nodePort"
-            if not wanted and not _gets_node_ports(obj["spec"]):
+            if not wanted and not gets_node_ports(obj["spec"]):
                 continue
             if number not in shared:
                 # Whichever port of this number asks for one.
@@ -508,7 +508,7 @@ class ServiceAllocator:
                 if number not in held and number not in taken:
                     self._take_port(obj, number, f"spec.ports[{index}].nodePort", reservation, dry_run)
                     taken.add(number)
-            elif _gets_node_ports(spec):
+            elif gets_node_ports(spec):
                 port["nodePort"] = number = self._next_port(reservation)
             else:
                 continue
@@ -560,12 +560,6 @@ class ServiceAllocator:
             raise APIStatusError.internal(f"failed to allocate a HealthCheck NodePort {error}") from None
         reservation.ports.append(number)
         spec["healthCheckNodePort"] = number
-
-
-def _gets_node_ports(spec: JSONObject) -> bool:
-    """Whether ports of a service have node ports without asking for them."""
-    kind = spec.get("type")
-    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
 def _ips(spec: JSONObject) -> list[str]:

@@ -67,6 +67,29 @@ class NumbersFirstTests(SynchronousTestCase):
             self.assertEqual((code, status["message"]), (500, "duplicate nodePort: {TCP 30001}"))
             self.assertNotIn("reason", status)
 
+    def test_shared(self) -> None:
+        """Ports of one number share a node port, so the second in a protocol repeats that too."""
+        for asked, number in ((30500, 30500), (None, 32769)):
+            ports = [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}, {"port": 80, "name": "c"}]
+            if asked:
+                ports[0]["nodePort"] = asked
+            code, status, _ = self.ask("POST", PATH, service("s", ports=ports))
+            self.assertEqual(422, code)
+            causes = [(cause["field"], cause["message"][:22]) for cause in status["details"]["causes"]]
+            wanted = [
+                ("spec.ports[2].nodePort", f"Duplicate value: {number}"),
+                ("spec.ports[2]", 'Duplicate value: {"Nam'),
+            ]
+            self.assertEqual(wanted, causes)
+
+    def test_not_shared(self) -> None:
+        """Services that get no node ports repeat the port alone, those with several protocols nothing."""
+        ports = [{"port": 80, "name": "a"}, {"port": 80, "name": "b"}]
+        _, status, _ = self.ask("POST", PATH, service("s", type="ClusterIP", ports=ports))
+        self.assertEqual(["spec.ports[1]"], [cause["field"] for cause in status["details"]["causes"]])
+        ports[1]["protocol"] = "UDP"
+        self.assertEqual(201, self.ask("POST", PATH, service("s", ports=ports))[0])
+
     def test_addresses(self) -> None:
         """What is wrong with addresses and families by themselves is told alone."""
         patch = {"metadata": {"labels": {"a/b/c": ""}}, "spec": {"ipFamilies": ["x"]}}

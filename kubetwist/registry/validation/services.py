@@ -32,6 +32,8 @@ from .fields import (
 from .podwarnings import address_warnings
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+# The node ports that dry runs show come after this one.
+_DRY_PORT: Final = 32768
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES: Final = ("IPv4", "IPv6")
 _POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -92,7 +94,7 @@ def _validate_rest(obj: JSONObject, old: JSONObject) -> list[Cause]:
             if port.get("nodePort"):
                 text = "may not be used when `type` is 'ClusterIP'"
                 causes.append(forbidden(f"spec.ports[{index}].nodePort", text))
-    _duplicate_node_ports(ports, causes)
+    _duplicate_node_ports(ports if old else _numbered(spec), causes)
     _duplicate_ports(ports, causes)
     _source_ranges(obj, old, kind, causes)
     if spec.get("allocateLoadBalancerNodePorts") is not None and kind != "LoadBalancer":
@@ -217,6 +219,38 @@ def _families(many: list[str], families: list[str], path: str, causes: Causes) -
         if wanted in _FAMILIES and wanted != family:
             text = f"expected an {wanted} value as indicated by `ipFamilies[{index}]`"
             causes.append(invalid(f"{path}[{index}]", address, text))
+
+
+def gets_node_ports(spec: JSONObject) -> bool:
+    """Whether ports of a service have node ports without asking for them."""
+    kind = spec.get("type")
+    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
+
+
+def _numbered(spec: JSONObject) -> list[JSONObject]:
+    """
+    The ports of a new service with node ports, as the reference has given them by now.
+
+    Which ones does not matter to a service that is refused; these are those of the reference's dry runs.
+    """
+    ports: list[JSONObject] = spec.get("ports") or []
+    if not gets_node_ports(spec):
+        return ports
+    asked: dict[int, int] = {}
+    for port in ports:
+        if port.get("nodePort"):
+            asked.setdefault(port.get("port") or 0, port["nodePort"])
+    shared: dict[int, int] = {}
+    taken: set[int] = set()
+    numbered: list[JSONObject] = []
+    for port in ports:
+        number = port.get("port") or 0
+        if number not in shared:
+            shared[number] = asked.get(number) or max(taken, default=_DRY_PORT) + 1
+        node_port = port.get("nodePort") or shared[number]
+        taken.add(node_port)
+        numbered.append({**port, "nodePort": node_port})
+    return numbered
 
 
 def _duplicate_node_ports(ports: list[JSONObject], causes: Causes) -> None:
