@@ -102,17 +102,29 @@ def _written(value: Any, selector: bool = False) -> Any:
     if not isinstance(value, dict):
         return value
     if selector:
-        # Reversed, that is the order in which Go has the two fields of a selector, whose tags leave empty ones out.
-        return {name: _without_empty(value[name]) for name in sorted(value, reverse=True) if value[name]}
+        return label_selector_struct(value)
     return {name: _written(value[name]) for name in sorted(value)}
 
 
-def _without_empty(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_empty(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _written(value[name]) for name in sorted(value) if value[name] != []}
-    return value
+def label_selector_struct(selector: JSONObject) -> JSONObject:
+    """
+    What C{encoding/json} writes of a label selector, whose fields have tags in the internal types too.
+
+    @return: Its fields in the order of the struct, without empty lists and maps.
+    """
+    shown: JSONObject = {}
+    if labels := selector.get("matchLabels"):
+        shown["matchLabels"] = dict(sorted(labels.items()))
+    if expressions := selector.get("matchExpressions"):
+        shown["matchExpressions"] = [
+            {
+                "key": one.get("key") or "",
+                "operator": one.get("operator") or "",
+                **({"values": one["values"]} if one.get("values") else {}),
+            }
+            for one in expressions
+        ]
+    return shown
 
 
 @cache

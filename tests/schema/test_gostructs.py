@@ -117,10 +117,15 @@ class GoStructTests(SynchronousTestCase):
         for given, wanted in (
             (selector, {"matchExpressions": [{"key": "a", "operator": "In"}]}),
             ({"matchLabels": {}}, {}),
+            (
+                {"matchExpressions": [{"values": ["x"]}]},
+                {"matchExpressions": [{"key": "", "operator": "", "values": ["x"]}]},
+            ),
             ({}, {}),
             (None, None),
         ):
-            self.assertEqual(go_struct({"selector": given}, "PersistentVolumeClaimSpec")["Selector"], wanted)
+            for type_name in ("PersistentVolumeClaimSpec", "policy.PodDisruptionBudgetSpec"):
+                self.assertEqual(go_struct({"selector": given}, type_name)["Selector"], wanted)
 
     def test_embedded(self) -> None:
         """The fields of an embedded struct stand among those of the outer one; metadata keeps its tags."""

@@ -29,6 +29,7 @@ from ...api.names import (
 from ...api.objectmeta import METADATA
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
+from ...schema.gostructs import label_selector_struct
 
 Causes = list[Cause]
 #: Says what is wrong with a text.
@@ -143,20 +144,7 @@ def selector_shown(selector: Any) -> str:
     """A label selector as Go prints it."""
     if selector is None:
         return "null"
-    return go_json(
-        {
-            **({"matchLabels": dict(sorted(selector["matchLabels"].items()))} if selector.get("matchLabels") else {}),
-            **(
-                {
-                    "matchExpressions": [
-                        in_order(one, ("key", "operator", "values")) for one in selector["matchExpressions"]
-                    ]
-                }
-                if selector.get("matchExpressions")
-                else {}
-            ),
-        }
-    )
+    return go_json(label_selector_struct(selector))
 
 
 # --- numbers -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Final
 from ...api.errors import Cause, duplicate, invalid, required, too_long
 from ...api.names import byte_length, qualified_name_problems, regex_problem
 from ...api.resource import JSONObject
+from ...schema.gostructs import go_struct
 from .fields import (
     Causes,
     at_most_whole,
@@ -42,14 +43,7 @@ def validate_budget(obj: JSONObject) -> list[Cause]:
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     policy = spec.get("unhealthyPodEvictionPolicy")
     if least is not None and most is not None:
-        shown = go_json(
-            {
-                "MinAvailable": least,
-                "Selector": spec.get("selector"),
-                "MaxUnavailable": most,
-                "UnhealthyPodEvictionPolicy": policy,
-            }
-        )
+        shown = go_json(go_struct(spec, "policy.PodDisruptionBudgetSpec"))
         text = "minAvailable and maxUnavailable cannot be both set"
         causes.append(invalid_shown("spec", shown, text))
     for name, value in (("minAvailable", least), ("maxUnavailable", most)):
