@@ -108,13 +108,13 @@ class ListTests(SynchronousTestCase):
     def test_gone(self) -> None:
         """A list is made no further when its client is gone."""
         made: list[str] = []
-        show = tables.TableEncoder.row
+        show = tables.TableEncoder._joined
 
-        def row(encoder: Any, record: Record, **how: Any) -> bytes:
+        def row(encoder: Any, record: Record, *how: Any) -> bytes:
             made.append(record.key)
-            return show(encoder, record, **how)
+            return show(encoder, record, *how)
 
-        self.patch(tables.TableEncoder, "row", row)
+        self.patch(tables.TableEncoder, "_joined", row)
         listing = self._begun(TABLE)
         before = len(made)
         listing.gone()
