@@ -105,8 +105,8 @@ class Computing:
         if self._off_since is not None:
             self._off_since = None
             gc.enable()
-            # What was made meanwhile is young, whatever is left of it.
-            gc.collect(0)
+            # What was made meanwhile is young, but for requests that were under way at the last collection.
+            gc.collect(1)
 
     def stop(self) -> None:
         """Collect garbage as usual; what is under way is finished."""
