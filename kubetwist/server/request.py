@@ -27,7 +27,8 @@ from twisted.web.server import NOT_DONE_YET, Request
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
-from .channel import MAX_BODY, KubeChannel
+from .channel import KubeChannel
+from .requestbody import MAX_BODY
 from .streaming import StreamedBody, collected_body
 
 if TYPE_CHECKING:

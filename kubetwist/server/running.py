@@ -36,7 +36,6 @@ from ..storage.layers import innermost, shared_storage
 from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
-from .channel import MAX_BODY
 from .ciphers import openssl_ciphers
 from .config import ServerConfig
 from .datadir import ADMIN, Credentials, DataDirectory
@@ -60,6 +59,7 @@ from .neighbours import Neighbours
 from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .readings import tell_of, tell_of_connections
+from .requestbody import MAX_BODY
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .tracing import make_tracing

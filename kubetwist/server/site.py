@@ -22,6 +22,7 @@ from .channel import KubeChannel
 from .memoryrelease import MemoryRelease
 from .neighbours import Neighbours
 from .request import TEXT, KubeRequest
+from .requestbody import BodyReader
 
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns
@@ -78,7 +79,7 @@ class KubeSite(Site):
         self.ended: Callable[[KubeRequest], object] | None = None
         self.late: Callable[[int], object] | None = None
         self.turns: Turns | None = None
-        self.stalled: dict[KubeChannel, float] = {}
+        self.stalled: dict[BodyReader, float] = {}
         self.streams: list[Callable[[KubeRequest], bool]] = []
         self.failed_handshakes = 0
         self.neighbours = Neighbours()
@@ -131,8 +132,8 @@ class KubeSite(Site):
         for channel in [one for one in self.channels if one.deadline is not None and one.deadline <= now]:
             channel.patience_over()
         if self.stalled:
-            for channel in [one for one, since in self.stalled.items() if now - since >= STALLED]:
-                channel.look_whether_gone()
+            for stalled in [one for one, since in self.stalled.items() if now - since >= STALLED]:
+                stalled.look_whether_gone()
 
     # Connections tell.
 

@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 from ..outgoing.flow import Flow
 
 if TYPE_CHECKING:
-    from .channel import KubeChannel
+    from .requestbody import BodyReader
 
 
 class StreamedBody(Flow):
@@ -19,7 +19,7 @@ class StreamedBody(Flow):
     @ivar length: As the head says; L{None} for a body in chunks.
     """
 
-    def __init__(self, channel: KubeChannel, length: int | None, expected: bool) -> None:
+    def __init__(self, channel: BodyReader, length: int | None, expected: bool) -> None:
         """
         @param expected: The client waits to be told that it shall send.
         """

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import decode_yaml
 from kubetwist.registry.scope import IN_REACTOR
-from kubetwist.server.channel import MAX_BODY
+from kubetwist.server.requestbody import MAX_BODY
 from tests.resources.server import Answer, Server, config_map, pod
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
@@ -16,6 +17,9 @@ from kubetwist.api.authorization import AuthorizerAttributes, Decision, Verdict
 from kubetwist.api.resource import UserInfo
 from kubetwist.filters.stack import with_filters
 from kubetwist.server.site import Handler, KubeRequest, KubeSite, traverse
+
+#: A request without a body.
+GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
 ALLOWED = Verdict(Decision.ALLOW)
 REFUSED = Verdict(Decision.NO_OPINION, "nobody says so")
@@ -93,6 +97,21 @@ class Client:
         self.send(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body)
         (answer,) = self.answers(method == "HEAD")
         return answer
+
+
+class RefusalCase(SynchronousTestCase):
+    """A case that expects refusals."""
+
+    def refused(self, data: bytes) -> int:
+        """Send C{data} and return the code of its refusal; expect the end of the connection."""
+        client = Client(make_site())
+        client.send(data)
+        (answer,) = client.answers()
+        self.assertTrue(client.transport.disconnecting)
+        self.assertEqual(answer.header("content-type"), "text/plain; charset=utf-8")
+        client.send(GET)
+        self.assertEqual(client.answers(), [])
+        return answer.code
 
 
 class Leaf(Resource):

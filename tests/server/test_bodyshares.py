@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.resource import UserInfo
 from kubetwist.server.bodyshares import ANONYMOUS_SHARE, SMALL_BODY, BodyShares
-from kubetwist.server.channel import BODY_GRACE, BODY_RATE, MAX_BODY
+from kubetwist.server.requestbody import BODY_GRACE, BODY_RATE, MAX_BODY
 from kubetwist.server.site import KubeRequest
 
 from .harness import Allow, Client, Everyone, echo, filtered_site

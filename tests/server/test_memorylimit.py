@@ -15,8 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.filters import memory
 from kubetwist.filters.requestinfo import with_request_info
 from kubetwist.server import memorylimit
-from kubetwist.server.channel import MAX_BODY
 from kubetwist.server.memorylimit import MemoryGuard, Usage, group_limit, make_guard, parse_memory, read_usage
+from kubetwist.server.requestbody import MAX_BODY
 from kubetwist.server.site import KubeRequest
 from kubetwist.testing.process import SubprocessServer
 

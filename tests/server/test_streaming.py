@@ -15,7 +15,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import APIStatusError
-from kubetwist.server.channel import LINGER, MAX_BODY, MAX_DISCARDED, PARTING
+from kubetwist.server.channel import LINGER, PARTING
+from kubetwist.server.requestbody import MAX_BODY, MAX_DISCARDED
 from kubetwist.server.site import KubeRequest
 
 from .harness import Client, echo, make_site
