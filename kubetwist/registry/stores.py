@@ -23,8 +23,9 @@ from ..schema.wire import WireError
 from ..storage.errors import ForeignValue, KeyNotFound, RevisionConflict, StorageUnavailable
 from ..storage.layers import shared_storage
 from ..storage.record import Record
+from ..storage.recordreader import Codec
 from ..storage.values import Write
-from ..storage.watchcache import WINDOW_EVENTS, Codec, WatchCache
+from ..storage.watchcache import WINDOW_EVENTS, WatchCache
 from .allocators import Holdings, NodePortAllocator, ServiceAllocator
 from .appearance import appeared
 from .bootstrap import SERVER

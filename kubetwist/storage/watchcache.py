@@ -7,7 +7,7 @@ slow in it is done once per change, not once per reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import perf_counter
 from typing import Final
@@ -34,20 +34,17 @@ from .errors import (
     RevisionCompacted,
     StorageError,
     StorageUnavailable,
-    UnreadableValue,
 )
 from .expiry import Timer
 from .listing import Listing, counted, gather, undo
 from .past import PastReader
-from .protobuf import others_first, portions
-from .record import NO_LABELS, Draft, Record
+from .record import Draft, Record
+from .recordreader import Codec, RecordReader
 from .recordtable import RecordTable
-from .unreadable import Unreadable, record_of
-from .values import Page, StorageEvent, StoredValue
+from .sharedtexts import share_texts
+from .unreadable import Unreadable
+from .values import StorageEvent
 from .window import ADDED, DELETED, MODIFIED, CacheEvent, Match, Window
-
-#: Makes a record of a key below the resource's prefix, a stored value and its revision.
-Codec = Callable[[str, bytes, int], Record]
 
 WINDOW_EVENTS: Final = 10_000
 WINDOW_BYTES: Final = 32 << 20
@@ -58,28 +55,6 @@ PAGE: Final = 1000
 #: Seconds until a lost backend is tried again: the first time, and at most.
 RETRY_FIRST: Final = 0.25
 RETRY_MOST: Final = 30.0
-
-#: Texts of labels and fields that are kept once for all records.
-SHARED_TEXTS: Final = 50_000
-
-_texts: dict[str, str] = {}
-
-
-def _shared(texts: Mapping[str, str]) -> Mapping[str, str]:
-    # Not sys.intern: what is interned there stays for ever in some versions of Python, and these are clients' texts.
-    if not texts:
-        return NO_LABELS
-    if len(_texts) > SHARED_TEXTS:
-        _texts.clear()
-    same = _texts.setdefault
-    return {same(name, name): same(value, value) for name, value in texts.items()}
-
-
-def _economized(record: Record) -> Record:
-    record.labels = _shared(record.labels)
-    record.fields = _shared(record.fields)
-    record.namespace = _texts.setdefault(record.namespace, record.namespace)
-    return record
 
 
 @implementer(IStorageObserver)
@@ -117,10 +92,10 @@ class WatchCache:
         self.fills = 0
         self.tally = CacheTally()
         self._backend = backend
-        self._codec = codec
         self._clock = clock
         self._limits = (window_events, window_bytes)
-        self._page = page
+        self._reader = RecordReader(backend, prefix, codec, clock, page, self.tally)
+        self._decode = self._reader.decode
         self._table = RecordTable()
         self._window = Window(0, *self._limits)
         #: By scope: C{""}, C{"namespace/"} or a whole key. Tuples, so that a delivery is not disturbed by changes.
@@ -136,7 +111,7 @@ class WatchCache:
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
         #: What can not be read.
-        self.unreadable = Unreadable(prefix, clock, self._read, self._found)
+        self.unreadable = Unreadable(prefix, clock, self._reader.read, self._found)
 
     # --- life
 
@@ -159,7 +134,7 @@ class WatchCache:
         mine = self.fills = self.fills + 1
         while not self._stopped:
             try:
-                records, revision, unreadable = await self._load()
+                records, revision, unreadable = await self._reader.load()
                 self._table = RecordTable(records)
                 self._window = Window(revision, *self._limits)
                 self.unreadable.replace(unreadable)
@@ -192,53 +167,6 @@ class WatchCache:
             timeout.cancel()
             answer.errback(FutureRevision(revision, self.revision))
 
-    async def _load(self) -> tuple[list[Record], int, dict[str, UnreadableValue]]:
-        page = await self._read_page(self.prefix, limit=self._page)
-        revision = page.revision
-        records: list[Record] = []
-        unreadable: dict[str, UnreadableValue] = {}
-        while True:
-            for portion in portions(page.items):
-                for item in portion:
-                    try:
-                        records.append(self._stored(item))
-                    except UnreadableValue as error:
-                        self.tally.unreadable += 1
-                        unreadable[item.key[len(self.prefix) :]] = error
-                if portion[-1] is not page.items[-1]:
-                    await others_first(self._clock)
-            if not page.more:
-                return records, revision, unreadable
-            following = page.items[-1].key + "\0"
-            page = await self._read_page(self.prefix, start=following, limit=self._page, revision=revision)
-
-    async def _read_page(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
-        began = perf_counter()
-        failed = True
-        try:
-            page: Page = await self._backend.read_page(prefix, start=start, limit=limit, revision=revision)
-            failed = False
-        finally:
-            self.tally.asked("list", perf_counter() - began, failed)
-        return page
-
-    def _decode(self, key: str, value: bytes, revision: int) -> Record:
-        return _economized(self._codec(key, value, revision))
-
-    def _stored(self, item: StoredValue) -> Record:
-        return record_of(item, self._decode, len(self.prefix))
-
-    async def _all_stored(self, items: Sequence[StoredValue]) -> list[Record]:
-        records: list[Record] = []
-        for portion in portions(items):
-            records += map(self._stored, portion)
-            if len(records) < len(items):
-                await others_first(self._clock)
-        return records
-
-    async def _read(self, key: str) -> Record:
-        return self._stored(await self._backend.read(self.prefix + key))
-
     def _found(self, record: Record) -> None:
         self._table.put(record)
 
@@ -258,7 +186,7 @@ class WatchCache:
                 change = CacheEvent(DELETED, revision, previous.deleted_at(revision), previous)
             else:
                 if type(attachment) is Draft:
-                    record = _economized(Record.from_draft(key, revision, attachment))
+                    record = share_texts(Record.from_draft(key, revision, attachment))
                 else:
                     record = self._decode(key, event.value, revision)
                 previous = self._table.put(record)
@@ -469,32 +397,7 @@ class WatchCache:
         revision: int = 0,
     ) -> Listing:
         """As L{list_at}, but from the backend alone, whatever is in the cache; revision 0 is the backend's newest."""
-        records: list[Record] = []
-        tally = self.tally
-        tally.stored_lists += 1
-        start = f"{self.prefix}{start_after}\0" if start_after else ""
-        while True:
-            try:
-                page = await self._read_page(
-                    self.prefix + prefix, start=start, limit=limit or self._page, revision=revision
-                )
-                stored = await self._all_stored(page.items)
-            except (DecryptionUnavailable, UnreadableValue) as error:
-                raise APIStatusError.internal(str(error)) from error
-            revision = page.revision
-            tally.stored_fetched += len(stored)
-            for index, record in enumerate(stored):
-                if match is not None:
-                    tally.stored_evaluated += 1
-                if match is None or match(record):
-                    tally.stored_returned += 1
-                    records.append(record)
-                    if len(records) == limit:
-                        more = page.more or index + 1 < len(page.items)
-                        return Listing(records, revision, record.key if more else "", cached=False)
-            if not page.more:
-                return Listing(records, revision, cached=False)
-            start = page.items[-1].key + "\0"
+        return await self._reader.list(prefix, match=match, limit=limit, start_after=start_after, revision=revision)
 
     def wait_until(self, revision: int, timeout: float = 3.0) -> Deferred[None]:
         """

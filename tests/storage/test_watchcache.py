@@ -20,7 +20,7 @@ from kubetwist.storage import recordtable
 from kubetwist.storage.cachewatch import CacheWatch
 from kubetwist.storage.errors import FutureRevision, RevisionCompacted, StorageUnavailable
 from kubetwist.storage.memory import MemoryStorage
-from kubetwist.storage.record import NO_LABELS, Draft, Record
+from kubetwist.storage.record import Draft, Record
 from kubetwist.storage.values import Write
 from kubetwist.storage.watchcache import WatchCache
 
@@ -257,16 +257,6 @@ class ReadingTests(CacheCase):
         self.assertEqual(answers(late), answers(self.cache))
         self.successResultOf(self.storage.compact(revision + 1))
         self.failureResultOf(late.list_at("a/", revision=revision), RevisionCompacted)
-
-    def test_economy(self) -> None:
-        """Equal labels of many records are kept once."""
-        for name in ("x", "y"):
-            self.put(f"a/{name}", **orjson.loads(b'{"app":"frontend-of-the-shop"}'))
-        self.put("a/z")
-        one, other, without = self.cache.list().records
-        self.assertIs(one.labels["app"], other.labels["app"])
-        self.assertIs(one.namespace, other.namespace)
-        self.assertIs(without.labels, NO_LABELS)
 
 
 class FreshnessTests(CacheCase):
