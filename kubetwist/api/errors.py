@@ -289,6 +289,21 @@ def go_json(value: Any, *, sort_keys: bool = False, raw: bool = False) -> str:
     return text.translate(_UNSAFE)
 
 
+def forget_frames(error: BaseException) -> None:
+    """
+    Drop the tracebacks of an exception that was dealt with, and the exceptions that led to it.
+
+    Frames hold whatever their functions worked on. Those of Twisted that pass results of Deferreds on hold the
+    exception as well, so that all of it would be kept until the garbage collector runs.
+    """
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None:
+            waiting += (one.__cause__, one.__context__)
+            one.__traceback__ = one.__cause__ = one.__context__ = None
+
+
 def required(field: str, detail: str = "") -> Cause:
     """A value that must be there is not."""
     return Cause("FieldValueRequired", f"Required value{': ' + detail if detail else ''}", field)

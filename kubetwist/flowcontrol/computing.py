@@ -18,8 +18,8 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable
-from contextvars import Context, copy_context
-from typing import Any, Final, NamedTuple
+from contextvars import copy_context
+from typing import Any, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -31,11 +31,34 @@ QUIET: Final = 0.5
 LONGEST: Final = 10.0
 
 
-class _Computation(NamedTuple):
-    context: Context
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    result: Deferred[Any]
+class _Computation:
+    """
+    One call.
+
+    What it raises is handed over here instead of by the thread pool: there a local variable holds the failure, and the
+    failure the frame with that variable, so that the arguments would be kept until garbage is collected.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], result: Deferred[Any]) -> None:
+        self.result = result
+        self._context = copy_context()
+        self._function: Callable[..., Any] | None = function
+        self._arguments = arguments
+        self._outcome: Any = None
+
+    def run(self) -> None:
+        """Make the call, in the thread."""
+        assert self._function is not None
+        try:
+            self._outcome = self._context.run(self._function, *self._arguments)
+        except BaseException:
+            self._outcome = Failure()
+        self._function, self._arguments = None, ()
+
+    def take_outcome(self) -> Any:
+        """What the call returned, or the failure; it is not kept."""
+        outcome, self._outcome = self._outcome, None
+        return outcome
 
 
 class Computing:
@@ -73,7 +96,7 @@ class Computing:
         @return: What it returns, or fails with what it raises.
         """
         result: Deferred[Any] = Deferred()
-        self._waiting.append(_Computation(copy_context(), function, arguments, result))
+        self._waiting.append(_Computation(function, arguments, result))
         if not self._busy:
             self._next()
         return result
@@ -81,12 +104,12 @@ class Computing:
     def _next(self) -> None:
         """Begin with the next call."""
         while self._waiting:
-            context, function, arguments, result = self._waiting.popleft()
-            if result.called:
+            computation = self._waiting.popleft()
+            if computation.result.called:
                 continue
             self._busy = True
             self._switch_collector_off()
-            self._in_thread(context.run, function, *arguments).addBoth(self._done, result)
+            self._in_thread(computation.run).addBoth(self._done, computation)
             return
 
     def _switch_collector_off(self) -> None:
@@ -115,7 +138,14 @@ class Computing:
             self._collecting.cancel()
         self._switch_collector_on()
 
-    def _done(self, outcome: Any, result: Deferred[Any]) -> None:
+    def _done(self, failed: Failure | None, computation: _Computation) -> None:
+        """
+        Hand over the outcome of a call.
+
+        @param failed: That there was no thread for it.
+        """
+        outcome = failed or computation.take_outcome()
+        result = computation.result
         self._busy = False
         if self._stopped:
             self._switch_collector_on()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ..api.decoding import BodyError, Decoded, decode_json, decode_yaml, json_type
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, forget_frames
 from ..api.jsonpatch import apply_json_patch, check_operations, json_patch_problems
 from ..api.mergepatch import bad_merge_patch, check_merge_patch, merge_patch
 from ..api.options import PatchOptions
@@ -63,6 +63,8 @@ class Patch(ABC):
         try:
             self.parse(data)
         except APIStatusError as error:
+            # Its frames hold this patch, which holds the error.
+            forget_frames(error)
             self._refusal = error
 
     @abstractmethod

@@ -10,7 +10,7 @@ import orjson
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, forget_frames
 from .encoding import Body, pretty
 from .negotiation import encode_yaml, error_media, wants_pretty
 
@@ -35,8 +35,10 @@ def respond_error(request: KubeRequest, error: APIStatusError, protobuf: bool = 
     """
     Tell a client what is wrong, in the media type it accepts.
 
+    @param error: Forgets where it was raised, see L{forget_frames}.
     @param protobuf: Protobuf is one of them; where custom resources are, it is not.
     """
+    forget_frames(error)
     if request._disconnected or request.finished:
         return
     if request.startedWriting:

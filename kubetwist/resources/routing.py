@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
-from ..api.errors import APIStatusError
+from ..api.errors import APIStatusError, forget_frames
 from ..storage.errors import OutcomeUnknown, StorageUnavailable
 from .respond import respond_error, respond_status
 
@@ -98,12 +98,13 @@ class HandlerResource(Resource):
         result.addErrback(self._failed, request)
 
     def _failed(self, failure: Failure, request: KubeRequest) -> None:
-        if failure.check(CancelledError):
-            return
         error = failure.value
-        if isinstance(error, APIStatusError):
+        if isinstance(error, CancelledError):
+            forget_frames(error)
+        elif isinstance(error, APIStatusError):
             respond_error(request, error, True)
         elif isinstance(error, (StorageUnavailable, OutcomeUnknown)):
+            forget_frames(error)
             respond_error(request, APIStatusError.unknown(error.told), True)
         else:
             self._bug(failure, request)

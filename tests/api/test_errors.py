@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from kubetwist.api.errors import LONGEST_CAUSES, MOST_CAUSES, APIStatusError, invalid
+from kubetwist.api.errors import LONGEST_CAUSES, MOST_CAUSES, APIStatusError, forget_frames, invalid
 from kubetwist.api.resource import GroupKind, GroupResource
 
 DEPLOYMENTS = GroupResource("apps", "deployments")
@@ -63,3 +63,25 @@ class BoundTests(SynchronousTestCase):
         """What is usual is told as it is."""
         error = APIStatusError.invalid(GroupKind("", "Pod"), "p", [invalid("a", 1, "no"), invalid("b", 2, "no")])
         self.assertEqual(error.message, 'Pod "p" is invalid: [a: Invalid value: 1: no, b: Invalid value: 2: no]')
+
+
+class ForgetTests(SynchronousTestCase):
+    """What an exception keeps."""
+
+    def test_forget_frames(self) -> None:
+        """Of an exception, only what it says is kept: no tracebacks, and nothing of the exceptions that led to it."""
+        deeper, outer = KeyError("deeper"), APIStatusError.bad_request("no")
+        with self.assertRaises(APIStatusError):
+            try:
+                try:
+                    raise deeper
+                except KeyError as error:
+                    raise ValueError from error
+            except ValueError:
+                raise outer from None
+        cause = outer.__context__
+        forget_frames(outer)
+        for one in (outer, cause, deeper):
+            assert one is not None
+            self.assertEqual((one.__traceback__, one.__context__, one.__cause__), (None, None, None))
+        self.assertEqual(str(outer), "no")

@@ -6,14 +6,22 @@ import gc
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
+from weakref import ref
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import fail as fail_deferred
 from twisted.internet.task import Clock
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from kubetwist.api.errors import forget_frames
 from kubetwist.flowcontrol.computing import LONGEST, QUIET, Computing, freeze
 
 _asked_by: ContextVar[str] = ContextVar("asked_by", default="")
+
+
+class Document:
+    """What a computation works on."""
 
 
 class ComputingTests(SynchronousTestCase):
@@ -67,6 +75,36 @@ class ComputingTests(SynchronousTestCase):
         self.failureResultOf(failing, ValueError)
         self._work()
         self.assertEqual(self.successResultOf(following), 1)
+
+    def test_failure_holds_nothing(self) -> None:
+        """What a failed computation worked on is freed with the failure, without a collection of garbage."""
+
+        def in_pool(function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+            # As Twisted's thread pool does it: the failure is in a variable of a frame that is in its traceback.
+            try:
+                outcome = function(*arguments)
+            except BaseException:
+                outcome = Failure()
+            result: Deferred[Any] = Deferred()
+            result.callback(outcome)
+            return result
+
+        def fail(document: Document) -> None:
+            raise ValueError
+
+        gc.collect()
+        gc.disable()
+        document = Document()
+        seen = ref(document)
+        failing = Computing(in_pool, self.clock)(fail, document)
+        del document
+        forget_frames(self.failureResultOf(failing, ValueError).value)
+        self.assertIsNone(seen())
+
+    def test_no_thread(self) -> None:
+        """Where no thread can be had, that is what the caller gets."""
+        failing = Computing(lambda *arguments: fail_deferred(RuntimeError("can't start new thread")), self.clock)(int)
+        self.failureResultOf(failing, RuntimeError)
 
     def test_cancelled(self) -> None:
         """A computation that is cancelled before its turn is not made, and the result of a later one is dropped."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import orjson
@@ -11,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.decoding import decode_yaml
+from kubetwist.flowcontrol.computing import Computing
 from kubetwist.registry.scope import IN_REACTOR
 from kubetwist.server.requestbody import MAX_BODY
 from tests.resources.server import Answer, Server, config_map, pod
@@ -18,6 +22,34 @@ from tests.resources.server import Answer, Server, config_map, pod
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 YAML = "application/yaml"
+#: Of large objects, which are longer than what is computed at once.
+KEYS = 2000
+
+
+class InThreads(Server):
+    """A server whose computations are made when told to, as in the threads of a real one."""
+
+    def __init__(self, *resources: str) -> None:
+        self.calls: list[tuple[Deferred[Any], Callable[..., Any], tuple[Any, ...]]] = []
+        super().__init__(*resources)
+        self.computing = Computing(self._later, self.clock)
+
+    def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        return self.computing(function, *arguments)
+
+    def _later(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
+        result: Deferred[Any] = Deferred()
+        self.calls.append((result, function, arguments))
+        return result
+
+    def work(self) -> int:
+        """Make all computations, and those that follow from them; say how many they were."""
+        made = 0
+        while self.calls:
+            result, function, arguments = self.calls.pop(0)
+            result.callback(function(*arguments))
+            made += 1
+        return made
 
 
 class WriteTestCase(SynchronousTestCase):
@@ -206,6 +238,55 @@ class CreateTests(WriteTestCase):
                 )
                 if name == "small":
                     self.assertEqual(threads, [])
+
+    def test_refused_objects_are_freed(self) -> None:
+        """No frame that worked on a refused object is left for the collector of garbage, however it was refused."""
+        self.server = InThreads("configmaps", "pods", "namespaces")
+        self.client = self.server.client()
+        self.client.ask("POST", MAPS, config_map("stored", x="1"))
+        wrong = [{"name": f"C_{number}", "image": ""} for number in range(KEYS)]
+        many = {f"k{number}": "1" * 40 for number in range(KEYS)}
+        merge, patch, apply = (
+            f"application/{kind}" for kind in ("merge-patch+json", "json-patch+json", "apply-patch+yaml")
+        )
+        stored, where = f"{MAPS}/stored", [{"op": "add", "path": f"/data/{key}", "value": "1"} for key in many]
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        self.addCleanup(gc.garbage.clear)
+        self.addCleanup(gc.set_debug, 0)
+        for code, method, path, body, media in (
+            (422, "POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": wrong}}, "application/json"),
+            (422, "POST", MAPS, config_map("A", **many), "application/json"),
+            (400, "POST", f"{MAPS}?fieldValidation=Strict", {**config_map("a", **many), "more": 1}, "application/json"),
+            (409, "POST", MAPS, config_map("stored", **many), "application/json"),
+            (404, "PATCH", f"{MAPS}/missing", {"data": many}, merge),
+            (422, "PUT", stored, config_map("stored", **many, **{"": "x"}), "application/json"),
+            (
+                409,
+                "PUT",
+                stored,
+                {"metadata": {"name": "stored", "resourceVersion": "1"}, "data": many},
+                "application/json",
+            ),
+            (422, "PATCH", stored, {"data": {**many, "": "x"}}, merge),
+            (422, "PATCH", stored, [*where, {"op": "remove", "path": "/missing"}], patch),
+            (400, "PATCH", stored, {"data": where}, patch),
+            (500, "PATCH", f"{stored}?fieldManager=m", {**config_map("stored", **many), "immutable": "x"}, apply),
+        ):
+            data = orjson.dumps(body)
+            head = (
+                f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nContent-Length: {len(data)}\r\n\r\n"
+            )
+            self.client.send(head.encode() + data)
+            self.assertGreater(self.server.work(), 0)
+            answers = self.client.answers()
+            self.assertEqual([answer.code for answer in answers], [code], (method, path))
+            gc.collect()
+            left = [repr(one)[:80] for one in gc.garbage if isinstance(one, (FrameType, BaseException))]
+            gc.garbage.clear()
+            self.assertEqual(left, [], (method, path, code))
 
     def test_large_answers(self) -> None:
         """A large object is shown as YAML or as a Table by a thread, and as JSON from the bytes that are stored."""
