@@ -145,17 +145,19 @@ class IExpiringStorage(Interface):
 
 
 class IStorageHistory(Interface):
-    """What a storage backend provides where past changes can be read with what was there before."""
+    """A storage backend whose past changes can be read, with the previous values."""
 
     async def read_changes(prefix: str, after: int, until: int, most: int, size: int) -> Any:
         """
-        Read the first changes below C{prefix} after one revision, not beyond another.
+        Read the first changes below C{prefix} after one revision, up to another.
 
-        @param until: A revision that is committed and greater than C{after}.
-        @param most: About how many changes to read; all of a revision are read.
-        @param size: About how many bytes their values may have.
+        @param prefix: The prefix of keys.
+        @param after: Changes after this revision are read.
+        @param until: A committed revision greater than C{after}.
+        @param most: Approximate maximum number of changes; all changes of a revision are read.
+        @param size: Approximate maximum size of their values, in bytes.
         @return: L{kubetwist.storage.values.History}, at least up to C{after + 1}.
-        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        @raise RevisionCompacted: Changes after C{after} are compacted.
         """
 
 
@@ -247,8 +249,9 @@ class IWatcher(Interface):
         """
         Begin a watch that writes to C{sink}, an L{IWatchSink}.
 
-        @return: What has C{stop()} and C{revision}. If it provides L{IPacedWatch}, C{sink}, which is an L{IPacedSink},
-            is sent no more than it takes; otherwise a watch that is not read is ended when too much waits.
+        @return: An object with C{stop()} and C{revision}. If it provides L{IPacedWatch}, C{sink}, which is an
+            L{IPacedSink}, receives no more than it accepts; otherwise a watch that is not read ends when its queue is
+            too large.
         """
 
 
@@ -348,27 +351,27 @@ class IWatchSink(Interface):
 
 
 class IPacedSink(IWatchSink):
-    """A sink that takes no more than its reader does."""
+    """A sink that limits what it receives to what its reader accepts."""
 
     full: bool = Attribute("Whether nothing more is to be sent until L{IPacedWatch.resume} is called.")
 
     def caught_up() -> None:
-        """Everything up to now was sent; from here on events are sent as they happen, even if C{full}."""
+        """All earlier events were sent; later events are sent as they happen, even if C{full}."""
 
 
 class IPacedWatch(Interface):
-    """What drives a watch whose sink is an L{IPacedSink}; it begins suspended."""
+    """Controls a watch whose sink is an L{IPacedSink}; it begins suspended."""
 
     revision: int = Attribute("Everything up to here was sent, if the objects that were there at first were.")
 
     def resume() -> None:
-        """Send until the sink is full, or L{IPacedSink.caught_up} is called. Does nothing once that was called."""
+        """Send until the sink is full, or L{IPacedSink.caught_up} is called. Does nothing after that call."""
 
     def suspend() -> None:
-        """Send nothing more until L{resume}, but the rest of a transaction that is being sent."""
+        """Stop sending until L{resume}, except the rest of the current transaction."""
 
     def stop() -> None:
-        """Send nothing more."""
+        """Stop sending."""
 
 
 # --- admission ---------------------------------------------------------------------------------------------------
@@ -535,26 +538,28 @@ class IRuleExplainer(Interface):
 
     def near_misses(attributes: Any) -> Iterator[tuple[int, JSONObject] | None]:
         """
-        What comes near to allowing it.
+        Return the grants that nearly allow the request.
 
-        @return: Pairs of a distance and a description, in no order; C{why} says what is missing, and C{remedy}, if
-            present, has a C{command} that supplies it and the number of C{rules} that it grants. L{None} lets the
-            caller yield where nothing was found for a while.
+        @return: Pairs of a distance and a description, in no order. C{why} in the description says what is missing;
+            C{remedy}, if present, has a C{command} that grants it and the number of C{rules} that it grants. L{None}
+            instead of a pair lets the caller yield to the reactor.
         """
 
 
 class IGrantExplainer(IRuleExplainer):
-    """An authorizer whose rules are granted to users, and that can say what a user has and what to grant."""
+    """
+    An authorizer with rules that are granted to users, and that can list the grants of a user and propose new ones.
+    """
 
     def grants_of(attributes: Any) -> list[JSONObject]:
         """
-        Return the grants of the user in the scope of the question, those that name the user before those of groups.
+        Return the grants of the user in the scope of the request, those of the user before those of groups.
 
-        @return: Each with C{text}, a sentence about it, and whatever identifies it; a bounded number.
+        @return: A bounded number of descriptions, each with C{text}, a sentence, and its identifying fields.
         """
 
     def remedy(attributes: Any) -> str:
-        """Return shell commands that allow what the question asks for, and nothing else."""
+        """Return shell commands that allow exactly the request."""
 
 
 class IAuthorizerFactory(Interface):

@@ -206,15 +206,16 @@ class AdmissionAttributes:
         in_thread: Callable[..., Awaitable[Any]] | None = None,
     ) -> None:
         """
-        @param old: What is stored now, or what makes a copy of it when somebody asks.
-        @param options: Of the verb.
+        @param old: The stored object, or a function that copies it when it is needed.
+
+        @param options: Those of the verb.
         @param request_kind: The kind that clients of this endpoint send; by default in the resource's own group.
-        @param object_kind: What the objects are, if that differs.
+        @param object_kind: The kind of the objects, if it differs.
         @param annotate: Takes key, value and level of an audit annotation.
-        @param deadline: When the request is over, in the reactor's time.
-        @param computing: Calls a function with arguments in the thread for long computations; L{None} for objects that
-            are not large.
-        @param in_thread: The same for objects of any size; L{None} where there is no such thread.
+        @param deadline: When the request times out, in the reactor's time.
+        @param computing: Calls a function with arguments in the computation thread; L{None} for objects that are not
+            large.
+        @param in_thread: The same for objects of any size; L{None} if there is no computation thread.
         """
         self.operation = operation
         self.group = group

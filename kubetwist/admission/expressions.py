@@ -46,7 +46,7 @@ _NAMESPACE_META: Final = (
 )
 
 
-#: What costs more is followed by a look at the clock.
+#: Cost of an evaluation after which the processor time is checked.
 COSTLY: Final = 1000
 
 
@@ -194,9 +194,10 @@ class Request:
 
     def for_conditions(self, names: Names, authorizer: Authorizer | None, params: JSONObject | None) -> dict[str, Any]:
         """
-        The values of the variables in C{matchConditions}.
+        Return the values of the variables in C{matchConditions}.
 
-        They see no namespace, whatever namespace the request is in (C{webhook/matchconditions/matcher.go}).
+        The variable for the namespace is null, whatever the namespace of the request
+        (C{webhook/matchconditions/matcher.go}).
         """
         return {**self.activation(names, authorizer, params), "namespaceObject": None}
 
@@ -243,7 +244,7 @@ def authorizer_of(attributes: AdmissionAttributes) -> Authorizer:
         return verdict if isinstance(verdict, Verdict) else await verdict
 
     def authorize(question: AuthorizerAttributes) -> Any:
-        # Authorizers are asked by the reactor's thread only: from another one, the evaluation is begun again.
+        # Only the reactor's thread may call authorizers: in another thread the evaluation is cancelled and repeated.
         return ask_later(question) if _in_other_thread.get() else authorizer.authorize(question)
 
     return Authorizer(attributes.user, authorize)
@@ -268,12 +269,12 @@ def _nobody(question: AuthorizerAttributes) -> Verdict:
 
 async def settled(run: Callable[[], _Result], attributes: AdmissionAttributes) -> _Result:
     """
-    What C{run} gives, which runs expressions.
+    Call C{run}, which evaluates expressions, and return its result.
 
-    It is called again when an expression asked the authorizer, and the answer took its time, and in the thread for
-    long computations where expressions cost much: it must not do anything but run expressions.
+    The call is repeated after a decision of the authorizer that takes time, and in the computation thread if the
+    expressions are expensive. Therefore C{run} must not have side effects.
 
-    @param attributes: What the expressions are about; of a large object they are run in the thread from the first.
+    @param attributes: The admission request; for a large object C{run} starts in the computation thread.
     """
     from ..cel.library.authz import NeedsDecision
     from ..cel.sparing import TakesLong, briefly
@@ -305,10 +306,10 @@ class Outcome:
 
 class Evaluation:
     """
-    Expressions that are run on the same values, with the same variables, and pay from the same budget.
+    Evaluates expressions on the same values, with shared variables and a shared budget.
 
-    @ivar budget: What is left of it.
-    @cvar seconds: What all of them together may take of the processor's time, which is looked at after costly ones.
+    @ivar budget: The remaining cost budget.
+    @cvar seconds: Limit of the processor time of all expressions together, which is checked after expensive ones.
     """
 
     seconds: ClassVar[float] = 2.0
@@ -371,7 +372,7 @@ class Evaluation:
         self.budget -= cost
         if cost > COSTLY:
             now = thread_time()
-            # Most evaluations never get so far as to read the clock.
+            # The clock is read after expensive evaluations only.
             self._deadline = self._deadline or now + self.seconds
             if now > self._deadline:
                 raise OutOfBudget

@@ -69,9 +69,9 @@ class UnknownPlugins(BadAdmission):
 
 def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
     """
-    The factories of what is installed, by name.
+    Return the factories of installed plugins, by name.
 
-    @param only: Instead of those that Twisted finds.
+    @param only: Factories to use instead of those that Twisted finds.
     @raise UnknownPlugins: Two have the same name, or one does not provide L{IAdmissionPluginFactory}.
     """
     factories: dict[str, Any] = {}

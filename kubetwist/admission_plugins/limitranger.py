@@ -62,7 +62,7 @@ class LimitRanger:
 
 
 def _fill_in_all(pod: JSONObject, limit_ranges: Sequence[JSONObject]) -> None:
-    """L{_fill_in} of each limit range."""
+    """Call L{_fill_in} for each limit range."""
     for limit_range in limit_ranges:
         _fill_in(pod, limit_range)
 
@@ -71,7 +71,7 @@ def _check_all(attributes: AdmissionAttributes, limit_ranges: Sequence[JSONObjec
     """
     Check an object against each limit range.
 
-    @raise APIStatusError: One forbids something of it (403).
+    @raise APIStatusError: A limit range forbids the object (403).
     """
     obj = attributes.object
     assert obj is not None

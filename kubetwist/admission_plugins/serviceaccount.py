@@ -68,7 +68,7 @@ class ServiceAccount:
             await given
 
     def _give(self, spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> Awaitable[None] | None:
-        """Give a pod what its account prescribes, in the thread for long computations if the pod is large."""
+        """Apply the ServiceAccount to a pod, in the computation thread if the pod is large."""
         if attributes.computing is not None:
             return attributes.computing(_apply_account, spec, account, attributes)
         _apply_account(spec, account, attributes)
@@ -100,7 +100,7 @@ class ServiceAccount:
 
 
 def _apply_account(spec: JSONObject, account: JSONObject, attributes: AdmissionAttributes) -> None:
-    """Mount the token of a pod's account, name its image pull secrets, and check the pod's secrets."""
+    """Add the token volume and imagePullSecrets of the ServiceAccount, and check the pod's secrets."""
     if _wants_token(spec, account):
         _mount_token(spec)
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):

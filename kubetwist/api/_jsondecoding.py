@@ -135,7 +135,7 @@ _string = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL).sub
 
 
 def _nests_too_deep(text: str) -> bool:
-    """Whether brackets nest too deep: one pass over the text, which ends at the first that does."""
+    """Return whether brackets nest too deep, in one pass that stops at the first bracket that does."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
@@ -157,7 +157,7 @@ def _structure(text: str) -> Iterator[str]:
     return (found.group() for found in _structural(text))
 
 
-#: Strings, closed or not, and brackets of one direction that follow each other.
+#: Matches strings, closed or not, and runs of opening or of closing brackets.
 _structural = re.compile(r'"(?:[^"\\]|\\.)*(?:"|$)|[\[{]+|[\]}]+', re.DOTALL).finditer
 
 

@@ -195,7 +195,7 @@ class _Document:
         anchor = self._anchor(event.anchor) if event.anchor else None
         parent = self._stack[-1] if self._stack else None
         in_key = parent is not None and (parent.in_key or (parent.is_map and not parent.has_key))
-        # What stands in a key is only shown; there, keys keep their types.
+        # A collection in a key is only printed in an error; its own keys keep their types.
         value: Any = {} if is_map and not in_key else []
         self._stack.append(_Frame(value, is_map, in_key, anchor, event, self._nodes - 1, self._text))
 
@@ -378,7 +378,7 @@ def _key(key: Any) -> str:
 
 
 def _unsupported(value: Any) -> str:
-    """What the conversion to JSON says of a key that is null (C{sigs.k8s.io/yaml}, C{convertToJSONableObject})."""
+    """Return the error for a null key (C{sigs.k8s.io/yaml}, C{convertToJSONableObject})."""
     shown = "<nil>" if value is None else yaml_syntax(value)
     return f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"
 

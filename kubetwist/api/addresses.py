@@ -24,7 +24,7 @@ _leading_zeros = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])").sub
 _number = re.compile("[0-9]{1,8}").fullmatch
 
 
-#: The same address is looked at several times: what is wrong with it, what is to be warned of, where it is.
+#: Cached, since validation, warnings and classification parse the same address.
 @lru_cache(maxsize=1024)
 def _parsed_ip(text: str) -> Address:
     return ipaddress.ip_address(_leading_zeros("", text))

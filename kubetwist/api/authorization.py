@@ -35,13 +35,13 @@ class Verdict:
 @define(frozen=True)
 class AuthorizerAttributes:
     """
-    The question.
+    The attributes of a request that authorizers decide on.
 
     @ivar verb: The API's verb (C{list}, C{deletecollection}), or the HTTP method in lower case for other paths.
-    @ivar path: The request's path, for those that are not about resources.
-    @ivar field_terms: What an access review narrows its question to, as L{selectors.parse_field_selector} gives it.
-        Those of a request are parsed when an authorizer looks at them.
-    @ivar label_terms: Likewise, for labels.
+    @ivar path: The request's path, for non-resource requests.
+    @ivar field_terms: The field requirements of the request or access review, as L{selectors.parse_field_selector}
+        returns them. Those of a request are parsed when an authorizer first reads them.
+    @ivar label_terms: The same for labels.
     """
 
     user: UserInfo

@@ -29,13 +29,13 @@ class ContinueTokenError(ValueError):
 
 def encode_continue(key: str, revision: int, prefix: str = "", *, slash: bool = False) -> str:
     """
-    Make a token.
+    Return a continue token.
 
-    @param key: The last key of the page; the next begins after it. It begins with C{prefix}.
-    @param revision: As of which to go on; 0 for the newest there is then.
-    @param prefix: What of the key the client is not told, and must not be able to change.
-    @param slash: Whether the key begins with a slash, as in tokens of the reference's watch cache: what that cuts off
-        ends before the slash (C{pkg/storage/cacher/cacher.go}), and what its etcd store cuts off ends with it.
+    @param key: The last key of the page, which begins with C{prefix}; the next page begins after it.
+    @param revision: The revision of the list; 0 for the newest at the time of the next request.
+    @param prefix: The part of the key that is not in the token, so that clients cannot change it.
+    @param slash: Whether the key in the token begins with a slash, as in tokens of the reference's watch cache, whose
+        prefix ends before the slash (C{pkg/storage/cacher/cacher.go}); that of its etcd store ends with it.
     """
     start = f"{'/' if slash else ''}{key.removeprefix(prefix)}\0"
     content = {"v": _VERSION, "rv": revision or _NEWEST, "start": start}
@@ -44,10 +44,10 @@ def encode_continue(key: str, revision: int, prefix: str = "", *, slash: bool = 
 
 def decode_continue(token: str, prefix: str = "") -> tuple[int, str]:
     """
-    Read a token; its key may begin with a slash or not.
+    Decode a continue token, whose key may begin with a slash.
 
-    @return: The revision, 0 for the newest, and the key after which to go on.
-    @raise ContinueTokenError: It is none of ours, or would lead out of C{prefix}.
+    @return: The revision (0 for the newest) and the last key of the previous page.
+    @raise ContinueTokenError: The token is malformed, or its key is outside of C{prefix}.
     """
     content = _content(_bytes(token))
     version = content.get("v") or ""

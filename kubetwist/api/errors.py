@@ -19,7 +19,7 @@ from .resource import GroupKind, GroupResource
 #: How many things that are wrong with an object are told, and how many characters they have; never less than one.
 MOST_CAUSES: Final = 1000
 LONGEST_CAUSES: Final = 1024 * 1024
-#: From here on, Go writes floats with an exponent.
+#: Decimal exponent from which on Go writes floats with an exponent.
 _LARGEST: Final = 1e21
 _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
@@ -261,7 +261,10 @@ def aggregate(causes: Sequence[Cause]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as the reference prints it in an Invalid message: strings quoted, the rest but floats as Go's JSON."""
+    """
+    Return a value as the reference prints it in an Invalid message: strings quoted, other values as Go's JSON, except
+    floats.
+    """
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, float):
@@ -270,7 +273,7 @@ def shown(value: Any) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """A value with whole floats as Go writes them, without a fraction."""
+    """Return a value with whole floats converted to integers, as Go writes them."""
     if value.__class__ is float:
         return int(value) if value.is_integer() and abs(value) < _LARGEST else value
     if value.__class__ is dict:
@@ -280,10 +283,10 @@ def _whole(value: Any) -> Any:
 
 def go_json(value: Any, *, sort_keys: bool = False, raw: bool = False) -> str:
     """
-    JSON as Go writes it, which is safe to be put into HTML.
+    Return JSON as Go writes it, with HTML characters escaped.
 
-    @param sort_keys: As for maps; fields of structs come in their own order.
-    @param raw: Whether the value has, or is, a C{RawExtension}, whose numbers stay as they were sent.
+    @param sort_keys: Sort the keys, as for maps; fields of structs keep their order.
+    @param raw: Whether the value has, or is, a C{RawExtension}, whose numbers keep their text.
     """
     text = json.dumps(value if raw else _whole(value), separators=(",", ":"), ensure_ascii=False, sort_keys=sort_keys)
     return text.translate(_UNSAFE)

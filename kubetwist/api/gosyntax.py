@@ -1,4 +1,4 @@
-"""Values as Go's C{fmt} prints them with C{%#v}, and floats as C{strconv} does."""
+"""Format values as Go's C{fmt} does with C{%#v}, and floats as C{strconv} does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attrs import frozen
 
 from .goquote import quoted
 
-#: Decimal exponents from which on C{'g'} writes an exponent when it writes as few digits as possible.
+#: Decimal exponents from which on C{'g'} with the shortest precision writes an exponent.
 _EXPONENTS: Final = range(-4, 6)
 _MAP: Final = "map[interface {}]interface {}"
 
@@ -19,16 +19,16 @@ _MAP: Final = "map[interface {}]interface {}"
 @frozen
 class GoMap:
     """
-    A C{map[interface {}]interface {}}, whose keys can be of any type.
+    A C{map[interface {}]interface {}}, whose keys may have any type.
 
-    @ivar items: Keys and values; of equal keys the last counts.
+    @ivar items: Keys and values; the last of equal keys counts.
     """
 
     items: tuple[tuple[Any, Any], ...]
 
 
 def float_text(number: float) -> str:
-    """C{strconv.FormatFloat(number, 'g', -1, 64)}, which is also C{%v}."""
+    """Return C{strconv.FormatFloat(number, 'g', -1, 64)}, which is also the output of C{%v}."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -37,7 +37,7 @@ def float_text(number: float) -> str:
 
 
 def decimal_text(number: Decimal) -> str:
-    """The same for a number whose digits are as few as possible already."""
+    """Return the same for a number with the shortest digits already."""
     sign, digits, _ = (number := number.normalize()).as_tuple()
     exponent = number.adjusted()
     if exponent in _EXPONENTS or not number:
@@ -48,7 +48,7 @@ def decimal_text(number: Decimal) -> str:
 
 
 def yaml_syntax(value: Any) -> str:
-    """A value that go-yaml decoded into nothing in particular, as C{%#v} prints it within another one."""
+    """Return a value that go-yaml decoded into an C{interface {}}, as C{%#v} prints it within another value."""
     if value is None:
         return "interface {}(nil)"
     if isinstance(value, str):
@@ -67,7 +67,9 @@ def yaml_syntax(value: Any) -> str:
 
 
 def _map(items: Iterable[tuple[Any, Any]]) -> str:
-    """Keys are sorted by type, then by value; C{internal/fmtsort} orders types by where they are in memory."""
+    """
+    Print a map sorted by type of the key, then by key; C{internal/fmtsort} orders types by their address in memory.
+    """
     last = {(_rank(key), key): value for key, value in items}
     shown = (f"{yaml_syntax(key)}:{yaml_syntax(last[rank, key])}" for rank, key in sorted(last, key=_order))
     return f"{_MAP}{{{', '.join(shown)}}}"

@@ -1,9 +1,9 @@
 """
 Equality of decoded JSON values.
 
-Python takes C{True} for C{1} and C{False} for C{0}, also within lists and objects; JSON and Go do not. Its C{==} is
-enough where types say what values are. Where they do not, these functions ask it first, since it is fast, and look at
-the types of what it takes for equal.
+Python's C{==} treats C{True} as C{1} and C{False} as C{0}, also within lists and objects; JSON and Go distinguish them.
+C{==} is sufficient if a schema defines the types. For untyped values these functions use C{==} first, since it is fast,
+and compare the types of values that it considers equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ __all__ = ["same_json", "same_value"]
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Return whether two values have the same JSON but for the order of keys: C{1}, C{1.0} and C{true} are three."""
+    """
+    Return whether two values have the same JSON except for the order of keys: C{1}, C{1.0} and C{true} are distinct.
+    """
     if one is other:
         return True
     return one == other and (one.__class__ is str or _same_text(one, other))
@@ -24,9 +26,9 @@ def same_json(one: Any, other: Any) -> bool:
 
 def same_value(one: Any, other: Any) -> bool:
     """
-    Return whether two values are equal as structured-merge-diff has it: C{1} and C{1.0} are, C{1} and C{true} are not.
+    Return whether two values are equal in structured-merge-diff: C{1} equals C{1.0}, but not C{true}.
 
-    Rule: C{value.Equals}, which compares numbers by what they are worth.
+    Rule: C{value.Equals}, which compares numbers by value.
     """
     if one is other:
         return True
@@ -34,14 +36,14 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def _same_text(one: Any, other: Any) -> bool:
-    # Keys mostly stand in the same order, and sorting them costs more than all else.
+    # Keys are mostly in the same order already, and sorting is the most expensive step.
     if orjson.dumps(one) == orjson.dumps(other):
         return True
     return orjson.dumps(one, option=orjson.OPT_SORT_KEYS) == orjson.dumps(other, option=orjson.OPT_SORT_KEYS)
 
 
 def _same_booleans(one: Any, other: Any) -> bool:
-    """Return whether two values that Python takes for equal have their booleans at the same places."""
+    """Return whether two values that are equal in Python have booleans at the same places."""
     if one.__class__ is dict:
         return all(_same_booleans(value, other[name]) for name, value in one.items())
     if one.__class__ is list:

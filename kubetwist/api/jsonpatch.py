@@ -60,11 +60,11 @@ def json_patch_problems(operations: Any) -> list[str]:
 
 def check_operations(operations: Any) -> None:
     """
-    Refuse what cannot be read as a list of operations when field validation is off.
+    Refuse a body that is not a list of operations, if field validation is off.
 
-    Parts of operations of a wrong type are no mistake yet: such an operation does not apply.
+    Parts of operations with a wrong type are accepted here: such an operation fails when it is applied.
 
-    @raise PatchError: It is no list, or contains something else than objects (400).
+    @raise PatchError: The body is not a list, or has items that are not objects (400).
     """
     if operations is None:
         return
@@ -217,7 +217,7 @@ class _Target:
         return container, _unescaped(tokens[-1])
 
     def _get(self, container: Any, key: str) -> Any:
-        """What is at a key, L{None} for a key that an object does not have; scalars have no keys."""
+        """Return the value at a key; L{None} if the object does not have the key, or the value is a scalar."""
         if isinstance(container, dict):
             return container.get(key)
         if not isinstance(container, list):

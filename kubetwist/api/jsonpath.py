@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-#: One step: from values to values, within a budget.
+#: One step: a function from values to values, within a budget.
 Step = Callable[[Iterator[Any], "Budget"], Iterator[Any]]
 
 _NAME: Final = re.compile(r"(?:[^.\[\]\\{}()|'\"\s]|\\.)+")
@@ -35,9 +35,9 @@ class JSONPathError(ValueError):
 
 class Budget:
     """
-    How many values may still be looked at, on one path or on several.
+    The number of values that may still be visited, on one path or several.
 
-    @ivar left: Below zero, nothing more is found.
+    @ivar left: The remaining number; below zero, nothing more is found.
     """
 
     __slots__ = ("left",)
@@ -46,8 +46,8 @@ class Budget:
         self.left = values
 
     def taken(self, values: Sequence[Any] | dict[str, Any]) -> bool:
-        """Take notice of values that are about to be gone through; return whether they may be."""
-        # Most of them are not looked at; putting them in order or aside takes a sixteenth of the time.
+        """Charge values that are about to be visited; return whether the budget allows it."""
+        # Most values are only skipped; sorting or storing them takes a sixteenth of the time.
         self.left -= len(values) >> 4
         return self.left >= 0
 
@@ -76,9 +76,9 @@ class JSONPath:
 
     def first(self, value: Any, budget: Budget | None = None) -> Any:
         """
-        The first of them; L{MISSING} when there is none, or when the budget was spent before it was found.
+        Return the first value; L{MISSING} if there is none, or if the budget is exhausted first.
 
-        @param budget: By default one of L{MOST_SEEN}.
+        @param budget: By default a new one of L{MOST_SEEN} values.
         """
         return next(self._within(value, budget or Budget()), MISSING)
 

@@ -191,7 +191,7 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
 
 
 def _unsupported(field: str, value: Any, supported: Sequence[str]) -> Cause:
-    """As L{not_supported}, but the choice in the order given, and the value as JSON: in Go it has a type of its own."""
+    """Return L{not_supported} with the choices in the given order and the value as JSON, as for a named Go type."""
     choice = ", ".join(f'"{one}"' for one in supported)
     return Cause("FieldValueNotSupported", f"Unsupported value: {go_json(value)}: supported values: {choice}", field)
 

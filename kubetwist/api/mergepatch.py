@@ -14,7 +14,7 @@ from .jsonpatch import PatchError
 
 def check_merge_patch(patch: Any) -> None:
     """
-    Refuse what field validation refuses before it merges.
+    Refuse a patch that field validation refuses before the merge.
 
     @raise PatchError: The patch is neither an object nor null (400).
     """
@@ -24,7 +24,7 @@ def check_merge_patch(patch: Any) -> None:
 
 
 def bad_merge_patch() -> PatchError:
-    """The error for what the merge itself cannot take for a patch."""
+    """Return the error for a patch that the merge itself refuses."""
     return PatchError(400, "BadRequest", "Invalid JSON Patch")
 
 
@@ -32,10 +32,10 @@ def merge_patch(document: dict[str, Any], patch: Any) -> Any:
     """
     Merge C{patch} into C{document}.
 
-    @param document: Changed.
-    @param patch: The decoded patch; not changed, and nothing of it becomes a part of the document.
-    @return: The document; a list that is the patch comes in its place.
-    @raise PatchError: It is neither an object nor a list (400).
+    @param document: Modified in place.
+    @param patch: The decoded patch; not modified, and not shared with the document.
+    @return: The document, or the patch if that is a list.
+    @raise PatchError: The patch is neither an object nor a list (400).
     """
     if isinstance(patch, list):
         return _pruned(patch)

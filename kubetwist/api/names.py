@@ -128,9 +128,9 @@ def search_domain_problems(name: str) -> list[str]:
 
 def long_name_problems(name: str, prefix: bool = False) -> list[str]:
     """
-    Names of kinds whose validation is declared as C{k8s-long-name}: subdomains, the length in bytes.
+    Check names of kinds whose validation is declared as C{k8s-long-name}: subdomains with a limit in bytes.
 
-    A C{generateName} is not checked: only the name that is made of it is.
+    A C{generateName} is not checked, only the generated name.
     """
     return [] if prefix else is_dns1123_subdomain_problems(name, unit="bytes")
 

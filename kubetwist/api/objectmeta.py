@@ -72,9 +72,9 @@ Rule = Literal["compare", "whole"]
 
 class Parts(list[Cause]):
     """
-    What is wrong with an update beyond its metadata, where a kind looks at the metadata between two parts of it.
+    The validation errors of an update beyond its metadata, for kinds that validate metadata in the middle.
 
-    @ivar first: How many causes come before the last of the kind's rules for metadata.
+    @ivar first: Number of errors before the kind's last validation of metadata.
     """
 
     def __init__(self, first: Sequence[Cause], second: Sequence[Cause] = ()) -> None:
@@ -114,10 +114,10 @@ def update_causes(
     found: Sequence[Cause] = (),
 ) -> list[Cause]:
     """
-    All that is wrong with an update, the metadata as often as the reference looks at them.
+    Return all validation errors of an update, those of metadata as often as the reference reports them.
 
-    @param rules: What the kind does in the order in which it does it, after the registry has done both.
-    @param found: What is wrong beyond the metadata: it follows all rules, or if it is L{Parts} comes around the last.
+    @param rules: The kind's own metadata rules in their order, after the registry's two.
+    @param found: The errors beyond the metadata: appended after all rules, or around the last one for L{Parts}.
     """
     whole = validate_object_meta(new, namespaced, path_segment_problems, path)
     compared = validate_object_meta_update(new, old, path)

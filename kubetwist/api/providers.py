@@ -1,4 +1,4 @@
-"""Checks of plugins against the interfaces that they promise to provide."""
+"""Check plugins against the interfaces that they provide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ def interface_error(provider: object, interface: Any, *alternatives: Any) -> str
     """
     Return why C{provider} does not provide C{interface}, in one line; C{""} if it does.
 
-    @param alternatives: Further interfaces. The provider declares at least one of all, and provides what it declares.
+    @param provider: The object to check.
+    @param interface: The expected interface.
+    @param alternatives: Further interfaces. The provider must declare one of all, and implement each that it declares.
     """
     interfaces = (interface, *alternatives)
     declared = [one for one in interfaces if one.providedBy(provider)]
@@ -30,7 +32,7 @@ def interface_error(provider: object, interface: Any, *alternatives: Any) -> str
 
 
 def _described(error: Any, provider: object) -> list[str]:
-    # Several problems come as one exception that has the others as its arguments.
+    # zope.interface reports several problems as one exception that contains the others.
     several = getattr(error, "exceptions", None)
     if several is not None:
         return [text for one in several for text in _described(one, provider)]

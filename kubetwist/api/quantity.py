@@ -137,7 +137,7 @@ def _decimal(number: int, exponent: int, exponential: bool) -> str:
 
 
 def _number_text(value: Any) -> str:
-    """A JSON number as it was written, or as it may have been."""
+    """Return the text of a JSON number, exact or as an encoder would write it."""
     if isinstance(value, WrittenNumber):
         return value.text
     if value is None:
@@ -145,7 +145,7 @@ def _number_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(_FORMAT_PROBLEM)
     if isinstance(value, float) and 1e-6 <= abs(value) < 1e21:
-        # As Go's JSON encoder writes it.
+        # The format of Go's JSON encoder.
         return f"{Decimal(repr(value)).normalize():f}"
     return repr(value)
 

@@ -267,7 +267,7 @@ _WORD: Final = "word"
 _END: Final = "end"
 _ERROR: Final = "error"
 
-#: A symbol, or a word; what is neither, and no space, ends the text.
+#: Matches a symbol or a word; any other character except a space ends the text.
 _TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(==|!=|[=!(),><])|([^ \t\r\n=!(),><\0]+))")
 
 _OPERATORS: Final = {
@@ -284,7 +284,7 @@ _OPERATORS: Final = {
 def _tokens(text: str) -> list[tuple[str, str]]:
     tokens = []
     position = 0
-    # A NUL ends the text, as it does where this is read byte by byte until there is a zero.
+    # A NUL ends the text, as in the reference's lexer, which reads bytes up to a zero.
     while (found := _TOKEN.match(text, position)) is not None:
         position = found.end()
         symbol, word = found.groups()
@@ -296,7 +296,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return tokens
 
 
-#: A requirement as nearly all are written, up to the comma behind it.
+#: Matches a requirement in its common form, up to the following comma.
 _PLAIN: Final = re.compile(
     r"[ \t\r\n]*(!?)[ \t\r\n]*([A-Za-z0-9][A-Za-z0-9_./-]*)"
     r"(?:[ \t\r\n]*(==?|!=)[ \t\r\n]*([A-Za-z0-9_.-]+)|[ \t\r\n]+(in|notin)[ \t\r\n]*\(([A-Za-z0-9_., \t\r\n-]+)\))?"
@@ -306,9 +306,9 @@ _PLAIN: Final = re.compile(
 
 def _plain_requirements(text: str) -> list[Requirement] | None:
     """
-    Read a selector whose requirements are all plain and right, five times as fast as the parser does.
+    Parse a selector whose requirements are all in their common form, five times as fast as the parser.
 
-    @return: What the parser would return; L{None} where the parser has to look at it.
+    @return: The result of the parser; L{None} if the parser is needed.
     """
     found: list[Requirement] = []
     position, end = 0, len(text)
@@ -537,17 +537,15 @@ T = TypeVar("T")
 
 class ParsedLater(Sequence[T]):
     """
-    The terms of a selector, parsed when they are first read; there are none where it cannot be parsed.
+    The terms of a selector, parsed on first access; none if the selector is invalid.
 
-    So the selector of a request costs nothing before it is needed, which for most authorizers is never.
+    Most authorizers never access the selector of a request, so it is usually not parsed before authorization.
     """
 
     __slots__ = ("_parse", "_terms", "_text")
 
     def __init__(self, text: str, parse: Callable[[str], Sequence[T]]) -> None:
-        """
-        @param parse: Raises L{SelectorError}.
-        """
+        """@param parse: Raises L{SelectorError}."""
         self._text = text
         self._parse = parse
         self._terms: tuple[T, ...] | None = None

@@ -1,4 +1,4 @@
-"""JSON numbers that remember their text, for fields whose value is the text: quantities."""
+"""JSON numbers that keep their text, for quantities, whose value is the text."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _INTEGERS = range(-(1 << 63), 1 << 64)
 
 class WrittenNumber(float):
     """
-    A number that no integer of 64 bits is.
+    A number that is not an integer of 64 bits.
 
-    @ivar text: As it stands in the document.
+    @ivar text: The number as written in the document.
     """
 
     __slots__ = ("text",)
     text: str
 
     def __new__(cls, text: str) -> WrittenNumber:
-        """Read a number of JSON."""
+        """Parse a JSON number."""
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -29,9 +29,9 @@ class WrittenNumber(float):
 
 def with_written_numbers(document: bytes) -> Any:
     """
-    Read a JSON document with L{WrittenNumber} for all numbers that are not integers.
+    Decode JSON with L{WrittenNumber} for all numbers that are not integers.
 
-    @return: A value equal to what L{decode_json} gives; L{None} where there is none: it is not JSON, or repeats keys.
+    @return: A value equal to the result of L{decode_json}; L{None} if the text is not JSON or repeats keys.
     """
     try:
         found = json.loads(document, parse_float=WrittenNumber, parse_int=_integer)
@@ -41,7 +41,7 @@ def with_written_numbers(document: bytes) -> Any:
 
 
 def without_written_numbers(value: Any) -> Any:
-    """The same value with plain floats, which encoders know."""
+    """Return the same value with plain floats, which encoders support."""
     if isinstance(value, dict):
         return {name: without_written_numbers(item) for name, item in value.items()}
     if isinstance(value, list):

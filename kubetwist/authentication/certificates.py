@@ -30,9 +30,9 @@ class BadAuthorities(ValueError):
 
 class Pool:
     """
-    Some authorities.
+    A set of certificate authorities.
 
-    @ivar store: What verifies with them.
+    @ivar store: Verifies certificates.
     @ivar certificates: L{cryptography.x509.Certificate}, in the order of the file.
     """
 

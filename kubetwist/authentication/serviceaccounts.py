@@ -133,7 +133,7 @@ class ServiceAccountTokens:
         self.tally.looked_up(hit, perf_counter() - began, "" if hit else "ok")
         # Whoever reviews a token may ask on behalf of somebody else.
         wanted = request.wanted if isinstance(request, TokenAlone) else self._audiences
-        # In the order of the review, and as often as there (C{authenticator.Audiences.Intersect}).
+        # In the order of the review and with its duplicates (C{authenticator.Audiences.Intersect}).
         shared = [audience for audience in wanted if audience in found.audiences]
         if not shared and self._audiences:
             raise AuthenticationFailed(
@@ -161,7 +161,7 @@ class ServiceAccountTokens:
         if len(parts) != 3:
             return None
         try:
-            # The library would take a signature with padding, or with anything behind that, as well.
+            # The library would accept a signature with padding, or with trailing bytes.
             head, body, _ = map(decode_part, parts)
             claimed, header = orjson.loads(body), orjson.loads(head)
         except ValueError:

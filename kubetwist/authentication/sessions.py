@@ -43,13 +43,13 @@ _SAFE: Final = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 @define(eq=False)
 class Session:
     """
-    One who is signed in.
+    A session of a signed-in user.
 
-    @ivar key: The digest of what must be in the header.
-    @ivar token: By which each request is authenticated again; C{""} for a session that began with a sign-in link.
+    @ivar key: The digest of the key in the header.
+    @ivar token: The token that authenticates each request again; C{""} for a session that began with a sign-in link.
     @ivar user: The user at the beginning; without a token, the user of each request.
-    @ivar ends: When it is over in any case.
-    @ivar used: When it was used last.
+    @ivar ends: The latest time at which the session ends.
+    @ivar used: The time of the last use.
     """
 
     key: bytes

@@ -1,4 +1,4 @@
-"""One-time links that sign a person on this machine in to the page at C{/ui} without a token, as Jupyter's do."""
+"""One-time links that sign in to the page at C{/ui} on this machine without a token, as Jupyter's links do."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any, Final
 
 from ..api.resource import UserInfo
 
-#: Seconds for which a link can be used.
+#: Lifetime of a link, in seconds.
 LIFETIME: Final = 15 * 60.0
-#: Characters of a secret that is looked at.
+#: Maximum length of a secret, in characters.
 _LONGEST: Final = 128
-#: Headers of proxies: the peer is on this machine then, but its client may not be.
+#: Headers of proxies: a request with one may come from a client on another machine.
 _FORWARDED: Final = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 
 
 class SignInLinks:
     """
-    The links that were issued and not used yet.
+    The issued links that are unused.
 
-    A link works once, within L{LIFETIME}, and for clients on the loopback interface only, so that a log that is read
-    later or elsewhere reveals nothing of use. Only digests of the secrets are kept.
+    A link works once, within L{LIFETIME}, for clients on the loopback interface: a log that is read later or on another
+    machine contains no usable secret. Only digests of the secrets are stored.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """
-        @param now: Returns seconds of a clock that does not go back.
-        """
+        """@param now: Returns the seconds of a monotonic clock."""
         self._now = now
         self._links: dict[bytes, tuple[float, UserInfo]] = {}
 
     def issue(self, user: UserInfo) -> str:
-        """Return the secret of a new link, which signs in as C{user}."""
+        """Return the secret of a new link that signs in as C{user}."""
         secret = token_urlsafe(24)
         self._links[_digest(secret)] = (self._now() + LIFETIME, user)
         return secret
 
     def redeem(self, secret: str, request: Any) -> UserInfo | None:
-        """Return the user of a link and forget it; L{None} if it is unknown, expired, or used from another machine."""
+        """
+        Return the user of a link and forget the link; L{None} if it is unknown, expired, or used from another machine.
+        """
         if len(secret) > _LONGEST or not is_local(request):
             return None
         expires, user = self._links.pop(_digest(secret), (0.0, None))
@@ -48,7 +48,7 @@ class SignInLinks:
 
 
 def is_local(request: Any) -> bool:
-    """Return whether the client of a request is on this machine, as far as its connection and headers show."""
+    """Return whether the client of a request is on this machine, according to its address and headers."""
     if any(name in request.fields for name in _FORWARDED):
         return False
     transport = request.connection.transport

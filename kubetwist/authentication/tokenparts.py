@@ -1,4 +1,4 @@
-"""The parts of JSON Web Tokens."""
+"""Decode the parts of JSON Web Tokens."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _PART: Final = re.compile(rb"[A-Za-z0-9_-]*")
 
 def decode_part(part: bytes) -> bytes:
     """
-    Decode base64url without padding (RFC 7515, section 2), and nothing that only resembles it.
+    Decode base64url without padding (RFC 7515, section 2), strictly.
 
-    @raise ValueError: It is something else: Python's decoder skips what is no base64, and all behind padding.
+    @raise ValueError: The text is anything else. Python's decoder ignores characters outside of the alphabet, and all
+        text after padding.
     """
     if not _PART.fullmatch(part) or len(part) % 4 == 1:
         raise ValueError("not base64url without padding")

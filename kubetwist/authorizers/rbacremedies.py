@@ -1,4 +1,4 @@
-"""C{kubectl create} commands that grant what RBAC denied. Pure functions of the question."""
+"""Format C{kubectl create} commands that grant what RBAC denied, as pure functions of the request."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NOT_IN_NAMES = re.compile("[^a-z0-9]+")
 
 def bind(question: AuthorizerAttributes, role: tuple[str, str]) -> str:
     """
-    Return the command that binds the user to an existing role, in the namespace of the question if it has one.
+    Return the command that binds the user to an existing role, in the namespace of the request if it has one.
 
-    @param role: Kind and name; a C{Role} is one of the namespace of the question.
+    @param role: Kind and name; a C{Role} is in the namespace of the request.
     """
     kind, name = role
     words = ["kubectl", "create"]
@@ -29,7 +29,7 @@ def bind(question: AuthorizerAttributes, role: tuple[str, str]) -> str:
 
 
 def create_role(question: AuthorizerAttributes) -> str:
-    """Return the commands that create a role for exactly the question, and bind the user to it, one a line."""
+    """Return the commands, one per line, that create a role for exactly this request and bind the user to it."""
     if question.is_resource_request:
         resource = f"{question.resource}.{question.group}" if question.group else question.resource
         if question.subresource:

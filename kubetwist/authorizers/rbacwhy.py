@@ -23,10 +23,10 @@ _OTHER_NAMESPACE: Final = 2
 _RESEMBLING: Final = 1
 _OTHERS: Final = 3
 _BOUND_NOWHERE: Final = 4
-#: Added to the distance of roles that are meant for components of the system, and for its controllers.
+#: Added to the distance of roles for system components and their controllers.
 _SYSTEM: Final = 3
 _CONTROLLER: Final = 4
-#: Grants of a user that are listed.
+#: Maximum number of listed grants of a user.
 _MOST_GRANTS: Final = 20
 
 _TEXTS: Final = {
@@ -177,7 +177,7 @@ def _farther(role: str) -> int:
 
 
 def _remedy(question: AuthorizerAttributes, role: tuple[str, str], rules: Sequence[Rule]) -> JSONObject:
-    """Return the command that grants a role which allows the question, unless the role is meant for the system."""
+    """Return the command that grants a role which allows the request; roles of the system are not proposed."""
     return {} if _farther(role[1]) else {"remedy": {"command": bind(question, role), "rules": len(rules)}}
 
 

@@ -338,7 +338,7 @@ class Compiler:
         return build
 
     def _map_of_any(self, entries: Sequence[tuple[Step, Step, bool]]) -> Step:
-        """A map whose keys may be booleans and numbers."""
+        """Return a map whose keys may be booleans and numbers."""
 
         def build(frame: Frame) -> Value:
             frame.cost += MAP_CREATE_COST

@@ -127,12 +127,12 @@ class Program:
         """
         Evaluate the expression.
 
-        @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} may hold lazy ones.
-        @param cost_limit: What it may cost.
-        @param seconds: How much of the processor's time it may take; looked at in loops only.
-        @return: The value and what it cost.
-        @raise EvaluationError: It has no value.
-        @raise TakesLong: It costs more than it may within L{kubetwist.cel.sparing.briefly}.
+        @param activation: Values of the variables; an L{kubetwist.cel.frame.Activation} may contain lazy ones.
+        @param cost_limit: The maximum cost.
+        @param seconds: The maximum processor time, checked in loops only.
+        @return: The value and its cost.
+        @raise EvaluationError: The evaluation failed.
+        @raise TakesLong: The cost exceeds the allowance of L{kubetwist.cel.sparing.briefly}.
         """
         spared = allowance.get()
         if spared is not None:
@@ -142,7 +142,7 @@ class Program:
     def _evaluate_briefly(
         self, activation: Mapping[str, Value], cost_limit: int, seconds: float, spared: Allowance
     ) -> tuple[Value, int]:
-        """As L{evaluate}, and take what it costs from an allowance."""
+        """Do the same as L{evaluate}, and subtract the cost from an allowance."""
         spared.left -= CALL_COST
         if spared.left < 0:
             raise TakesLong

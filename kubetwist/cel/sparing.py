@@ -1,8 +1,8 @@
 """
-What expressions may cost where nothing else can be done meanwhile.
+Limits on the cost of expressions that are evaluated in the reactor's thread.
 
-A server evaluates most expressions at once, since that takes some microseconds. One that turns out to cost more is
-given up, and is evaluated from its beginning where it does not keep others waiting.
+Most evaluations take some microseconds and run immediately. A more expensive one is cancelled, and repeated from its
+beginning in the computation thread.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final, TypeVar
 
 _Result = TypeVar("_Result")
 
-#: What evaluations may cost together within L{briefly}: some milliseconds.
+#: Total cost of the evaluations within one L{briefly}: some milliseconds.
 BRIEF_COST: Final = 5_000
-#: What each costs besides.
+#: Fixed cost of each evaluation.
 CALL_COST: Final = 5
 
 
 class TakesLong(Exception):
-    """An evaluation costs more than it may within L{briefly}; nothing was changed, and it may be made elsewhere."""
+    """An evaluation exceeds the allowance of L{briefly}. It had no side effects and can be repeated elsewhere."""
 
 
 class Allowance:
     """
-    What may be spent.
+    An allowance for the cost of evaluations.
 
-    @ivar left: Below zero, nothing more is evaluated.
+    @ivar left: The remaining cost; below zero, evaluations are refused.
     """
 
     __slots__ = ("left",)
@@ -36,15 +36,15 @@ class Allowance:
         self.left = cost
 
 
-#: What the evaluations of the code that runs may cost; L{None} where only their own limits count.
+#: The allowance of the running code; L{None} if only the limits of each evaluation apply.
 allowance: Final[ContextVar[Allowance | None]] = ContextVar("allowance", default=None)
 
 
 def briefly(function: Callable[..., _Result], *arguments: object) -> _Result:
     """
-    Call a function whose evaluations may not cost much.
+    Call a function with an allowance for the cost of its evaluations.
 
-    @raise TakesLong: They would.
+    @raise TakesLong: The evaluations exceed the allowance.
     """
     token = allowance.set(Allowance(BRIEF_COST))
     try:

@@ -159,7 +159,7 @@ class MapValue(Mapping[Value, Value]):
 
 
 class MixedMap(MapValue):
-    """A map that has both booleans and numbers as keys, which a C{dict} would take for each other."""
+    """A map with both booleans and numbers as keys, which a C{dict} does not distinguish."""
 
     __slots__ = ("_booleans", "_keys", "_others")
 
@@ -175,7 +175,7 @@ class MixedMap(MapValue):
 
     @classmethod
     def needed(cls, keys: Iterable[Value]) -> bool:
-        """Whether keys are such that no C{dict} can have them all."""
+        """Return whether a C{dict} would merge some of the keys."""
         kinds = set(map(type, keys))
         return bool in kinds and not kinds.isdisjoint(_NUMBERS)
 

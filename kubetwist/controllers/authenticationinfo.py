@@ -84,10 +84,9 @@ def wanted_info(options: Any, users: Iterable[Any], proxies: Iterable[Any], own:
     """
     Return the authorities and lists that this server adds to the ConfigMap.
 
-    @param users: The authorities that vouch for users, as L{cryptography.x509.Certificate}.
-    @param proxies: Those that vouch for proxies; without any, headers mean nothing.
-    @param own: The authority that vouches for this server itself where it stands before others, PEM; C{""} when that is
-        one of C{proxies}.
+    @param users: Authorities of client certificates of users, as L{cryptography.x509.Certificate}.
+    @param proxies: Authorities of client certificates of proxies; without them, proxy headers are ignored.
+    @param own: The authority of this server's own proxy certificate, PEM; C{""} if it is one of C{proxies}.
     """
     found = {_USERS: "".join(map(_pem, users))}
     authorities = "".join(map(_pem, proxies))

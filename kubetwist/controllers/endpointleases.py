@@ -78,8 +78,9 @@ class EndpointReconciler:
         self, stores: Stores, prefix: str, reactor: IReactorTime, endpoint: Callable[[], tuple[str, int]]
     ) -> None:
         """
-        @param prefix: Of all keys in the storage.
-        @param endpoint: Where this server can be reached once it listens; no address before that.
+        @param prefix: The prefix of all keys in the storage.
+
+        @param endpoint: Returns the address of this server; none before it listens.
         """
         self._stores = stores
         self._backend = stores.backend

@@ -70,9 +70,9 @@ class UnknownControllers(ValueError):
 
 def installed(only: Iterable[Any] | None = None) -> dict[str, Any]:
     """
-    The factories of what is installed, by name.
+    Return the factories of installed controllers, by name.
 
-    @param only: Instead of those that Twisted finds.
+    @param only: Factories to use instead of those that Twisted finds.
     @raise UnknownControllers: Two have the same name, or one does not provide L{IControllerFactory}.
     """
     from ..interfaces import IControllerFactory

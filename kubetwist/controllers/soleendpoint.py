@@ -1,7 +1,7 @@
 """
-The endpoints of the service C{kubernetes} where a store has one server: that server's address, and nothing else.
+Reconcile the endpoints of the service C{kubernetes} with the address of the only server of a store.
 
-Nothing is written while they are as they should be, so a server that is idle leaves its disk alone.
+Nothing is written while they are correct, so an idle server does not write to its disk.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from .endpointleases import EndpointReconciler
 
 
 class SoleEndpoint(EndpointReconciler):
-    """Keeps this server's address in the endpoints; it stays when the server stops, since no other takes over."""
+    """
+    Keeps this server's address in the endpoints. The address remains after a stop, since no other server takes over.
+    """
 
     async def prepare(self) -> None:
-        """Do nothing: there are no others that could take the address away."""
+        """Do nothing: no other server can remove the address."""
 
     async def stop(self) -> None:
-        """End, and leave the endpoints as they are."""
+        """Stop, and leave the endpoints unchanged."""
         self.end()
 
     async def _addresses(self) -> list[str]:

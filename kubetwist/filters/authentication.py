@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _log = Logger()
 
-#: Requests with bad credentials that are logged one by one in one second.
+#: Requests with bad credentials that are logged individually per second.
 LINES_PER_SECOND: Final = 100
 _NAMES_KEPT: Final = 1024
 #: Characters of a reason; parts of it may come from clients.

@@ -1,4 +1,4 @@
-"""Large bodies are read when their request is allowed, and not before."""
+"""Read large bodies after their requests were authorized."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def with_body(handler: Handler) -> Handler:
-    """Have requests go on to C{handler} when their body has arrived."""
+    """Return a handler that calls C{handler} when the body has arrived."""
 
     def collecting(request: KubeRequest) -> None:
         request.collect_body(handler)
@@ -19,9 +19,10 @@ def with_body(handler: Handler) -> Handler:
 
 def by_head(handler: Handler, early: Handler) -> Handler:
     """
-    Choose between requests that are there whole and those whose body is still to come.
+    Return a handler that chooses by whether the body of a request has arrived.
 
-    @param early: Answers the latter: it judges them by their heads.
+    @param handler: Answers requests whose body is complete.
+    @param early: Answers the others: it authorizes them by their heads.
     """
 
     def choosing(request: KubeRequest) -> None:

@@ -1,4 +1,4 @@
-"""Log lines about denied requests: what was asked for, why it was denied, and no more of them than are useful."""
+"""Log denied requests: the request and the reason, within rate limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DenialLog:
     """
     Logs denials, with rate limits.
 
-    A client that polls what it may not read, such as a probe of /readyz without credentials, gets one line a minute.
+    A client that polls a path it may not read, such as a probe of /readyz without credentials, is logged once a minute.
     Denials of anonymous clients are logged with C{-v=4} only, as kube-apiserver logs all denials.
 
     @see: kubernetes/apiserver, C{pkg/endpoints/filters/authorization.go}.
@@ -37,15 +37,15 @@ class DenialLog:
     _log = Logger()
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """
-        @param now: Returns seconds of a clock that does not go back.
-        """
+        """@param now: Returns the seconds of a monotonic clock."""
         self._now = now
         self._repeated = RepeatFilter(_REPEATED)
         self._limiter = RateLimiter(self._report)
 
     def log(self, request: KubeRequest, attributes: AuthorizerAttributes, verdict: Verdict) -> None:
-        """Log that C{verdict} denies C{attributes} to the client of C{request}, unless it repeats earlier lines."""
+        """
+        Log that C{verdict} denies C{attributes} to the client of C{request}, unless the line repeats earlier ones.
+        """
         user, now, target = attributes.user, self._now(), sought(attributes)
         if not self._repeated.is_new((user.name, target), now) or not self._limiter.allow(now):
             return
@@ -64,7 +64,7 @@ class DenialLog:
 
 
 def sought(attributes: AuthorizerAttributes) -> str:
-    """Describe what a request asks for: verb, resource with subresource, name and scope; or verb and path."""
+    """Describe a request: verb, resource with subresource, name and scope; or verb and path."""
     if not attributes.is_resource_request:
         return f"{quoted(attributes.verb)} the path {quoted(attributes.path)}"
     resource = str(GroupResource(attributes.group, attributes.resource))
@@ -76,5 +76,5 @@ def sought(attributes: AuthorizerAttributes) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    # Reasons of several authorizers, which may contain names of users: none of it may start another line of the log.
+    # Reasons of several authorizers may contain user names: they must not begin a new line of the log.
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.replace("\n", "; "))

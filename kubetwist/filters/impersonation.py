@@ -34,12 +34,14 @@ _EXACT: Final = frozenset((_USER, _UID, _GROUP))
 
 def with_impersonation(handler: Handler, authorizer: IAuthorizer, constrained: bool, denials: DenialLog) -> Handler:
     """
-    Take the request for that of whom its C{Impersonate-} headers name, if its sender may impersonate all that they say.
+    Set the user of a request to the one in its C{Impersonate-} headers, if the client may impersonate that user.
 
-    Answer 400 to headers that name no user or can be read in several ways, 403 to who may not. Those behind this find
-    the other in C{request.user} and the sender in C{request.impersonator}, and no such headers.
+    Answer 400 to headers without a user or with several meanings, and 403 without permission. Later filters find the
+    impersonated user in C{request.user} and the client in C{request.impersonator}; the headers are removed.
 
-    @param constrained: Whether there are modes in which the sender may not do everything as the other user.
+    @param handler: The next handler.
+    @param authorizer: Decides whether the client may impersonate.
+    @param constrained: Whether constrained impersonation is enabled.
     @param denials: Logs refused impersonations.
     """
     modes = Modes(authorizer, constrained)

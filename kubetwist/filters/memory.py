@@ -1,4 +1,4 @@
-"""Requests are refused while there is too little memory for them."""
+"""Refuse requests while there is not enough memory for them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ if TYPE_CHECKING:
     from ..server.memorylimit import MemoryGuard
     from ..server.site import Handler, KubeRequest
 
-#: Bytes of memory per byte of a body, at most: decoded, defaulted, compared with what is stored, and encoded.
+#: Maximum bytes of memory per byte of a body: decoded, defaulted, compared with the stored object, and encoded.
 _FACTOR: Final = 40
 #: Bytes that any request may need.
 _LEAST: Final = 64 * 1024
-#: Bytes from which it is counted what requests that were admitted may need yet.
+#: Cost, in bytes, from which on admitted requests reserve memory.
 _COUNTED: Final = 256 * 1024
-#: Bytes of a list that are made at a time, where they are those of the objects, however long it is.
+#: Bytes that a list needs at a time if it is written in pieces, whatever its length.
 _LIST: Final = 4 << 20
-#: Bytes that wait for a watch, at most.
+#: Maximum bytes that wait for a watch.
 _WATCH: Final = 512 * 1024
 
 _CHANGING: Final = frozenset(("create", "update", "patch", "deletecollection"))
-#: Answered in any case: health checks decide about the process.
+#: Always admitted: the liveness of the process depends on health checks.
 _EXEMPT: Final = (b"/readyz", b"/livez", b"/healthz", b"/metrics")
 _TOO_LITTLE: Final = "The server is short of memory, please try again later.\n"
 
-#: How many objects of a group and resource there are, and how many bytes one has; L{None} for what is not stored here.
+#: Returns number and size in bytes of the objects of a group and resource; L{None} if they are not stored here.
 Sizes = Callable[[str, str], "tuple[int, int] | None"]
 
 
 def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, longest: int) -> Handler:
     """
-    Answer 429 to requests for which there is too little memory.
+    Return a handler that answers 429 to requests without enough memory.
 
-    @param longest: Bytes of a body that the site takes at most.
+    @param handler: The next handler.
+    @param guard: Decides whether there is enough memory.
+    @param sizes: Returns number and size of the objects of a resource.
+    @param longest: Maximum bytes of a body.
     """
 
     def memory_limit(request: KubeRequest) -> None:
@@ -42,7 +45,7 @@ def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, longes
             handler(request)
             return
         cost = cost_of(request, sizes, longest)
-        # What gives memory back, or needs next to none, still works when nothing else does.
+        # Requests that free memory, or need almost none, succeed while others are refused.
         urgent = cost == _LEAST and info.verb not in _CHANGING
         if not guard.admit(cost, urgent=urgent):
             request.terminated = 429
@@ -62,7 +65,7 @@ def with_memory_limit(handler: Handler, guard: MemoryGuard, sizes: Sizes, longes
 
 
 def cost_of(request: KubeRequest, sizes: Sizes, longest: int) -> int:
-    """The bytes of memory that a request may need at a time."""
+    """Return the bytes of memory that a request may need at a time."""
     info = request.info
     if info.verb == "watch":
         return _WATCH
@@ -72,7 +75,7 @@ def cost_of(request: KubeRequest, sizes: Sizes, longest: int) -> int:
             return _LEAST
         size = found[0] * found[1]
         accept = request.header(b"accept") or b""
-        # A table, or another encoding, is made as a whole.
+        # Tables and other encodings are built as a whole.
         return max(_LEAST, size if b"as=" in accept or b"protobuf" in accept or b"yaml" in accept else min(size, _LIST))
     length = request.body_length or 0
     if request.body_pending:

@@ -29,7 +29,7 @@ _NAMESPACE_SUBRESOURCES: Final = ("status", "finalize")
 #: Longer URLs are parsed each time; remembered, they would let a client fill the memory.
 _REMEMBERED_URL: Final = 256
 
-#: Characters of selectors that are parsed for a name before the client is authorized.
+#: Maximum length of selectors that are parsed for a name before authorization.
 _LONGEST_SELECTORS: Final = 4096
 _WHOLE_NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
 
@@ -207,24 +207,24 @@ def _read_selectors(info: RequestInfo, query: bytes) -> None:
 
 
 def _is_whole_number(text: str) -> bool:
-    """Whether Go's C{strconv.ParseInt} takes a text for 64 bits."""
+    """Return whether Go's C{strconv.ParseInt} accepts a text for 64 bits."""
     return _WHOLE_NUMBER.fullmatch(text) is not None and -(1 << 63) <= int(text) < 1 << 63
 
 
 def _only_name(parameters: dict[str, list[str]]) -> str:
     """
-    Return the name that a field selector demands, C{""} for none.
+    Return the name that a field selector requires, C{""} for none.
 
-    It is that of the first term in the order of the parsed selector. There is none where any of the options cannot be
-    decoded, the label selector among them: the request is about the whole collection then, until its handler refuses
-    the options.
+    It is the name in the first term of the parsed and sorted selector. If any of the options cannot be decoded,
+    including the label selector, there is none: the request then addresses the whole collection, until its handler
+    refuses the options.
     """
     fields = parameters.get("fieldSelector", [""])[0]
     labels = parameters.get("labelSelector", [""])[0]
     if "metadata.name" not in fields or len(fields) + len(labels) > _LONGEST_SELECTORS:
         return ""
     limit, timeout = parameters.get("limit", ["0"])[0], parameters.get("timeoutSeconds", ["0"])[0]
-    # An empty limit is none, but an empty timeout is no number.
+    # An empty limit is absent, but an empty timeout is invalid.
     if not _is_whole_number(limit or "0") or not _is_whole_number(timeout):
         return ""
     from ..api.selectors import SelectorError, parse_field_selector, parse_label_selector

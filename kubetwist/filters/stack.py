@@ -53,15 +53,15 @@ def with_filters(
     Put the filters in front of C{handler}.
 
     @param request_timeout: Seconds for requests that are not long-running.
-    @param proxy_headers: Where proxies say whom they speak for, if not in the usual fields.
-    @param constrained_impersonation: Whether one may be allowed to do only some things as somebody else.
-    @param limit: Puts in front of a handler what has requests wait while there are too many.
-    @param consistency: Has requests wait until this server is as far as others are; L{None} where there are no others.
-    @param memory: Puts in front of a handler what refuses requests while there is too little memory; L{None} where
-        there is no limit.
-    @param metrics: Counts them; it is told by the site when they are over.
-    @param tracing: Has them leave spans; likewise.
-    @param auditor: Told of requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
+    @param proxy_headers: Names of the headers of authenticating proxies, if not the default ones.
+    @param constrained_impersonation: Whether constrained impersonation is enabled.
+    @param limit: Wraps a handler with priority and fairness.
+    @param consistency: Delays requests until this server's caches are as new as the storage; L{None} for a single
+        server.
+    @param memory: Wraps a handler with the memory limit; L{None} without one.
+    @param metrics: Counts requests; the site reports their end.
+    @param tracing: Creates spans for requests; the site reports their end.
+    @param auditor: Audits requests, which are L{AuditedRequest<kubetwist.server.auditedrequest.AuditedRequest>}s then.
     """
 
     def behind(name: str, handler: Handler, *, again: bool = False) -> Handler:
@@ -78,7 +78,7 @@ def with_filters(
     if limit is not None:
         handler = limit(behind("priorityandfairness", handler))
         allowed = limit(behind("priorityandfairness", allowed, again=True))
-    # What is refused needs no body, and what waits for one needs no seat yet.
+    # Refused requests need no body, and waiting for a body needs no seat.
     early = with_authorization(behind("authorization", with_body(allowed), again=True), authorizer, denials)
     if consistency is not None:
         early = consistency.in_front(behind("consistency", early, again=True))

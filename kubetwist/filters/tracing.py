@@ -106,9 +106,9 @@ class RequestTracing:
 
     def behind(self, name: str, handler: Handler, *, again: bool = False) -> Handler:
         """
-        Note that a request has come through a filter.
+        Record that a request has passed a filter.
 
-        @param again: The filter is in another place as well; a request comes through one of them.
+        @param again: The filter is part of both handler chains; a request passes one of them.
         """
         if not again:
             self._filters.insert(0, name)

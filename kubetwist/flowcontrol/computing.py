@@ -1,16 +1,14 @@
 """
-Long computations, one at a time in a thread beside the reactor's.
+Run long computations one at a time in a thread beside the reactor's.
 
-What is made of one large object (decoding, defaulting, validating, merging, finding out who owns which field) is pure
-Python without a place to pause in. In a thread it shares the interpreter's lock with the reactor, which gets it back
-after L{kubetwist.server.service.SWITCH_INTERVAL} seconds each time that it wants to go on. With several such threads
-the reactor would have to wait for all of them, so there is one; a request is several computations, and those of
-different requests take turns in it.
+The computations on one large object (decoding, defaulting, validating, merging, tracking field ownership) are pure
+Python code that cannot pause. A thread shares the interpreter's lock with the reactor, which acquires it after
+L{kubetwist.server.service.SWITCH_INTERVAL} seconds each time it needs it. With several threads the reactor would wait
+for all of them, so there is one. A request consists of several computations, and different requests alternate.
 
-The garbage collector is off meanwhile, and until there was no computation for L{QUIET} seconds. It would look through
-the hundred thousands of objects that a request holds again and again, with the lock held, and find nothing: values of
-JSON have no cycles. Where computations follow one another for longer than L{LONGEST} seconds, garbage is collected
-between two of them.
+The garbage collector is disabled during computations and until there was none for L{QUIET} seconds. It would repeatedly
+traverse the hundred thousands of objects of a request, holding the lock, and find nothing: JSON values have no cycles.
+If computations follow one another for longer than L{LONGEST} seconds, garbage is collected between two of them.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.python.failure import Failure
 
-#: Seconds without a computation after which garbage is collected again.
+#: Seconds without a computation after which the collector is enabled again.
 QUIET: Final = 0.5
-#: Seconds for which garbage is not collected at most.
+#: Maximum seconds without garbage collection.
 LONGEST: Final = 10.0
 
 
@@ -63,14 +61,15 @@ class _Computation:
 
 class Computing:
     """
-    Calls functions in a thread, in the order in which they came.
+    Calls functions in a thread, in the order of their submission.
 
-    @ivar waiting: How many calls wait.
+    @ivar waiting: The number of waiting calls.
     """
 
     def __init__(self, in_thread: Callable[..., Deferred[Any]], clock: Any) -> None:
         """
-        @param in_thread: Calls a function with arguments in some thread.
+        @param in_thread: Calls a function with arguments in a thread.
+
         @param clock: L{twisted.internet.interfaces.IReactorTime}.
         """
         self._in_thread = in_thread
@@ -83,17 +82,17 @@ class Computing:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for those before them."""
+        """Return the number of calls that wait for earlier ones."""
         return len(self._waiting)
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         """
         Call a function in the thread, in the caller's context.
 
-        A call that is cancelled before its turn is not made; the result of one that is cancelled later is dropped.
+        A call that is cancelled before its turn is not executed; the result of one that is cancelled later is dropped.
 
-        @param function: Touches nothing that the reactor's thread changes.
-        @return: What it returns, or fails with what it raises.
+        @param function: Must not access anything that the reactor's thread changes.
+        @return: A Deferred of its result.
         """
         result: Deferred[Any] = Deferred()
         self._waiting.append(_Computation(function, arguments, result))
@@ -102,7 +101,7 @@ class Computing:
         return result
 
     def _next(self) -> None:
-        """Begin with the next call."""
+        """Start the next call."""
         while self._waiting:
             computation = self._waiting.popleft()
             if computation.result.called:
@@ -132,7 +131,7 @@ class Computing:
             gc.collect(1)
 
     def stop(self) -> None:
-        """Collect garbage as usual; what is under way is finished."""
+        """Enable garbage collection; running computations are finished."""
         self._stopped = True
         if self._collecting is not None:
             self._collecting.cancel()
@@ -151,7 +150,7 @@ class Computing:
             self._switch_collector_on()
         elif not self._waiting and self._off_since is not None:
             self._collecting = self._clock.callLater(QUIET, self._switch_collector_on)
-        # Whoever waits for the result goes on with it at once: the thread need not wait for that.
+        # The thread starts the next call before the caller handles this result.
         self._next()
         if result.called:
             return
@@ -163,9 +162,9 @@ class Computing:
 
 def freeze() -> None:
     """
-    Collect garbage, and have what is left, such as modules, never looked through for garbage again.
+    Collect garbage, and exclude the remaining objects, such as modules, from later collections.
 
-    Each full collection holds all threads for as long as it takes to look through everything else.
+    A full collection holds the lock while it traverses all objects that are not excluded.
     """
     gc.collect()
     gc.freeze()

@@ -36,7 +36,7 @@ _log = Logger()
 
 
 class RequestLog:
-    """Logs requests that are over."""
+    """Logs finished requests."""
 
     def __init__(self, verbosity: Verbosity) -> None:
         self._verbosity = verbosity

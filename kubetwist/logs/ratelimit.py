@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-#: Lines of one kind that are logged in one second.
+#: Lines of one kind that are logged per second.
 LINES_PER_SECOND = 20
 
 
 class RateLimiter:
-    """Allows a number of lines per second, and reports how many were suppressed when the next second begins."""
+    """Allows a number of lines per second, and reports the number of suppressed lines when the next second begins."""
 
     def __init__(self, report: Callable[[int], object], per_second: int = LINES_PER_SECOND) -> None:
         """
         @param report: Called with the number of suppressed lines, if there are any.
-        @param per_second: Lines that are allowed within one second.
+
+        @param per_second: Maximum number of lines per second.
         """
         self._report = report
         self._per_second = per_second
@@ -26,7 +27,7 @@ class RateLimiter:
         """
         Count a line, and return whether it may be logged.
 
-        @param now: Seconds of a clock that does not go back.
+        @param now: Seconds of a monotonic clock.
         """
         if now - self._second >= 1:
             if self._count > self._per_second:
@@ -37,12 +38,13 @@ class RateLimiter:
 
 
 class RepeatFilter:
-    """Recognizes events that occurred a short while ago, in bounded memory."""
+    """Recognizes repeated events, in bounded memory."""
 
     def __init__(self, interval: float, size: int = 1024) -> None:
         """
         @param interval: Seconds during which an event is a repetition.
-        @param size: Events that are remembered; the oldest are forgotten first.
+
+        @param size: Number of remembered events; the oldest are forgotten first.
         """
         self._interval = interval
         self._size = size

@@ -57,10 +57,10 @@ Diversions = Mapping[tuple[str, int], tuple[str, int]]
 
 def is_forbidden(address: str, *, loopback: bool = False, interfaces: bool = False) -> bool:
     """
-    Whether an address is one that those who only write objects of the API may not have the server call.
+    Return whether an address is forbidden as a target that an API object names.
 
-    @param loopback: Whether those of this machine are allowed.
-    @param interfaces: Whether those of this machine's interfaces are its own, as loopback addresses are.
+    @param loopback: Whether addresses of this machine are allowed.
+    @param interfaces: Whether addresses of this machine's interfaces are treated as loopback addresses.
     """
     ip = _meant(address)
     if ip.is_loopback:
@@ -74,9 +74,10 @@ def is_forbidden(address: str, *, loopback: bool = False, interfaces: bool = Fal
 
 def is_local(address: str) -> bool:
     """
-    Whether an address is one of this machine's interfaces.
+    Return whether an address belongs to an interface of this machine.
 
-    The system says from which address it would send there: what it has itself is reached from itself. Nothing is sent.
+    The system selects the source address of a connection to it: for an own address, that is the address itself. Nothing
+    is sent.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
@@ -84,7 +85,7 @@ def is_local(address: str) -> bool:
             asking.connect((address, 9))
             source: str = asking.getsockname()[0]
     except OSError:
-        # There is no way to it.
+        # There is no route to the address.
         return False
     return ipaddress.ip_address(source.partition("%")[0]) == ipaddress.ip_address(address)
 
@@ -122,11 +123,13 @@ class CheckedEndpoint:
         diversions: Diversions | None = None,
     ) -> None:
         """
-        @param target: The host and the port, asked for each connection.
-        @param guarded: Whether addresses that L{is_forbidden} are refused; of this machine's unless C{loopback}.
-        @param interfaces: Whether those of its interfaces are this machine's.
-        @param denied: What else is refused.
-        @param patience: Seconds until a connection is made.
+        @param target: Returns host and port, for each connection.
+
+        @param guarded: Whether addresses that L{is_forbidden} returns true for are refused; those of this machine
+            unless C{loopback}.
+        @param interfaces: Whether addresses of its interfaces are treated as loopback addresses.
+        @param denied: Further networks that are refused.
+        @param patience: Connection timeout, in seconds.
         """
         self._reactor = reactor
         self._target = target

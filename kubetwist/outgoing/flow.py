@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IConsumer, IPushProducer, ITransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-#: Bytes of a connection that the system holds without having sent them.
+#: Unsent bytes of a connection that the kernel buffers.
 UNSENT: Final = 128 * 1024
 _UNSENT_OPTION: Final = getattr(socket, "TCP_NOTSENT_LOWAT", 0)
 #: How the system is asked whether the other end has hung up; 0 where it does not tell.
@@ -260,10 +260,10 @@ def keep_alive(transport: Any) -> None:
 
 def bound_unsent(transport: Any) -> None:
     """
-    Have the system take no more than L{UNSENT} bytes that it has not sent.
+    Limit the unsent bytes in the kernel's send buffer to L{UNSENT}.
 
-    Its buffer grows to some megabytes otherwise, for each connection whose other end reads nothing. What is on its way
-    is not bounded by this, so that far clients are sent as much at a time as before.
+    Otherwise the buffer of each connection whose peer reads nothing grows to some megabytes. Bytes in flight are not
+    limited, so that the throughput to distant clients does not change.
     """
     handle = getattr(transport, "socket", None)
     if handle is not None and _UNSENT_OPTION:

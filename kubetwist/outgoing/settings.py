@@ -19,24 +19,24 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 @frozen(kw_only=True)
 class CallSettings:
     """
-    All that a client has to know of those it calls. Certificates and keys are PEM; secrets are not in its C{repr}.
+    The settings of a client. Certificates and keys are PEM; secrets are omitted from its C{repr}.
 
-    @ivar url: With its path, without a query.
-    @ivar ca: Authorities that the other's certificate must come from; C{b""} for those of the system.
-    @ivar certificate: What is shown when the other asks for a certificate; C{b""} for none.
+    @ivar url: The URL with its path, without a query.
+    @ivar ca: Authorities of the server's certificate; C{b""} for those of the system.
+    @ivar certificate: The client certificate; C{b""} for none.
     @ivar key: The key of C{certificate}.
-    @ivar token: Sent as bearer token.
-    @ivar basic: Sent as user and password.
-    @ivar server_name: What the other's certificate must be for; the host of C{url} without it.
-    @ivar insecure: Whether any certificate will do.
-    @ivar dial: Where to connect, asked for each new connection; L{None} for what C{url} says.
-    @ivar guarded: Addresses of this machine, of its link and of metadata services are not called. For those whom not
-        the administrator of the server has named, but an object of the API.
-    @ivar loopback: Addresses of this machine are called all the same.
-    @ivar interfaces: Addresses of this machine's interfaces are its own, as loopback addresses are. Not for services,
-        whose addresses an interface may have (IPVS).
-    @ivar denied: Networks that are not called either, whatever C{guarded} is.
-    @ivar patience: Seconds that the other side is given to take a connection.
+    @ivar token: The bearer token.
+    @ivar basic: User and password.
+    @ivar server_name: The expected name in the server's certificate; by default the host of C{url}.
+    @ivar insecure: Whether any certificate is accepted.
+    @ivar dial: Returns the address of each new connection; L{None} uses the one in C{url}.
+    @ivar guarded: Whether addresses of this machine, link-local ones and those of metadata services are refused: for
+        targets that API objects name, not the administrator.
+    @ivar loopback: Whether addresses of this machine are allowed nevertheless.
+    @ivar interfaces: Whether addresses of this machine's interfaces are treated as loopback addresses. Not for
+        services, whose addresses an interface may have (IPVS).
+    @ivar denied: Networks that are refused in any case.
+    @ivar patience: Connection timeout, in seconds.
     """
 
     url: str

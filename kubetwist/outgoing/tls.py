@@ -38,7 +38,7 @@ def certificates(content: bytes) -> list[Certificate]:
     """
     Return the certificates in a PEM file.
 
-    @raise BadSettings: There is none, or one is damaged.
+    @raise BadSettings: The file contains none, or a damaged one.
     """
     found = []
     for part in content.split(_END)[:-1]:

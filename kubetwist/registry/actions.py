@@ -71,7 +71,7 @@ class PodBinding:
         """
         Bind a pod, after mutating admission.
 
-        @raise APIStatusError: Validating admission refuses, there is no such pod (404), or it cannot be bound (409).
+        @raise APIStatusError: Validating admission refuses, the pod does not exist (404), or it cannot be bound (409).
         """
         target = obj.get("target") or {}
         causes = validate_binding(obj)
@@ -116,7 +116,9 @@ class PodBinding:
 
 
 def _set_condition(conditions: list[JSONObject], kind: str) -> None:
-    """Set a pod's condition to true, in its place; see C{UpdatePodCondition} in C{pkg/api/v1/pod/util.go}."""
+    """
+    Set a pod's condition to true, at its position in the list; see C{UpdatePodCondition} in C{pkg/api/v1/pod/util.go}.
+    """
     new = {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": times.now()}
     for index, one in enumerate(conditions):
         if one.get("type") == kind:

@@ -51,10 +51,10 @@ async def admit_virtual(
     check: Callable[[JSONObject], object] | None = None,
 ) -> None:
     """
-    Ask all plugins about such an object.
+    Run all admission plugins on an object.
 
-    @param check: The rules of the kind, which come between mutation and validation; raises an L{APIStatusError}.
-    @raise APIStatusError: One refuses, or the object breaks the rules of its kind.
+    @param check: The rules of the kind, which are checked between mutation and validation; raises an L{APIStatusError}.
+    @raise APIStatusError: A plugin refuses, or the object violates the rules of its kind.
     """
     attributes = virtual_attributes(info, stores, scope, obj, options)
     await stores.admission.admit(attributes)

@@ -393,9 +393,9 @@ class ServiceAllocator:
 
     def _cluster_ips(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
         """
-        Take the addresses of a new service, and what an update adds to them; give back what it removes.
+        Allocate the addresses of a new service or those that an update adds, and release those that it removes.
 
-        An update that changes an address takes nothing: validation refuses it (C{updateClusterIPs} in C{alloc.go}).
+        An update that changes an address allocates nothing: validation refuses it (C{updateClusterIPs} in C{alloc.go}).
         """
         spec = obj["spec"]
         kind, families = spec.get("type"), spec.get("ipFamilies") or ()
@@ -414,7 +414,7 @@ class ServiceAllocator:
             reservation.freed_ips.append(held[1])
 
     def _take_addresses(self, obj: JSONObject, first: int, reservation: Reservation, dry_run: bool) -> None:
-        """Take an address of each family from the one at C{first} on: the given one, or any."""
+        """Allocate an address per family, beginning with the family at C{first}: the requested one, or any."""
         spec = obj["spec"]
         addresses = list(spec.get("clusterIPs") or ())
         given = list(addresses)
@@ -468,7 +468,7 @@ class ServiceAllocator:
 
     def _new_node_ports(self, obj: JSONObject, reservation: Reservation, dry_run: bool) -> None:
         """
-        Take the node ports of a new service: ports with the same number, in several protocols, share one.
+        Allocate the node ports of a new service; ports with the same number in several protocols share one.
 
         See C{initNodePorts} in C{alloc.go}.
         """
@@ -480,7 +480,7 @@ class ServiceAllocator:
             if not wanted and not gets_node_ports(obj["spec"]):
                 continue
             if number not in shared:
-                # Whichever port of this number asks for one.
+                # Any of the ports with this number may request a node port.
                 asked = (one.get("nodePort") for one in ports if (one.get("port") or 0) == number)
                 first = next(filter(None, asked), 0)
                 if first:
@@ -493,11 +493,11 @@ class ServiceAllocator:
 
     def _update_node_ports(self, obj: JSONObject, held: list[int], reservation: Reservation, dry_run: bool) -> None:
         """
-        Take the node ports that an update adds; give back those that it removes.
+        Allocate the node ports that an update adds, and release those that it removes.
 
         See C{updateNodePorts} in C{alloc.go}.
 
-        @raise APIStatusError: One cannot be had (422), or is there twice in a protocol (500).
+        @raise APIStatusError: A node port cannot be allocated (422), or occurs twice in one protocol (500).
         """
         spec = obj["spec"]
         taken: set[int] = set()
@@ -536,7 +536,7 @@ class ServiceAllocator:
         reservation.ports.append(number)
 
     def _health_check(self, obj: JSONObject, before: JSONObject, reservation: Reservation, dry_run: bool) -> None:
-        """Take a port for health checks where a service begins to need one; an update does not change it."""
+        """Allocate a port for health checks if a service begins to need one; an update does not change it."""
         spec = obj["spec"]
         needed = bool(before) and needs_health_check(before)
         if not needs_health_check(spec):

@@ -45,10 +45,10 @@ async def ensure(
     forgives: Callable[[Cause], bool] | None = None,
 ) -> None:
     """
-    Make an object unless one of its name is there; its C{status} is kept, which a create would drop.
+    Create an object unless it exists, with its C{status}, which a create would drop.
 
-    @param manager: Who makes it.
-    @param teller: Who applies the status.
+    @param manager: The field manager of the object.
+    @param teller: The field manager of the status.
     @param forgives: See L{RequestScope.forgives}.
     """
     meta = obj["metadata"]
@@ -264,12 +264,12 @@ async def kubernetes_service(
     node_port: int = 0,
 ) -> None:
     """
-    The service by which pods find this server, with its addresses.
+    Return the service C{kubernetes}, by which pods find this server, and its endpoints.
 
     @param service_ip: The first address of the first of C{cidrs}.
-    @param address: Where the server can be reached; C{""} when its endpoints are kept elsewhere.
-    @param port: Where the server listens.
-    @param node_port: At which port nodes are to lead to it; 0 for none.
+    @param address: The advertised address; C{""} if a reconciler writes the endpoints.
+    @param port: The port on which the server listens.
+    @param node_port: The node port of the service; 0 for none.
     """
     cidr_store = stores.find("networking.k8s.io", "servicecidrs")
     if cidr_store is not None:
@@ -306,7 +306,7 @@ async def kubernetes_service(
 
 
 def is_about_loopback(cause: Cause) -> bool:
-    """Whether all that is wrong is that an endpoint is on the loopback: a host may have no other address."""
+    """Return whether the only errors are endpoints on a loopback address: a host may have no other address."""
     return NO_LOOPBACK in cause.message
 
 

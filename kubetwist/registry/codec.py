@@ -40,7 +40,7 @@ SAME: Final[dict[GroupVersionKind, tuple[str, str]]] = {
 
 class MissingField(ValueError):
     """
-    An object does not say what it is.
+    An object lacks its kind or version.
 
     @ivar field: C{"Kind"} or C{"apiVersion"}.
     """
@@ -50,21 +50,22 @@ class MissingField(ValueError):
         self.field = field
 
     def within(self, text: str) -> str:
-        """The reference's message, which quotes the object."""
+        """Return the reference's message, which quotes the object."""
         return f"Object '{self.field}' is missing in '{text}'"
 
 
 class Codec:
     """
-    Decodes what clients send for one kind in one version, and converts from and to the stored version.
+    Decodes objects of one kind in one version, and converts them from and to the stored version.
 
-    @ivar gvk: The kind as clients of this version see it.
-    @ivar storage: The kind as it is stored.
+    @ivar gvk: The kind in this version.
+    @ivar storage: The kind in the stored version.
     @ivar converts: Whether the two differ.
-    @cvar protobuf: Whether its objects have a form in protobuf.
-    @cvar keeps_floats: Whether C{1.0} stays a float until an object is encoded, as no Go type makes it an integer.
-    @cvar internal: Whether the reference keeps objects of this kind in an internal version.
-    @ivar plain_metadata: Whether L{metadata} is what is stored.
+    @cvar protobuf: Whether its objects have a protobuf form.
+    @cvar keeps_floats: Whether C{1.0} remains a float until the object is encoded, since no Go type makes it an
+        integer.
+    @cvar internal: Whether the reference has an internal version of this kind.
+    @ivar plain_metadata: Whether L{metadata} returns the stored metadata.
     """
 
     protobuf: ClassVar[bool] = True
@@ -81,7 +82,7 @@ class Codec:
 
     @property
     def scheme(self) -> str:
-        """How the reference names its table of the kinds that it knows here."""
+        """Return the reference's name of its scheme for this kind."""
         return scheme_of(self.gvk.group)
 
     @property
@@ -92,7 +93,7 @@ class Codec:
         return self._type
 
     def knows(self, gvk: GroupVersionKind) -> bool:
-        """Whether L{scheme} has a kind."""
+        """Return whether L{scheme} contains a kind."""
         return self._definitions.knows(gvk) or gvk.kind == "List"
 
     def zero(self) -> JSONObject:
@@ -114,11 +115,12 @@ class Codec:
         """
         Make an object of a decoded body.
 
-        @param problems: Takes a text for every field that the kind does not have.
+        @param obj: The decoded body.
+        @param problems: Receives a text per unknown field.
         @param raw: The body, for messages that quote its beginning, and for quantities that are numbers.
         @param json: Whether the body is JSON.
-        @return: The object in this version; C{kind} and C{apiVersion} are filled in, C{metadata} is there.
-        @raise APIStatusError: It is another kind, or not an object of this type at all (400).
+        @return: The object in this version, with C{kind}, C{apiVersion} and C{metadata}.
+        @raise APIStatusError: The body is of another kind, or not an object of this type (400).
         """
         if value is None:
             value = {}
@@ -132,7 +134,7 @@ class Codec:
             own = self.gvk.group_version
             if said.version or said.group != own.group or kind != self.gvk.kind:
                 self._refuse_kind(GroupVersionKind(said.group, said.version, kind))
-            # Only the group is said: the version is the request's.
+            # The message contains only the group: the version is the request's.
             api_version = self.gvk.api_version
         found = Problems()
         try:
@@ -205,17 +207,17 @@ class Codec:
 
     def redecode(self, value: Any, problems: list[str], *, converted: bool = False, strict: bool = False) -> JSONObject:
         """
-        Make an object of what a patch left.
+        Make an object of the result of a patch.
 
-        JSON may leave out the kind, and may say another version of it. JSON without a version is taken for the
-        reference's internal type, whose fields have other names, so that nothing of it is read. A map is taken for
-        what it should be, whatever it says.
+        JSON may omit the kind, and may name another version of it. JSON without a version is decoded into the
+        reference's internal type, whose fields have other names, so that none of them is read. A map is decoded into
+        the expected kind, whatever it names.
 
-        @param problems: Takes a text for every field that the kind does not have.
-        @param converted: Whether the reference has a map here, not JSON, and so complains in other words.
-        @param strict: Whether fields that the kind does not have are an error.
-        @raise ConversionError: It does not convert to the internal type.
-        @raise ValueError: It is not an object of this kind any more, in the words of the reference.
+        @param problems: Receives a text per unknown field.
+        @param converted: Whether the reference has a map instead of JSON, which changes the error messages.
+        @param strict: Whether unknown fields are an error.
+        @raise ConversionError: The object does not convert to the internal type.
+        @raise ValueError: The result is not an object of this kind; the text is the reference's.
         """
         said = written = self.gvk
         if not converted:
@@ -246,16 +248,17 @@ class Codec:
 
     def check_kind(self, obj: JSONObject) -> None:
         """
-        Refuse what L{redecode} gave, if it says that it is of another kind, which only custom resources can.
+        Refuse a result of L{redecode} of another kind, which occurs for custom resources only.
 
-        @raise APIStatusError: It does (422).
+        @raise APIStatusError: It is of another kind (422).
         """
 
     def _said(self, value: Any) -> GroupVersionKind:
         """
-        What JSON says that it is, less what it leaves to the request: C{gvkWithDefaults} of apimachinery's C{json.go}.
+        Return the kind in a JSON object, with missing parts from the request: C{gvkWithDefaults} of apimachinery's
+        C{json.go}.
 
-        @raise ValueError: It cannot say so.
+        @raise ValueError: The apiVersion is malformed.
         """
         kind, api_version = identity(value)
         said = GroupVersion.parse(api_version)
@@ -266,7 +269,7 @@ class Codec:
         return GroupVersionKind(said.group, said.version, kind or self.gvk.kind)
 
     def _served(self, said: GroupVersionKind) -> GroupVersionKind:
-        """The kind that has the fields of one that is not served any more; what it is itself if there is none."""
+        """Return the served kind with the fields of an unserved one; the kind itself if there is none."""
         if said not in STILL_KNOWN or said.kind != self.gvk.kind or said.kind in RESHAPED:
             return said
         if said.kind == "Event":
@@ -314,15 +317,16 @@ class Codec:
 
     def metadata(self, obj: JSONObject) -> JSONObject:
         """
-        The metadata in answers that are made of the internal type: of Tables' rows and of C{PartialObjectMetadata}.
+        Return the metadata in answers that the reference makes of the internal type: rows of Tables,
+        C{PartialObjectMetadata}.
 
-        @param obj: In the stored version.
+        @param obj: The object in the stored version.
         """
         meta: JSONObject = obj.get("metadata") or {}
         return without_internal(self.gvk.group, self.gvk.kind, meta)
 
     def kept(self, record: Record) -> bool:
-        """Whether L{item} is there already."""
+        """Return whether the result of L{item} exists already."""
         return not self.converts or (record.views is not None and self.gvk in record.views)
 
     def describe(self, type_name: str, field: str) -> str:
@@ -346,7 +350,7 @@ class Codec:
         )
 
     def _registered(self, said: GroupVersionKind) -> bool:
-        """Whether the reference knows a kind here, be it served or not."""
+        """Return whether the reference's scheme here contains a kind, even if it is not served."""
         if self.scheme != SCHEME and said.group != self.gvk.group:
             return False
         internal = said.version == INTERNAL and (said.group, said.kind) == (self.gvk.group, self.gvk.kind)
@@ -354,7 +358,7 @@ class Codec:
 
     def _refuse_kind(self, said: GroupVersionKind) -> NoReturn:
         """
-        Refuse a body of another kind, or of another version of this one.
+        Refuse a body of another kind, or of another version of this kind.
 
         @raise APIStatusError: Always (400).
         """
@@ -382,7 +386,7 @@ def _check_known(problems: list[str]) -> None:
     """
     Refuse unknown fields.
 
-    @raise ValueError: There are some, in the words of the reference.
+    @raise ValueError: There are unknown fields; the text is the reference's.
     """
     if problems:
         raise ValueError(f"strict decoding error: {', '.join(problems)}")

@@ -1,4 +1,4 @@
-"""C{componentstatuses}: the health of a control plane's components, found out when somebody asks."""
+"""C{componentstatuses}: the health of the components of a control plane, checked when it is requested."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .scope import RequestScope
 if TYPE_CHECKING:
     from .stores import Stores
 
-#: Where components answer, whatever their certificates are: C{pkg/registry/core/rest/storage_core.go}.
+#: Addresses of the components, whose certificates are not verified: C{pkg/registry/core/rest/storage_core.go}.
 _COMPONENTS: Final = (
     ("scheduler", "https://127.0.0.1:10259/healthz"),
     ("controller-manager", "https://127.0.0.1:10257/healthz"),
 )
-#: The storage, which is this server's own: a server that answers has one.
+#: The storage is this server's own: a server that answers has one.
 _STORAGE: Final = "etcd-0"
-#: Seconds that a component may take.
+#: Timeout of a health check, in seconds.
 _TIMEOUT: Final = 20.0
 
 
@@ -38,7 +38,7 @@ class ComponentStatuses:
     """
     The components of a control plane: scheduler, controller manager and storage.
 
-    The first two are called at the addresses where kube-scheduler and kube-controller-manager listen.
+    The first two are called at the default addresses of kube-scheduler and kube-controller-manager.
     """
 
     def __init__(self, info: ResourceInfo, stores: Stores) -> None:
@@ -55,7 +55,7 @@ class ComponentStatuses:
         raise APIStatusError.not_found(GroupResource("", "componentstatus"), name)
 
     async def list(self, scope: RequestScope, options: ListOptions) -> Any:
-        """See L{ILister.list}; components have no labels, and no revision."""
+        """See L{ILister.list}; components have neither labels nor a revision."""
         found: list[JSONObject] = []
         if parse_label_selector(options.label_selector).matches({}):
             calls = [
@@ -67,7 +67,7 @@ class ComponentStatuses:
         return Listing([_record(one) for one in found], 0)
 
     async def _probed(self, name: str, url: str) -> JSONObject:
-        """Call a component; whatever comes of it is a condition."""
+        """Call a component, and return its condition, also after a failure."""
         from ..outgoing.errors import CallError
         from ..outgoing.settings import CallSettings
 
@@ -87,7 +87,7 @@ class ComponentStatuses:
 
 
 def _selects(options: ListOptions, name: str) -> bool:
-    """Whether the field selector selects a component."""
+    """Return whether the field selector selects a component."""
     values = {"metadata.name": name, "metadata.namespace": ""}
     return all((values.get(field) == value) is equal for field, value, equal in options.fields)
 

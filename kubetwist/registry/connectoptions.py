@@ -47,9 +47,9 @@ def connect_options(resource: str, subresource: str, query: Mapping[str, Sequenc
 
 def _port(text: str) -> int:
     """
-    A number of 16 bits; see C{Convert_Slice_string_To_Slice_int32} in C{apis/meta/v1/conversion.go}.
+    Parse a number of 16 bits; see C{Convert_Slice_string_To_Slice_int32} in C{apis/meta/v1/conversion.go}.
 
-    @raise APIStatusError: It is none (400).
+    @raise APIStatusError: The text is not such a number (400).
     """
     problem = "value out of range"
     if not (text.isascii() and text.isdigit()):

@@ -37,7 +37,7 @@ def convert(obj: JSONObject, source: GroupVersionKind, target: GroupVersionKind)
 
 
 def convertible(source: GroupVersionKind, target: GroupVersionKind) -> bool:
-    """Whether both are versions of one kind; that of events has two groups."""
+    """Return whether two kinds are versions of one; events have two groups."""
     same = source.kind == target.kind and source.group == target.group
     return same or (source, target) in _CONVERTERS
 

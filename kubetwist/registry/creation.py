@@ -47,7 +47,7 @@ class Creation(StoredObjects):
                 return await self.create_once(scope, obj, options, attributes)
             except KeyExists as error:
                 raise self.taken(error, meta) from None
-        # Each attempt has a copy of its own: what is made of the name, such as labels, is made of it in each.
+        # Each attempt uses a copy, since values that are derived from the name, such as labels, are derived again.
         original = orjson.dumps(obj)
         for attempt in range(NAME_ATTEMPTS):
             obj = attributes.object = orjson.loads(original)
@@ -130,7 +130,7 @@ class Creation(StoredObjects):
         """
 
     def _prepared_creation(self, obj: JSONObject, scope: RequestScope) -> list[Cause]:
-        """Set what creation sets in a new C{obj}; return what is wrong with the result."""
+        """Set the fields that creation sets in a new C{obj}; return the validation errors of the result."""
         self.strategy.prepare_for_create(obj)
         self.strategy.prepare_for_creator(obj, scope.user)
         undo = put_floats(obj, scope.floats)
@@ -154,12 +154,12 @@ class Creation(StoredObjects):
             meta,
             self.info.namespaced,
             self.strategy.names_for(obj),
-            # The registry's own look at metadata takes any finalizer.
+            # The registry's own validation of metadata accepts any finalizer.
             standard_finalizers=self.strategy.standard_finalizers and self.strategy.checks_metadata,
         )
         causes += found
         if not causes and meta.get("generateName"):
-            # Of what the kind has checked, the registry finds this again; kinds with long names have not.
+            # The registry repeats these errors of the kind's validation, except for kinds with long names.
             causes += [
                 invalid("metadata.generateName", meta["generateName"], text)
                 for text in path_segment_problems(meta["generateName"], True)

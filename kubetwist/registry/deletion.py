@@ -53,7 +53,7 @@ def check_preconditions(options: DeleteOptions, meta: JSONObject, kind: GroupKin
 
 def check_first_preconditions(options: DeleteOptions, meta: JSONObject, resource: GroupResource, name: str) -> None:
     """
-    Compare the preconditions of a DELETE with what is there, for kinds whose deletion only marks them at first.
+    Compare the preconditions of a DELETE with the stored object, for kinds whose deletion begins with a mark.
 
     Rule: C{REST.Delete} of namespaces (C{pkg/registry/core/namespace/storage/storage.go}) and of definitions of custom
     resources (apiextensions' C{pkg/registry/customresourcedefinition/etcd.go}).

@@ -1,5 +1,5 @@
 """
-What objects say in versions that are not served any more, but that JSON of a patch may still name.
+Convert objects in versions that are no longer served, which JSON patches may still name.
 
 @see: kubernetes, C{pkg/apis/networking/v1beta1/conversion.go}, C{pkg/apis/discovery/v1beta1/conversion.go}, and the
     C{defaults.go} of C{apps/v1beta1} and C{extensions/v1beta1}.
@@ -18,7 +18,7 @@ __all__ = ["as_served", "check_scale", "label"]
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HOST: Final = "kubernetes.io/hostname"
 
-#: Those that take the labels of their pods where they have no labels, or no selector, of their own.
+#: Kinds of earlier versions that copy the pod template's labels to a missing selector or missing labels.
 _LABELLED: Final = frozenset(
     GroupVersionKind(group, "v1beta1", kind)
     for group, kinds in (("apps", "Deployment StatefulSet"), ("extensions", "Deployment DaemonSet ReplicaSet"))
@@ -27,7 +27,7 @@ _LABELLED: Final = frozenset(
 
 
 def label(said: GroupVersionKind, obj: JSONObject) -> None:
-    """Give a workload the labels of its pods, if this version did so."""
+    """Copy the labels of the pod template to a workload, if this version does so."""
     if said not in _LABELLED:
         return
     spec = obj.get("spec") or {}
@@ -41,10 +41,10 @@ def label(said: GroupVersionKind, obj: JSONObject) -> None:
 
 def as_served(said: GroupVersionKind, value: Any, problems: list[str]) -> Any:
     """
-    JSON of an earlier version with the names of fields that the served one has.
+    Rename the fields of an earlier version to those of the served version.
 
-    @param value: Not changed.
-    @param problems: Takes a text for every field of the served version that the earlier one does not have.
+    @param value: Not modified.
+    @param problems: Receives a text per field of the served version that the earlier one does not have.
     """
     change = _CHANGED.get(said.kind)
     if change is None or not isinstance(value, dict):
@@ -56,9 +56,9 @@ def as_served(said: GroupVersionKind, value: Any, problems: list[str]) -> Any:
 
 def check_scale(value: JSONObject) -> None:
     """
-    Refuse a scale whose selector is text, as it is now: once it was a map.
+    Refuse a scale whose selector is a text, as in the served version: in earlier versions it is a map.
 
-    @raise ValueError: It is no map.
+    @raise ValueError: The selector is not a map.
     """
     selector = _dict(value, "status").get("selector")
     if selector is not None and not isinstance(selector, dict):

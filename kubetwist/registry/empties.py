@@ -1,9 +1,9 @@
 """
-Empty lists and maps that a client sent.
+Empty lists and maps in requests.
 
-Decoding drops an empty list or map where Go leaves it out, as the encoded object has neither. Until it is encoded,
-though, the reference's object has it: error messages show C{[]} or C{{}}, not C{null}, and a few kinds take an empty
-map for a change (C{reflect.DeepEqual} in C{ValidateConfigMapUpdate}). What was dropped is put back for that alone.
+Decoding drops an empty list or map that Go omits from the encoded object. In the reference, the object contains it
+until it is encoded: error messages show C{[]} or C{{}} instead of C{null}, and a few kinds consider an empty map a
+change (C{reflect.DeepEqual} in C{ValidateConfigMapUpdate}). For these cases dropped values are restored temporarily.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..api.errors import Cause
 from ..api.resource import JSONObject
 
-#: How a container that was put back is taken away again: its holder, its name, and whether it was shown as C{null}.
+#: A restored container, for its removal: its parent, its name, and whether it was C{null} before.
 Undo = tuple[JSONObject, str, bool]
 
 _EMPTY: Final[tuple[Any, ...]] = ([], {})
@@ -22,10 +22,11 @@ _EMPTY: Final[tuple[Any, ...]] = ([], {})
 
 def put_back(obj: JSONObject, sent: Any) -> list[Undo]:
     """
-    Put the empty lists and maps of C{sent} back in C{obj}, outside of its metadata.
+    Restore the empty lists and maps of C{sent} in C{obj}, outside of its metadata.
 
-    @param sent: What C{obj} was decoded from.
-    @return: For L{take_away}.
+    @param obj: The decoded object.
+    @param sent: The body that C{obj} was decoded from.
+    @return: The argument of L{take_away}.
     """
     undo: list[Undo] = []
     if isinstance(sent, dict):
@@ -50,7 +51,7 @@ def _put_back(obj: JSONObject, sent: JSONObject, undo: list[Undo]) -> None:
 
 
 def take_away(undo: Sequence[Undo]) -> None:
-    """Make an object what it was before L{put_back}."""
+    """Revert L{put_back}."""
     for holder, name, null in undo:
         if null:
             holder[name] = None
@@ -62,11 +63,11 @@ def as_sent(
     causes: Sequence[Cause], obj: JSONObject, sent: Any, validate: Callable[[], Sequence[Cause]]
 ) -> list[Cause]:
     """
-    The causes as they are when C{obj} has the empty lists and maps that were sent.
+    Return the errors with the messages for an object that has the empty lists and maps of the request.
 
-    Only messages change: whether something is wrong does not depend on them.
+    Only messages change; whether a value is valid does not depend on empty values.
 
-    @param validate: Has found C{causes} in C{obj} as it is.
+    @param validate: Validates C{obj}; it has found C{causes} in the object as decoded.
     """
     undo = put_back(obj, sent)
     if not undo:
@@ -76,7 +77,7 @@ def as_sent(
         for cause in validate():
             found.setdefault((cause.field, cause.reason), []).append(cause)
     finally:
-        # Also where rules take long, and are about to be run again.
+        # Also if a long validation is cancelled and repeated.
         take_away(undo)
     count: dict[tuple[str, str], int] = {}
     for cause in causes:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 BEFORE_FIRST_APPLY = "before-first-apply"
 #: Whose applies heed, and keep, what client-side apply leaves in an annotation.
 KUBECTL = "kubectl"
-#: Begins the error for a live object that does not fit its type.
+#: Prefix of the error for a live object that does not fit its type.
 LIVE_MISFIT = "failed to create typed live object ({})"
 
 
@@ -107,10 +107,11 @@ class FieldManager:
     ) -> None:
         """
         @param zero: Makes the empty object of the kind, as L{ObjectType.zero}.
-        @param stored: The version of the objects that are given to L{update} and L{apply}, if it is another.
-        @param filters: Which fields the endpoint's clients may own, by the version of the fields.
-        @param types_change: Whether the kind's types may change while the server runs. If so, stored objects may not
-            fit them, and what is owned whole may have been owned by its parts.
+
+        @param stored: The version of the objects passed to L{update} and L{apply}, if it differs.
+        @param filters: Fields that clients of the endpoint may own, by version.
+        @param types_change: Whether the kind's types may change at run time. If so, stored objects may not fit them,
+            and a field that is owned as a whole may have been owned by its parts.
         """
         self.gvk = gvk
         self._subresource = subresource
@@ -124,7 +125,7 @@ class FieldManager:
 
     def nothing(self) -> JSONObject:
         """
-        Return what a new object is compared to; a hook for subclasses.
+        Return the object that a new object is compared with; a hook for subclasses.
 
         @raise TypedError: There is no such object.
         """
@@ -156,8 +157,8 @@ class FieldManager:
                 self._update(managers, old, self._in_version(new), me, now, foreign=foreign)
                 cap(managers)
         except (TypedError, RecursionError):
-            # As in the reference, the write does not fail, and managedFields are cleared: see UpdateNoErrors in
-            # apimachinery's managedfields/internal/fieldmanager.go. Values may be nested deeper than Python can follow.
+            # As in the reference, the write succeeds and managedFields are cleared: see UpdateNoErrors in
+            # apimachinery's managedfields/internal/fieldmanager.go. Values may exceed Python's recursion limit.
             return
         if managers:
             meta["managedFields"] = write(managers)
@@ -166,11 +167,10 @@ class FieldManager:
         self, managers: Managers, old: JSONObject, new: JSONObject, me: Manager, now: str, *, foreign: bool = False
     ) -> None:
         """
-        See L{Ownership.update}; the objects are checked first.
+        Check the objects, then see L{Ownership.update}.
 
         @param foreign: Whether a client sent C{managers}.
-        @raise TypedError: An object does not fit the type, or cannot be shown in a version in which a part of it
-            is owned.
+        @raise TypedError: An object does not fit the type, or cannot be converted to the version of a manager.
         """
         if self._types_change:
             self._check_both(old, new)
@@ -179,21 +179,21 @@ class FieldManager:
         try:
             self._rules.update(managers, old, new, me, now)
         except TypedError:
-            # Where types do not change, the objects are checked for the text of the error only.
+            # If types cannot change, the objects are checked only for the text of the error.
             self._check_both(old, new)
             raise
 
     def _check_both(self, old: JSONObject, new: JSONObject) -> None:
         self._check(new, "failed to convert new object ({}) to smd typed")
-        # What both have in common fits.
+        # The common part of both fits.
         if not self._rules.type.fits(_differing(old, new)):
             self._check(old, "failed to convert live object ({}) to smd typed")
 
     def _check(self, obj: JSONObject, about: str) -> None:
         """
-        Check an object of the endpoint's version, in which lists may have items with the same key.
+        Check an object of the endpoint's version, whose lists may have items with the same key.
 
-        @param about: Begins the text of the error; braces stand for the object's name and kind.
+        @param about: Prefix of the error, with braces for the object's name and kind.
         @raise TypedError: It does not fit its type.
         """
         if self._rules.type.fits(obj):
@@ -205,7 +205,8 @@ class FieldManager:
 
     def _read(self, sent: Any, before: Any) -> tuple[Managers, bool]:
         """
-        Choose the entries to go by: those a client sent, if they are valid and it may send them, or those of before.
+        Choose the managedFields: those of the client, if they are valid and the client may send them, or the stored
+        ones.
 
         @return: They, and whether the client sent them.
         """
@@ -256,7 +257,7 @@ class FieldManager:
         if merged is not old:
             merged = self.completed(merged, applied)
         merged = dict(merged)
-        # A new object may have been given none.
+        # A new object may have none.
         meta = merged["metadata"] = dict(merged["metadata"] or {})
         if managers:
             meta["managedFields"] = write(managers)
@@ -266,15 +267,15 @@ class FieldManager:
 
     def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
         """
-        Return what a changed object is before it is decoded by its type; a hook for subclasses.
+        Return a changed object before it is decoded by its type; a hook for subclasses.
 
-        @param merged: The object with what was applied, in the endpoint's version.
+        @param merged: The object with the applied fields, in the endpoint's version.
         @raise APIStatusError: There is no such object.
         """
         return merged
 
     def _why(self, live: JSONObject, error: TypedError) -> str:
-        """The text for an apply that failed; where types do not change, live objects are only checked when it did."""
+        """Return the error text of a failed apply; if types cannot change, live objects are checked only then."""
         try:
             self._check(live, LIVE_MISFIT)
         except TypedError as misfit:
@@ -325,14 +326,16 @@ class FieldManager:
             raise APIStatusError.unknown(f"failed to create typed patch object ({self.named(applied)}): {error}")
 
     def unconvertible(self, applied: JSONObject, why: str) -> APIStatusError:
-        """The error for a merged object that cannot be read as its kind: C{Apply} in C{structuredmerge.go}."""
+        """
+        Return the error for a merged object that cannot be decoded as its kind: C{Apply} in C{structuredmerge.go}.
+        """
         return APIStatusError.unknown(
             f"failed to convert new object ({self.named(applied)}) to proper version: "
             f"unable to convert unstructured object to {_shown_kind(self.gvk)}: {why}"
         )
 
     def named(self, obj: JSONObject) -> str:
-        """Return an object's namespace, name and kind as errors show them: what the object itself says."""
+        """Return an object's namespace, name and kind as errors show them, from the object itself."""
         return f"{_text(obj, 'metadata', 'namespace')}/{_text(obj, 'metadata', 'name')}; {_shown_kind(kind_of(obj))}"
 
 
@@ -395,7 +398,9 @@ def conflict_error(conflicts: Conflicts) -> APIStatusError:
 
 
 def _differing(obj: JSONObject, other: JSONObject) -> JSONObject:
-    """Return what is different from another object in maps; lists that differ are whole, as their items need keys."""
+    """
+    Return the differences between two objects in maps; differing lists are included completely, as items need keys.
+    """
     found: JSONObject = {}
     for name, value in obj.items():
         theirs = other.get(name, other)

@@ -1,9 +1,9 @@
 """
-Whole floats that a client sent in a custom resource.
+Whole floats in custom resources.
 
-The reference keeps C{1.0} as a float until it encodes the object, when it becomes C{1}. Decoding does that at once
-here. What sees the difference before the object is encoded gets the floats back for as long: whether there is a new
-generation (C{DeepEqual}), and the rules of the schema, to which C{1} and C{1.0} differ in lists and maps.
+The reference keeps C{1.0} as a float until it encodes the object as C{1}; here decoding converts it immediately. The
+floats are restored temporarily for checks that see the difference in the reference: the comparison that increments the
+generation (C{DeepEqual}), and the rules of the schema, in which C{1} and C{1.0} differ in lists and maps.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 from ..api.resource import JSONObject
 
-#: A float that was put back: the list or map that holds it, its index or key, and the integer that it replaced.
+#: A restored float: the list or map that contains it, its index or key, and the integer that it replaced.
 Undo = tuple[Any, Any, int]
 
 
 def put_floats(obj: JSONObject, sent: Any) -> list[Undo]:
     """
-    Put the floats of C{sent} in place of the same integers in C{obj}, outside of its metadata.
+    Replace integers in C{obj} by the floats of C{sent} from which they were decoded, except in its metadata.
 
-    @param sent: What C{obj} was decoded from.
-    @return: For L{take_floats}.
+    @param sent: The body that C{obj} was decoded from.
+    @return: The argument of L{take_floats}.
     """
     undo: list[Undo] = []
     if isinstance(sent, dict):
@@ -46,7 +46,7 @@ def _put(holder: Any, sent: Any, undo: list[Undo]) -> None:
 
 
 def take_floats(undo: Sequence[Undo]) -> None:
-    """Make integers of the floats that L{put_floats} has put, where they still are."""
+    """Revert L{put_floats} where the floats remain."""
     for holder, place, number in undo:
         if holder.__class__ is list or place in holder:
             held = holder[place]

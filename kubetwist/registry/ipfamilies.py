@@ -89,7 +89,7 @@ def _reduce(spec: JSONObject, before: JSONObject) -> None:
 
 
 def _reduced(spec: JSONObject, before: JSONObject) -> list[Cause]:
-    """The second address or family goes only where the policy says so."""
+    """Return errors if the second address or family is removed without the policy C{SingleStack}."""
     policy = spec["ipFamilyPolicy"]
     if policy == _SINGLE:
         return []

@@ -112,12 +112,12 @@ def kinds_for(
     runtime_config: Mapping[str, str] | None = None,
 ) -> list[ResourceInfo]:
     """
-    The resources that a release serves, in the order of C{/apis} and, within a group, of their names.
+    Return the resources that a release serves, in the order of C{/apis} and, within a group, by name.
 
     @param definitions_gvks: The kinds that the release has types for, as C{(group, version, kind)}.
     @param minor: The release's minor version: 36.
-    @param runtime_config: --runtime-config: values by key, both as they are given.
-    @raise BadRuntimeConfig: C{runtime_config} names something unknown, or has a bad value.
+    @param runtime_config: --runtime-config: values by key, both as given.
+    @raise BadRuntimeConfig: C{runtime_config} has an unknown key or a malformed value.
     """
     present = [
         (kind, [version for version, _ in kind.versions if (kind.group, version, kind.kind) in definitions_gvks])

@@ -67,11 +67,10 @@ class Kubelet:
 
 def kubelet_of(stores: Stores, name: str, resource: str = "nodes") -> Kubelet:
     """
-    The kubelet of a node.
+    Return the kubelet of a node.
 
-    @param resource: What is said not to be found if there is no such node; the reference calls it a pod where a pod
-        led to it.
-    @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it does not tell where it is (500).
+    @param resource: The resource in the 404 message; the reference names a pod if a pod led to the node.
+    @raise APIStatusError: There is no such node (404), nothing runs on it (503), or it has no address (500).
     """
     node = stores.view("", "nodes", "", name)
     if node is None:

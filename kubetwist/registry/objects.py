@@ -159,9 +159,9 @@ class StoredObjects:
 
     async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
         """
-        As L{draft}, where bringing the object into the stored version may take time.
+        Do the same as L{draft}, for conversions that take time.
 
-        @param scope: Of the write; L{None} for one of the server's own.
+        @param scope: The scope of the write; L{None} for writes of the server itself.
         """
         return self.draft(obj)
 
@@ -301,10 +301,10 @@ class StoredObjects:
 
     async def to_rewrite(self, key: str, obj: JSONObject, scope: RequestScope) -> bool:
         """
-        Whether an object is to be written even if nothing of it changes: it would be stored in another form now.
+        Return whether an unchanged object must be written, since its stored form would differ.
 
-        @param obj: The object as it would be written.
-        @raise APIStatusError: What is stored can not be read any more (500).
+        @param obj: The object to be written.
+        @raise APIStatusError: The stored object cannot be read (500).
         """
         known = self.cache.get(key)
         if known is not None and known.other_form:
@@ -345,7 +345,7 @@ class StoredObjects:
             return
         said = meta.get("namespace")
         if not scope.namespace:
-            # The path has an empty one: validation misses it then.
+            # An empty namespace in the path is reported by validation.
             meta.pop("namespace", None)
         elif not said:
             meta["namespace"] = scope.namespace
@@ -435,12 +435,12 @@ class StoredObjects:
 
     async def admit_whole(self, scope: RequestScope, attributes: AdmissionAttributes) -> None:
         """
-        Let the mutating plugins change an object of this resource, and check its namespace again afterwards.
+        Run the mutating plugins on an object of this resource, and check its namespace again afterwards.
 
-        Mutations may come from a webhook, a policy or a plugin, and must not move the object where the client was not
-        authorized to write (C{rest.BeforeCreate} and C{rest.BeforeUpdate}).
+        A webhook, policy or plugin must not move the object to a namespace that the client was not authorized for
+        (C{rest.BeforeCreate} and C{rest.BeforeUpdate}).
 
-        @raise APIStatusError: One of them refuses, or has put the object in another namespace (400).
+        @raise APIStatusError: A plugin refuses, or has changed the namespace (400).
         """
         await self.admit(attributes)
         if attributes.object is not None:

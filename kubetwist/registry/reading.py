@@ -32,9 +32,9 @@ REMEMBERED_LENGTH: Final = 1024
 #: How many objects that can not be read a list tells of.
 MOST_UNREADABLE: Final = 100
 
-#: How many labels and fields of records a list compares in one turn of the reactor, in some milliseconds.
+#: Number of labels and fields that a list compares in one turn of the reactor, which takes some milliseconds.
 TESTS_AT_ONCE: Final = 20_000
-#: Records of which a list is always made at once: no selector is so long that they take long.
+#: Number of records up to which a list is made in one turn, for a selector of any length.
 FEW: Final = 16
 
 _NOT_BOTH: Final = "specifying resource version is not allowed when using continue"
@@ -53,13 +53,13 @@ class HasInfo(Protocol):
 @frozen
 class Selection:
     """
-    What a list or watch selects.
+    The selection of a list or watch.
 
-    @ivar prefix: Of the keys: C{""} for all, C{"default/"} for a namespace.
-    @ivar key: The only key that can match; L{None} when there may be several.
-    @ivar match: What else records must satisfy; L{None} for nothing.
-    @ivar nothing: The terms contradict each other, or ask for a name or namespace that is empty.
-    @ivar tests: How many fields C{match} looks at in a record; labels together count as one.
+    @ivar prefix: Prefix of the keys: C{""} for all, C{"default/"} for a namespace.
+    @ivar key: The only key that can match; L{None} if there may be several.
+    @ivar match: Further condition on records; L{None} for none.
+    @ivar nothing: Whether the terms contradict each other, or require an empty name or namespace.
+    @ivar tests: Number of fields of a record that C{match} compares; all labels count as one.
     """
 
     prefix: str
@@ -103,7 +103,7 @@ def _selection(
             tests.append(_field_is(field, wanted))
         else:
             unwanted.setdefault(field, set()).add(wanted)
-    # A selector has room for thousands of values that a field must not have: they are looked up.
+    # A selector may exclude thousands of values of a field: they are looked up in a set.
     tests += [_differs(field, frozenset(values)) for field, values in unwanted.items()]
     weight = len(tests)
     if labels is not None:
@@ -275,7 +275,7 @@ def _list_now(
         exact = revision
     from_storage = scope.from_storage or not store.cached
     if options.resource_version == "0" and not from_storage and not _uncached_there(store):
-        # The reference's watch cache answers with the whole list, whatever the limit.
+        # The reference's watch cache ignores the limit.
         limit = 0
     if selection.nothing:
         return Listing([], exact or store.cache.revision, "", None)
@@ -306,7 +306,7 @@ def _list_now(
 
 
 def _commas(selector: str) -> int:
-    """How many requirements a label selector has besides the first one; values of a set are one lookup."""
+    """Return the number of requirements of a label selector after the first; the values of a set are one lookup."""
     return selector.count(",") if "(" not in selector else _sets("", selector).count(",")
 
 
@@ -317,10 +317,10 @@ async def _matched_in_slices(
     whole: Listing, match: RecordMatcher, limit: int, at_once: int, pause: Callable[[], Awaitable[Any]]
 ) -> Listing:
     """
-    What of a listing matches, looked for in slices between which others have a turn.
+    Find the matching records of a list in slices, between which the reactor serves other requests.
 
-    @param limit: The most to return; 0 for all.
-    @param at_once: How many records a slice looks at.
+    @param limit: Maximum number of results; 0 for all.
+    @param at_once: Number of records per slice.
     """
     records, found = whole.records, []
     for begin in range(0, len(records), at_once):

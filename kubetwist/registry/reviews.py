@@ -70,13 +70,13 @@ class AccessReview:
 
     def _check(self, scope: RequestScope, obj: JSONObject) -> None:
         """
-        Check what is asked, as mutations have left it.
+        Validate a review after mutation.
 
-        @raise APIStatusError: It makes no sense (422), or is about another namespace than the request (400).
+        @raise APIStatusError: It is invalid (422), or names another namespace than the request (400).
         """
         causes = _VALIDATE[self.info.kind](obj)
         if causes:
-            # The reference names no kind here.
+            # The reference's message names no kind.
             raise APIStatusError.invalid(GroupKind(self.info.group, ""), "", causes)
         if not self.info.namespaced:
             return

@@ -1,5 +1,5 @@
 """
-The flag --runtime-config, which switches groups, versions and resources on and off.
+The flag --runtime-config, which enables and disables groups, versions and resources.
 
 See k8s.io/apiserver, C{pkg/server/options/api_enablement.go} and C{pkg/server/resourceconfig/helpers.go}, and
 kubernetes/kubernetes, C{pkg/controlplane/apiserver/options}.
@@ -25,7 +25,7 @@ _GA: Final = re.compile(r"v[0-9]+")
 _BETA: Final = re.compile(r"v[0-9]+beta[0-9]+")
 _ALPHA: Final = re.compile(r"v[0-9]+alpha[0-9]+")
 
-#: The keys that mean many versions, in the order in which they are applied.
+#: Keys that stand for several versions, in the order in which they are applied.
 _LEVELS: Final = {
     "api/all": re.compile(r".*"),
     "api/ga": _GA,
@@ -33,16 +33,16 @@ _LEVELS: Final = {
     "api/alpha": _ALPHA,
 }
 
-#: Keys that have to be true for priority and fairness, the first one that is given decides.
+#: Keys that must be true for priority and fairness; the first given one decides.
 _FAIRNESS_KEYS: Final = ("flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all")
 
-#: What Go's strconv.ParseBool takes.
+#: Values that Go's strconv.ParseBool accepts.
 _BOOLEANS: Final = {
     **dict.fromkeys(("", "1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
 
-#: Versions that the reference still registers, so that they may be named, although no resource is served in them.
+#: Versions without served resources that the reference still registers, so that they may be named.
 _REGISTERED: Final = frozenset(
     (group, version)
     for group, versions in (
@@ -73,10 +73,10 @@ _GROUPS: Final = frozenset(kind.group for kind in KINDS) | frozenset(group for g
 
 def check_runtime_config(config: Mapping[str, str], *, fairness: bool) -> None:
     """
-    Check what can be known before the types of a release are read: the form of keys, and their groups.
+    Check what does not depend on the types of a release: the form of keys, and their groups.
 
     @param fairness: Whether --enable-priority-and-fairness is true.
-    @raise BadRuntimeConfig: The text has every problem.
+    @raise BadRuntimeConfig: The text contains all problems.
     """
     problems = []
     decisive = next((key for key in _FAIRNESS_KEYS if config.get(key) in ("true", "false")), None)
@@ -91,7 +91,7 @@ def check_runtime_config(config: Mapping[str, str], *, fairness: bool) -> None:
 
 
 def _normalized(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration with older spellings of the core group replaced, and C{api/legacy} dropped."""
+    """Return the configuration with older spellings of the core group replaced, and without C{api/legacy}."""
     found = {}
     for key, value in config.items():
         if key != "api/legacy":
@@ -117,7 +117,7 @@ def _check_keys(config: Mapping[str, str]) -> None:
 
 @define
 class Switches:
-    """What is on: a word about a resource counts for more than one about its version."""
+    """The enabled versions and resources; a setting of a resource has precedence over one of its version."""
 
     _versions: dict[tuple[str, str], bool]
     _resources: dict[tuple[str, str, str], bool]
@@ -125,7 +125,7 @@ class Switches:
     @classmethod
     def make(cls, present: Iterable[tuple[Kind, list[str]]], config: Mapping[str, str]) -> Switches:
         """
-        Apply a configuration to what is on by default.
+        Apply a configuration to the defaults.
 
         @param present: The kinds, each with the versions that the release has types for.
         @raise BadRuntimeConfig: A key or value is malformed or unknown.

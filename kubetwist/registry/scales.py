@@ -54,9 +54,9 @@ class ScaleStore:
 
     def _put(self, obj: JSONObject, admitted: JSONObject) -> None:
         """
-        Write what admission made of a scale into its object.
+        Apply an admitted scale to its object.
 
-        @raise APIStatusError: It is not valid (422), or of another object or version of it (409).
+        @raise APIStatusError: It is invalid (422), or belongs to another object or version of it (409).
         """
         meta, said = obj["metadata"], admitted["metadata"]
         name = meta["name"]

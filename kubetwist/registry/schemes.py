@@ -1,5 +1,5 @@
 """
-Which kinds the reference knows besides those that are served: what is said of a body of another kind depends on it.
+Kinds that the reference registers in addition to those that are served, for messages about bodies of other kinds.
 
 @see: kubernetes, C{pkg/apis/*/*/register.go}, and C{staging/src/k8s.io/api/extensions/v1beta1}.
 """
@@ -10,9 +10,9 @@ from typing import Final
 
 from ..api.resource import GroupVersionKind
 
-#: How the reference names its table of types; it stands in messages that users search for.
+#: The reference's name of its scheme, which is part of messages that users search for.
 SCHEME: Final = "pkg/api/legacyscheme/scheme.go:30"
-#: Groups that are served by servers with tables of their own.
+#: Groups whose servers have a scheme of their own.
 _OWN_SCHEMES: Final = {
     "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
     "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
@@ -28,13 +28,13 @@ _INTERNAL_GROUPS: Final = {
     ("apps", "Scale"): "autoscaling",
     ("events.k8s.io", "Event"): "",
 }
-#: The version that the reference's own types have.
+#: The version of the reference's internal types.
 INTERNAL: Final = "__internal"
 
 _POLICIES: Final = "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding"
 _RBAC: Final = "Role RoleBinding ClusterRole ClusterRoleBinding"
 _FLOW_CONTROL: Final = "FlowSchema PriorityLevelConfiguration"
-#: Kinds that the reference has in its table without serving them; C{register.go} of its API packages.
+#: Kinds that the reference registers without serving them; C{register.go} of its API packages.
 STILL_KNOWN: Final = frozenset(
     GroupVersionKind(group, version, kind)
     for group, version, kinds in (
@@ -86,15 +86,15 @@ STILL_KNOWN: Final = frozenset(
     for kind in kinds.split()
 )
 
-#: Those of them whose fields were others than those of the version that is served, and that are not read here.
+#: Those of them with other fields than in the served version, which are not converted here.
 RESHAPED: Final = frozenset(("CustomResourceDefinition", "Scale"))
 
 
 def scheme_of(group: str) -> str:
-    """How the reference names the table of types that the server of a group has."""
+    """Return the reference's name of the scheme of a group's server."""
     return _OWN_SCHEMES.get(group, SCHEME)
 
 
 def internal_group(group: str, kind: str) -> str:
-    """The group of the internal type that a kind has: what has the same one is another version of it."""
+    """Return the group of a kind's internal type: kinds with the same internal type are versions of one kind."""
     return _INTERNAL_GROUPS.get((group, kind), group)

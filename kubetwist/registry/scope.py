@@ -21,7 +21,7 @@ def discard_annotation(key: str, value: str, level: str) -> None:
 
 
 #: Bytes of JSON of an object up to which it is decoded, validated and merged in the reactor's thread: the slowest kinds
-#: take about a microsecond for each.
+#: take about a microsecond per byte.
 IN_REACTOR: Final = 32 * 1024
 #: Who the server is when it writes by itself.
 SYSTEM_USER = UserInfo("system:apiserver", groups=("system:masters",))
@@ -33,26 +33,26 @@ class RequestScope:
     One request, as far as the rules of resources depend on it.
 
     @ivar namespace: From the path; C{""} for cluster-scoped resources and for all namespaces.
-    @ivar warn: Takes a text for a Warning header.
-    @ivar user_agent: As sent.
-    @ivar version: That the request names the resource in; C{""} for the version that is stored.
-    @ivar deadline: When the request is over, in the reactor's time; L{None} for never.
-    @ivar admitted: Admission was asked about this already, in another form: the server only carries it out.
-    @ivar from_storage: The cache is behind and must not be asked.
-    @ivar collection: The request is a deletecollection: admission sees no name.
-    @ivar applied: The object is the result of an apply. A custom object may then have nulls and unknown fields,
+    @ivar warn: Receives a text for a Warning header.
+    @ivar user_agent: The header as sent.
+    @ivar version: The version in the path; C{""} for the stored version.
+    @ivar deadline: When the request times out, in the reactor's time; L{None} for never.
+    @ivar admitted: Whether admission has been run on another form of this request already.
+    @ivar from_storage: Whether to read from the storage, since the cache is behind.
+    @ivar collection: Whether the request is a deletecollection, which admission sees without a name.
+    @ivar applied: Whether the object is the result of an apply. A custom object may then have nulls and unknown fields,
         which are dropped when it is read again.
-    @ivar annotate: Takes key, value and level of an annotation of the audit event.
-    @ivar sent: What the object was decoded from, with the empty lists and maps that decoding drops.
-    @ivar dry_run: Nothing is stored; the reference's storage calls keys without its prefix then.
-    @ivar floats: What a custom resource was decoded from, if it may have whole floats, which decoding makes integers.
-    @ivar size: Bytes of the request's body.
-    @ivar weight: How many times as long a byte takes as one of other kinds.
-    @ivar in_thread: Calls a function with arguments in the thread for long computations, and returns an awaitable of
-        its result; L{None} where everything is done at once.
-    @ivar forgives: Whether something that is wrong with an object does not count, as the server itself writes it;
-        L{None} forgives nothing.
-    @ivar pause: Returns an awaitable that lets others have a turn of the reactor; L{None} likewise.
+    @ivar annotate: Takes key, value and level of an audit annotation.
+    @ivar sent: The body that the object was decoded from, with the empty lists and maps that decoding drops.
+    @ivar dry_run: Whether nothing is stored; the reference's messages then have keys without a prefix.
+    @ivar floats: The body of a custom resource that may have whole floats, which decoding converts to integers.
+    @ivar size: Size of the request's body, in bytes.
+    @ivar weight: Cost of a byte relative to other kinds.
+    @ivar in_thread: Calls a function with arguments in the computation thread and returns an awaitable of its result;
+        L{None} if everything is computed immediately.
+    @ivar forgives: Returns whether a validation error is ignored, for objects that the server itself writes; L{None}
+        ignores none.
+    @ivar pause: Returns an awaitable that lets the reactor serve other requests; L{None} likewise.
     """
 
     namespace: str = ""
@@ -77,7 +77,7 @@ class RequestScope:
 
     def large(self, size: int = 0) -> bool:
         """
-        Whether what is computed of the object is to be computed in a thread.
+        Return whether computations on the object run in the computation thread.
 
         @param size: Bytes of JSON that the computation reads besides the body.
         """
@@ -85,9 +85,9 @@ class RequestScope:
 
     async def compute(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """
-        Call a function: at once for small objects, in the thread for long computations for L{large} ones.
+        Call a function: immediately for small objects, in the computation thread for L{large} ones.
 
-        @param function: Touches nothing but its arguments, and what does not change.
+        @param function: Accesses only its arguments and immutable objects.
         @param size: As in L{large}.
         """
         if self.in_thread is not None and max(self.size, size) * self.weight > IN_REACTOR:
@@ -96,7 +96,7 @@ class RequestScope:
 
     async def compute_rules(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """
-        As L{compute} of a function that may evaluate expressions: where these cost much, it is called again there.
+        Do the same as L{compute} for a function that may evaluate expressions, and repeat expensive ones in the thread.
 
         @param function: It may be called twice with the same arguments.
         """
@@ -112,7 +112,7 @@ class RequestScope:
         return evolve(self, namespace=namespace)
 
     def of_collection(self) -> RequestScope:
-        """The same request, as one that names no object."""
+        """Return the same request without the name of an object."""
         return evolve(self, collection=True)
 
     def carrying_out(self) -> RequestScope:

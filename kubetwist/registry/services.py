@@ -180,10 +180,10 @@ class ServiceStore(Store):
         self, scope: RequestScope, obj: JSONObject, old: JSONObject | None, options: WriteOptions
     ) -> Iterator[RequestScope]:
         """
-        Tell of numbers that cannot be had before everything else, as the reference allocates them first.
+        Report failures of the allocation before all other errors, since the reference allocates first.
 
-        @return: A scope whose warnings are told when the numbers can be had.
-        @raise APIStatusError: They cannot, whatever else is wrong.
+        @return: A scope that collects warnings, which are passed on unless the allocation fails.
+        @raise APIStatusError: An address or port cannot be allocated, whatever else is invalid.
         """
         warnings: list[str] = []
         try:
@@ -203,9 +203,9 @@ class ServiceStore(Store):
 
     def _try_out(self, obj: JSONObject, old: JSONObject | None, dry_run: bool) -> None:
         """
-        Look whether a service that is refused could have what it asks for: the reference looks at that first.
+        Check whether the allocation of a refused service would fail, which the reference reports first.
 
-        @raise APIStatusError: It could not.
+        @raise APIStatusError: It would fail.
         """
         spec = obj["spec"]
         causes = cluster_ip_causes(spec, (old or {}).get("spec") or {})

@@ -176,7 +176,7 @@ class Store(Updates):
         return listing
 
     async def _delete_each(self, scope: RequestScope, records: Iterator[Record], options: DeleteOptions) -> None:
-        """Delete what is left of C{records}, which other workers take from, too; all are in the scope's namespace."""
+        """Delete the remaining C{records}, which other workers take from as well; all are in the scope's namespace."""
         for record in records:
             try:
                 await self.delete_item(scope, record.name, options)

@@ -257,7 +257,7 @@ class Stores:
             return {**live, subresource: applied[subresource]}
         fields = self._fields_of(self.definitions, store, subresource)
         merged = fields.apply(live, applied, manager, now(), force=True)
-        # Decoding adds what Go never leaves out, such as the reason of a condition, which nobody owns.
+        # Decoding adds fields that Go never omits, such as the reason of a condition, and that have no owner.
         return self.definitions.type_for(store.gvk).decode(merged, [])
 
     def _fields_of(self, definitions: Definitions, store: Store, subresource: str) -> FieldManager:

@@ -34,7 +34,7 @@ class Strategy:
     allow_unconditional_update = True
     #: metadata.generation starts at 1 and grows when the spec changes; kinds without it never show one.
     has_generation = False
-    #: Whether objects have fields of any JSON type, in which Python's C{==} is not enough to see changes.
+    #: Whether objects have untyped fields, for which Python's C{==} does not detect all changes.
     untyped = False
     #: The kind has a status that its main resource may not write.
     has_status = False
@@ -53,7 +53,7 @@ class Strategy:
     #: Likewise, of updates through subresources.
     status_metadata_update_rules: Sequence[Rule] = ("compare",)
     #: The versions, besides the stored one, whose objects L{default} completes: it is applied to them before they are
-    #: converted, and not to what they are converted to.
+    #: converted, and not to the result of the conversion.
     default_versions: Collection[str] = ()
     #: The kind looks at the metadata of new objects; of others, the registry does where the kind finds nothing wrong.
     checks_metadata = True
@@ -79,9 +79,9 @@ class Strategy:
 
     def defaulted(self, obj: JSONObject, to_storage: Callable[[JSONObject], JSONObject]) -> JSONObject:
         """
-        An object as the store takes it: in the stored version, with defaults.
+        Return an object as the store writes it: in the stored version, with defaults.
 
-        @param obj: In the version of the request; it may be changed.
+        @param obj: The object in the version of the request; it may be modified.
         @param to_storage: Converts it.
         """
         if obj.get("apiVersion") in self.default_versions:
@@ -159,7 +159,7 @@ class Strategy:
         return self.validate(obj)
 
     def compares_empties(self, old: JSONObject) -> bool:
-        """Whether an update of C{old} that sets an empty list or map, where nothing is, is a change to the kind."""
+        """Return whether this kind considers an update a change if it only adds an empty list or map to C{old}."""
         return False
 
     def validate_status_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:

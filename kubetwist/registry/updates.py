@@ -118,7 +118,7 @@ class Updates(Creation):
         raise APIStatusError.modified(self.group_resource, name)
 
     def _changed(self, record: Record, change: Callable[[JSONObject], JSONObject]) -> tuple[JSONObject, JSONObject]:
-        """An object as it is stored, and as an update changes it."""
+        """An object as stored, and as an update changes it."""
         return self.load(record), change(self.load(record))
 
     async def create_by_update(
@@ -203,9 +203,11 @@ class Updates(Creation):
         self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope
     ) -> list[Cause]:
         """
-        Restore in an admitted C{obj} what updates may not change of C{old}; return what is wrong with the result.
+        Restore the fields of C{old} that updates may not change in an admitted C{obj}; return the validation errors.
 
-        @param scope: Says what C{obj} was decoded from, and how that differs.
+        @param obj: The object; modified.
+        @param old: The stored object.
+        @param scope: Contains the body that C{obj} was decoded from, with its empty containers and floats.
         """
         if scope.floats is None:
             return self._checked_update(obj, old, rules, scope)
@@ -213,7 +215,7 @@ class Updates(Creation):
         try:
             return self._checked_update(obj, old, rules, scope)
         finally:
-            # Also where rules take long, and are about to be run again.
+            # Also if a long validation is cancelled and repeated.
             take_floats(undo)
 
     def _checked_update(self, obj: JSONObject, old: JSONObject, rules: UpdateRules, scope: RequestScope) -> list[Cause]:
@@ -223,7 +225,7 @@ class Updates(Creation):
         rules.prepare(obj, old)
         if rules.main and self.strategy.has_generation and self.strategy.generation_changes(obj, old):
             meta["generation"] = (before.get("generation") or 0) + 1
-        # A view is sent, not the object.
+        # The client has sent a view, not the object.
         sent = scope.sent if rules.view is None else None
         if sent is None:
             return self.update_causes(obj, old, rules)
@@ -232,13 +234,13 @@ class Updates(Creation):
             try:
                 return self.update_causes(obj, old, rules)
             finally:
-                # Also where rules take long, and are about to be run again.
+                # Also if a long validation is cancelled and repeated.
                 take_away(undo)
         causes = self.update_causes(obj, old, rules)
         return as_sent(causes, obj, sent, lambda: self.update_causes(obj, old, rules)) if causes else causes
 
     def update_causes(self, obj: JSONObject, old: JSONObject, rules: UpdateRules) -> list[Cause]:
-        """All that is wrong with a changed object, which is prepared."""
+        """Return all validation errors of a changed and prepared object."""
         return objectmeta.update_causes(
             obj["metadata"],
             old["metadata"],
@@ -326,7 +328,7 @@ class Updates(Creation):
         self, key: str, name: str, what: str, wanted: str, found: str, *, dry_run: bool = False
     ) -> APIStatusError:
         """
-        The 409 for an object that is not in the state that a write is meant for.
+        Return the 409 for an object whose preconditions are not met.
 
         @param what: C{"UID"} or C{"ResourceVersion"}.
         @param dry_run: See L{RequestScope.dry_run}.
@@ -364,7 +366,7 @@ def told(causes: Sequence[Cause], scope: RequestScope) -> list[Cause]:
 
 
 def same(obj: JSONObject, old: JSONObject) -> bool:
-    """Return whether two objects have the same JSON, but for the order of keys, their kind and their apiVersion."""
+    """Return whether two objects have the same JSON, except for the order of keys, their kind and their apiVersion."""
     obj.pop("kind", None)
     obj.pop("apiVersion", None)
     return same_json(obj, old)

@@ -125,17 +125,17 @@ class Versions:
         strict: bool = False,
     ) -> JSONObject:
         """
-        Decode, convert and default what a mutation made of an object.
+        Decode, convert and default an object after a mutation.
 
-        The kind and version of the result are checked here, since a mutation can change them like any field. A
-        built-in kind that the mutation removed is filled in, as Go's decoder does with the type that it decodes into.
+        The kind and version of the result are checked here, since a mutation can change them like any field. If the
+        mutation removed the kind of a built-in kind, it is filled in, as Go's decoder does with the target type.
 
-        @param value: The mutated object in the form that the mutation was shown.
+        @param value: The mutated object in the form that the mutation received.
         @param source: The kind and version of that form.
-        @param target: The kind and version that the server keeps.
-        @param strict: Whether fields that a built-in kind does not have are an error instead of being dropped.
+        @param target: The kind and version that the server uses.
+        @param strict: Whether unknown fields of a built-in kind are an error instead of being dropped.
         @return: The object in C{target}, with defaults.
-        @raise ValueError: It is not an object of that kind, or has unknown fields and must not.
+        @raise ValueError: The result is not an object of that kind, or has unknown fields and C{strict} is set.
         @raise APIStatusError: It cannot be converted.
         """
         custom = self._custom(group, resource)

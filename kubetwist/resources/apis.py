@@ -510,7 +510,7 @@ def add_endpoints(config: Any, stores: Stores, aggregator: Any) -> None:
 
 
 def add_identity(config: Any, stores: Stores, aggregator: Any, kube: Any) -> None:
-    """Keep a Lease that shows that this server is there."""
+    """Keep the identity Lease of this server up to date."""
     leases = stores.find("coordination.k8s.io", "leases")
     if leases is None:
         return

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: YAML of more bytes is read, and what becomes YAML is written, in a thread: the reactor must not stop for it.
 YAML_IN_REACTOR = 16 * 1024
-#: The same for JSON, whose common documents take a few milliseconds for each megabyte; those with repeated keys are
-#: read by a slower parser.
+#: The same for JSON, of which common documents take a few milliseconds per megabyte; those with repeated keys are
+#: decoded by a slower parser.
 JSON_IN_REACTOR = 64 * 1024
 #: Documents of more bytes are indented in a thread.
 PRETTY_IN_REACTOR = 512 * 1024

@@ -203,8 +203,8 @@ def _scope(resource: InstalledResource) -> str:
 
 
 def _response_kind(resource: InstalledResource) -> dict[str, str]:
-    # Of custom resources the reference always names them (apiextensions-apiserver,
-    # pkg/apiserver/customresource_discovery_controller.go), of built-in ones only where they differ.
+    # The reference always names them for custom resources (apiextensions-apiserver,
+    # pkg/apiserver/customresource_discovery_controller.go), and for built-in ones only if they differ.
     shown = resource.kind_shown_group_version or resource.custom is not None
     return {
         "group": resource.kind.group if shown else "",

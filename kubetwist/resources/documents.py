@@ -31,14 +31,14 @@ def install_documents(
     made: Callable[[], object] = lambda: None,
 ) -> Others | None:
     """
-    Have the first server of the chain answer what describes the whole chain.
+    Let the first server of the chain answer the documents that describe the whole chain.
 
     @param address: The server's own address and port.
-    @param other_paths: What is served besides APIs, for the index and for OpenAPI; also called in a thread.
+    @param other_paths: Returns paths other than those of APIs, for the index and for OpenAPI; also called in a thread.
     @param listed: The groups and versions that C{/apis} lists, if not those of C{installed}.
-    @param aggregation: What others serve, whose documents become part of ours.
-    @param made: Called when a document of aggregated discovery is put together.
-    @return: What asks these for them, to be started and stopped.
+    @param aggregation: The other servers, whose documents are merged.
+    @param made: Called when a document of aggregated discovery is built.
+    @return: The clients of the other servers' documents, to be started and stopped.
     """
     listed = listed or installed
     run = partial(deferToThreadPool, reactor, reactor.getThreadPool())

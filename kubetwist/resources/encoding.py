@@ -70,7 +70,7 @@ def headed_list_body(start: bytes, head: bytes, items: list[bytes], end: bytes) 
 
 def list_meta(listing: Listing, token: str) -> JSONObject:
     """The C{metadata} of a list."""
-    # What is not stored has no revision.
+    # Objects that are not stored have no revision.
     meta: JSONObject = {"resourceVersion": str(listing.revision)} if listing.revision else {}
     if token:
         meta["continue"] = token
@@ -79,16 +79,16 @@ def list_meta(listing: Listing, token: str) -> JSONObject:
     return meta
 
 
-#: What an item costs that is there already, in the bytes by which L{kubetwist.resources.slices} counts.
+#: Cost of an item that is encoded already, in the bytes that L{kubetwist.resources.slices} counts.
 KEPT_COST: Final = 16
 
 
 class JSONEncoder:
     """
-    Objects as they are.
+    Encodes complete objects.
 
-    @ivar head: What precedes the rest of an object: C{b'{"kind":"Pod","apiVersion":"v1",'}.
-    @ivar stored: Whether answers are made of the bytes of records as they are.
+    @ivar head: The beginning of an object: C{b'{"kind":"Pod","apiVersion":"v1",'}.
+    @ivar stored: Whether answers consist of the stored bytes of records.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -105,7 +105,7 @@ class JSONEncoder:
 
     @property
     def cheap(self) -> bool:
-        """Whether encoding a record is only joining bytes."""
+        """Return whether a record is encoded by joining bytes."""
         return type(self) is JSONEncoder and not self.codec.converts
 
     def item(self, record: Record) -> bytes:
@@ -113,7 +113,7 @@ class JSONEncoder:
         return self.codec.item(record) if self.codec.converts else record.item
 
     def value(self, record: Record) -> JSONObject:
-        """A record as L{item} has it, decoded."""
+        """Return the decoded result of L{item}."""
         value: JSONObject = orjson.loads(self.item(record))
         return value
 
@@ -126,18 +126,18 @@ class JSONEncoder:
         return self.head + without_kind(self.codec.from_storage(result))[1:]
 
     def cost(self, record: Record) -> int:
-        """What L{item} costs, in bytes of JSON that are read."""
+        """Return the cost of L{item}, in bytes of JSON that it reads."""
         return KEPT_COST if self.codec.kept(record) else len(record.item)
 
     def items(self, listing: Listing) -> Slices:
-        """The items of a list, made slice by slice."""
+        """Return the items of a list, in slices."""
         return slices(listing.records, self.item, self.cost)
 
     def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """
-        A list; items of built-in kinds do not repeat their kind.
+        Encode a list; items of built-in kinds do not repeat their kind.
 
-        @param items: What L{items} has made; not needed where answers are L{stored} bytes.
+        @param items: The result of L{items}; not needed if answers are L{stored} bytes.
         """
         meta = list_meta(listing, token)
         if self.endpoint.list_items_have_kind:
@@ -187,9 +187,9 @@ def failed_event(status: JSONObject) -> bytes:
 
 def bookmark_meta(revision: int, initial_events_end: bool, annotations: JSONObject | None = None) -> JSONObject:
     """
-    The metadata of a bookmark.
+    Return the metadata of a bookmark.
 
-    @param annotations: Those that the zero value of the kind has.
+    @param annotations: Those of the zero value of the kind.
     """
     meta: JSONObject = {"resourceVersion": str(revision)}
     annotations = {**(annotations or {})}
@@ -216,7 +216,7 @@ class PartialEncoder(JSONEncoder):
         return orjson.dumps(self.value(record))
 
     def value(self, record: Record) -> JSONObject:
-        """The record's metadata, decoded."""
+        """Return the decoded metadata of a record."""
         # Only custom resources convert metadata.
         item = record.item if self.codec.protobuf else self.codec.item(record)
         return {"metadata": self.codec.metadata(orjson.loads(item))}
@@ -228,18 +228,18 @@ class PartialEncoder(JSONEncoder):
         return self.head + orjson.dumps({"metadata": self.codec.metadata(result)})[1:]
 
     def cost(self, record: Record) -> int:
-        """The whole record is read."""
+        """Return the size of the whole record, which is read."""
         return len(record.item)
 
     def items(self, listing: Listing) -> Slices:
-        """The items of a list, which repeat their kind, made slice by slice."""
+        """Return the items of a list, which repeat their kind, in slices."""
         return slices(listing.records, self._headed, self.cost)
 
     def _headed(self, record: Record) -> bytes:
         return self.head + self.item(record)[1:]
 
     def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
-        """A list; no items are a null, as the reference has it."""
+        """Encode a list; an empty list is null, as in the reference."""
         if not listing.records:
             return Body([self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":null}\n'])
         start = self.list_head + orjson.dumps(list_meta(listing, token)) + b',"items":['

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 
-#: Groups whose objects have expressions in CEL, or schemas: to check a kilobyte of those takes tens of milliseconds.
+#: Groups whose objects contain CEL expressions or schemas, of which a kilobyte takes tens of milliseconds to validate.
 COMPILED: Final = {"apiextensions.k8s.io": 16, "admissionregistration.k8s.io": 16, "resource.k8s.io": 16}
 #: Calls a function with arguments, where it does not hold up the reactor.
 InThread = Callable[..., Deferred[Any]]
@@ -106,11 +106,11 @@ class Endpoint:
         return scope
 
     def comparable(self, sent: Any) -> Any:
-        """What a stored object was decoded from, if the two have the same fields; else L{None}."""
+        """Return the body that a stored object was decoded from, if the two have the same fields; else L{None}."""
         return sent if self.codec.protobuf and not self.codec.converts else None
 
     def floats(self, sent: Any) -> Any:
-        """What an object was decoded from, if its floats count as such; else L{None}."""
+        """Return the body that an object was decoded from, if its floats are significant; else L{None}."""
         return sent if self.codec.keeps_floats else None
 
     def own(self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class Endpoint:
     def defaulted(
         self, live: dict[str, Any] | None, obj: dict[str, Any], manager: str, sent: Any = None
     ) -> dict[str, Any]:
-        """L{default}, then L{own}."""
+        """Apply L{default}, then L{own}."""
         return self.own(live, self.default(obj), manager, sent)
 
     def default(self, obj: dict[str, Any]) -> dict[str, Any]:

@@ -108,8 +108,9 @@ class Installer:
         in_thread: InThread | None = None,
     ) -> None:
         """
-        @param context: What actions and reviews need of the server besides the stores.
-        @param in_thread: Where long work is done; by default one at a time in a thread of C{reactor}.
+        @param context: Parts of the server that actions and reviews need besides the stores.
+
+        @param in_thread: Runs long computations; by default one at a time in a thread of C{reactor}.
         """
         self.layer = layer
         self.installed = InstalledGroups()

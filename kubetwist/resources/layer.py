@@ -29,9 +29,9 @@ class Layer(Resource):
 
     def claim(self, path: str, resource: IResource, *, listed: bool = True, slashes: bool = True) -> None:
         """
-        Answer C{path} itself, with or without a trailing slash, but nothing below it.
+        Answer C{path} itself, with or without a trailing slash, but no paths below it.
 
-        @param listed: Whether those who look for paths are told of this one.
+        @param listed: Whether the index lists the path.
         @param slashes: Whether any number of trailing slashes is allowed, not only one.
         """
         if not slashes:
@@ -89,10 +89,10 @@ class Layer(Resource):
 
     def _find(self, path: list[bytes]) -> IResource | None:
         """
-        Find who has claimed a path.
+        Return the handler that has claimed a path.
 
-        @param path: Its segments; those of trailing slashes are empty. A path that begins with several slashes is no
-            one's.
+        @param path: Its segments; those of trailing slashes are empty. A path that begins with several slashes has no
+            handler.
         """
         if len(path) > 1 and not path[0]:
             return None

@@ -189,14 +189,17 @@ class Negotiator:
         json_first: bool = False,
     ) -> None:
         """
-        @param views: Whether an answer can be given in a media type as a group, version and kind.
-        @param view_required: Only such answers are given.
-        @param stream: The answer is a watch, which there is not in YAML.
-        @param full_content_type: The content type of the answer names the view.
-        @param protobuf: It can be given in protobuf.
-        @param protobuf_views: Views of it can, even where it cannot itself: custom resources have no protobuf, what
-            all objects have in common does (apiextensions-apiserver, C{pkg/apiserver/customresource_handler.go}).
-        @param json_first: Who takes JSON as gladly gets that, as it is what is stored. Views are stored in neither.
+        @param views: Returns whether a media type may name a group, version and kind of the answer.
+
+        @param view_required: Whether only such answers are possible.
+        @param stream: Whether the answer is a watch, which has no YAML form.
+        @param full_content_type: Whether the content type of the answer names the view.
+        @param protobuf: Whether the object has a protobuf form.
+        @param protobuf_views: Whether views have one, even if the object has none: custom resources have no protobuf
+            form, but the metadata of all objects has (apiextensions-apiserver,
+            C{pkg/apiserver/customresource_handler.go}).
+        @param json_first: Whether JSON is preferred among equally acceptable types, since it is the stored form. It
+            does not apply to views.
         """
         self.routed = routed
         self._views = views
@@ -331,9 +334,10 @@ class Forms:
     @classmethod
     def made(cls, protobuf: bool) -> Forms:
         """
-        New ones.
+        Return the negotiators of an endpoint.
 
-        @param protobuf: There is protobuf as well, and a router in front, as of all that is built in.
+        @param protobuf: Whether protobuf is available, and a router precedes the handler, as for all built-in
+            resources.
         """
         single = MEDIA_TYPES if protobuf else None
         routed = MEDIA_TYPES + STREAM_TYPES if protobuf else None
@@ -350,7 +354,7 @@ class Forms:
 
 
 BUILT_IN: Final = Forms.made(protobuf=True)
-#: Custom resources, their scale included; only views of them have protobuf.
+#: For custom resources and their scale; only views have a protobuf form.
 CUSTOM: Final = Forms.made(protobuf=False)
 #: Documents behind the router: C{/api}, C{/api/v1}, C{/apis/apps/v1}.
 negotiate_document: Final = Negotiator(protobuf=True)

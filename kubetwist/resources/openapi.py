@@ -35,10 +35,10 @@ def builder_of(
     definitions: IDefinitions, release: str, others: Callable[[], Collection[str]] = tuple
 ) -> Callable[[], Builder]:
     """
-    Give the builder of a release, made when it is first asked for, in a thread: importing it takes its time, too.
+    Return the builder of a release, created on first use in a thread, since importing it takes time as well.
 
     @param release: Major and minor version: C{"1.36"}.
-    @param others: Returns the paths that are served beside APIs; called in that thread.
+    @param others: Returns the paths that are not those of APIs; called in that thread.
     """
     made: list[Builder] = []
 

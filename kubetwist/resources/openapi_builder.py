@@ -36,7 +36,8 @@ class Builder:
     def __init__(self, definitions: IDefinitions, release: str, others: Collection[str] = ()) -> None:
         """
         @param release: Major and minor version: C{"1.36"}.
-        @param others: Paths that are served beside APIs, see L{document_paths}.
+
+        @param others: Paths that are not those of APIs, see L{document_paths}.
         """
         self._definitions = definitions
         self._others = others
@@ -151,8 +152,8 @@ def _documented(snapshot: Snapshot) -> list[GroupVersion]:
     """
     Return the versions whose discovery documents are described.
 
-    Those of custom resources are not: in the reference a handler answers them that its OpenAPI builder does not see
-    (apiextensions-apiserver, C{pkg/apiserver/customresource_discovery.go}).
+    Versions of custom resources are excluded: in the reference a handler answers them that is not part of its OpenAPI
+    builder (apiextensions-apiserver, C{pkg/apiserver/customresource_discovery.go}).
     """
     return [group_version for group_version, resources in snapshot if not any(one.custom for one in resources)]
 

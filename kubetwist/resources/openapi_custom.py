@@ -109,11 +109,11 @@ def custom_definitions(resources: Iterable[InstalledResource], reference: str) -
 
 def custom_paths(paths: Iterable[Path], kind: GroupVersionKind) -> list[Path]:
     """
-    The paths of a custom resource, from those that a built-in one would have.
+    Return the paths of a custom resource, derived from those of a built-in one.
 
-    Clients go by this when they choose a type of patch.
+    Clients choose a type of patch by them.
 
-    @param kind: The kind of the custom resource, which its subresources are said to be of, too.
+    @param kind: The kind of the custom resource, which its subresources have as well.
     """
     return [
         Path(path.path, [_operation(operation, path, kind) for operation in path.operations])

@@ -57,7 +57,7 @@ class Operation:
     answer: str = ""
 
 
-#: What is published about service account tokens: path, tag, operation, media type and description.
+#: The documents about service account tokens: path, tag, operation, media type and description.
 _ISSUER: Final = (
     (
         "/.well-known/openid-configuration",
@@ -139,15 +139,15 @@ class Definitions:
 
 
 def types_of(paths: Iterable[Path]) -> set[str]:
-    """The definitions that the operations of C{paths} name; those of their bodies and answers."""
+    """Return the definitions that the operations of C{paths} refer to; those of their bodies and answers."""
     return {one for path in paths for operation in path.operations for one in (operation.body, operation.answer)}
 
 
 def document_paths(group_versions: Sequence[GroupVersion], others: Collection[str] = ()) -> Iterator[tuple[str, Path]]:
     """
-    Return everything that is not a resource, with the name of its v3 document.
+    Return all paths that are not resources, with the name of their v3 document.
 
-    @param others: Paths that are served beside APIs; of these, the documents about the issuer of tokens are described.
+    @param others: Paths that are not those of APIs; of these, the documents about the issuer of tokens are described.
     """
     for path, tag, name, media_type, description in _ISSUER:
         if path in others:

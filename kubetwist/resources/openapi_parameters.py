@@ -1,8 +1,8 @@
 """
 The parameters of the API's operations: names, types and descriptions as in the reference.
 
-Those of queries stand in C{parameters.txt} beside this module, by the type of the options that the reference decodes
-them into.
+The query parameters are in C{parameters.txt} beside this module, by the options type that the reference decodes them
+into.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def _options() -> dict[str, tuple[Parameter, ...]]:
     return {options: tuple(parameters) for options, parameters in found.items()}
 
 
-#: By the options type of the reference: the options of what is connected to, of logs, and the ones below.
+#: By options type of the reference: options of connections, of logs, and the ones below.
 OPTIONS: Final[Mapping[str, tuple[Parameter, ...]]] = _options()
 
-#: Of every operation on resources.
+#: Parameters of every operation on resources.
 PRETTY: Final = OPTIONS["Any"]
-#: Of 1.36 and later, in lists and watches.
+#: Lists and watches, from 1.36 on.
 _SHARD_SELECTOR: Final = "shardSelector"
-#: Of 1.32 and later, in deletes.
+#: Deletes, from 1.32 on.
 _UNSAFE_DELETE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 CREATE: Final = OPTIONS["CreateOptions"]
@@ -79,5 +79,5 @@ def deletion(minor: int) -> tuple[Parameter, ...]:
 
 
 def name_of(kind: str) -> Parameter:
-    """Return the parameter that names the object."""
+    """Return the parameter of the object's name."""
     return Parameter("name", "path", "string", f"name of the {kind}")

@@ -32,7 +32,7 @@ from .openapi_messages import (
 
 
 def encode_v2(document: JSONObject) -> bytes:
-    """A document, as L{kubetwist.resources.openapi_v2.v2_frame} makes them, as a C{openapi.v2.Document}."""
+    """Encode a document of L{kubetwist.resources.openapi_v2.v2_frame} as a C{openapi.v2.Document}."""
     return _DOCUMENT(document)
 
 

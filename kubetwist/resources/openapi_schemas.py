@@ -1,4 +1,4 @@
-"""Which types an OpenAPI document contains, and how it shows those that belong to every group."""
+"""Select the types in an OpenAPI document, and adapt those that belong to every group."""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ from .openapi_operations import STRING, Operation, Path
 from .openapi_parameters import Parameter
 from .openapi_v3 import bearer_token, extensions
 
-#: Names differ by kind; by the other two kubectl finds out what a server can do, and follows no references.
+#: Names that are not shared: they differ by kind, or kubectl reads them to detect features and does not follow
+#: references.
 _NOT_SHARED: Final = frozenset(("name", "fieldValidation", "dryRun"))
-#: Bodies of these definitions are shared.
+#: Definitions whose body parameters are shared.
 _GENERIC: Final = "io.k8s.apimachinery"
 
 _OFFSET: Final = 0xCBF29CE484222325
@@ -95,7 +96,7 @@ def _parameter(parameter: Parameter, shared: dict[str, JSONObject]) -> JSONObjec
 
 def _shared(written: JSONObject, shared: dict[str, JSONObject]) -> JSONObject:
     """
-    Put a parameter among the shared ones, under a name with its hash, and return a reference to it.
+    Add a parameter to the shared ones, under a name with its hash, and return a reference to it.
 
     See k8s.io/kube-openapi, C{pkg/builder/parameters.go}: the hash is FNV-1 of 64 bits of its JSON.
     """

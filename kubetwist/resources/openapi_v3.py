@@ -16,11 +16,11 @@ def v3_document(
     paths: Iterable[Path], schemas: Mapping[str, JSONObject], release: str, group_version: GroupVersion | None = None
 ) -> JSONObject:
     """
-    A document.
+    Return a document.
 
-    @param schemas: The types that there are; the document contains those that its paths need.
+    @param schemas: The available types; the document contains those that its paths need.
     @param release: Major and minor version: C{"1.36"}.
-    @param group_version: What the document is about, if it is about one.
+    @param group_version: The group and version of the document, if it describes one.
     """
     paths = list(paths)
     types = types_of(paths)

@@ -31,19 +31,18 @@ if TYPE_CHECKING:
 
 class Patch(ABC):
     """
-    A patch for one endpoint; applied again when another client wrote in between.
+    A patch for one endpoint, which is applied again after a conflicting write.
 
-    A body that cannot be read is refused when the patch is applied, which is after the object was found: a missing
-    object is 404 whatever the body is. Rule: C{applyPatch} in apiserver's C{pkg/endpoints/handlers/patch.go}.
+    A malformed body is refused when the patch is applied, after the object was found: a missing object is 404 whatever
+    the body is. Rule: C{applyPatch} in apiserver's C{pkg/endpoints/handlers/patch.go}.
 
-    @ivar lenient: C{fieldValidation=Ignore}, with which the reference skips its first reading of the patch, so that
-        other messages tell what is wrong.
-    @ivar left: What the last application left, before it was decoded.
-    @ivar foreign: What the last application left says that it is of another kind or version: nothing is known of its
-        fields, so that they have no owners.
+    @ivar lenient: C{fieldValidation=Ignore}, for which the reference skips the first decoding of the patch, so that
+        other error messages result.
+    @ivar left: The result of the last application, before it was decoded.
+    @ivar foreign: Whether that result names another kind or version, whose fields are unknown and have no owners.
     @ivar problems: Unknown and duplicate fields of the last application, for Warning headers.
-    @cvar by_map: The reference makes an object of the result from a map, where it else has JSON: that shows in the
-        words and the order of its complaints.
+    @cvar by_map: Whether the reference decodes the result from a map instead of JSON, which changes the text and the
+        order of errors.
     """
 
     by_map = False
@@ -77,9 +76,9 @@ class Patch(ABC):
 
     def check(self) -> None:
         """
-        Refuse a patch that L{parse} could not read.
+        Refuse a patch that L{parse} failed to decode.
 
-        @raise APIStatusError: As L{parse} raised it.
+        @raise APIStatusError: The error that L{parse} raised.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -99,10 +98,10 @@ class Patch(ABC):
 
     def changed(self, stored: JSONObject | None) -> JSONObject:
         """
-        The object after the patch, in the endpoint's version.
+        Return the object after the patch, in the endpoint's version.
 
-        @param stored: In the stored version; L{None}, if the patch creates, when there is none.
-        @raise APIStatusError: The patch cannot be read, cannot be applied, or leaves no object of the kind.
+        @param stored: The object in the stored version; L{None} if it does not exist and the patch creates.
+        @raise APIStatusError: The patch is malformed, cannot be applied, or its result is not an object of the kind.
         """
         self.check()
         assert stored is not None, "this patch does not create"
@@ -250,7 +249,7 @@ class Apply(Patch):
         raise AssertionError("an apply quotes nothing")
 
     def changed(self, stored: JSONObject | None) -> JSONObject:
-        """Merge; the result's managed fields say who owns what."""
+        """Merge; the managed fields of the result contain the owners."""
         self.check()
         fields = self.endpoint.fields
         assert fields is not None, "this endpoint does not take apply patches"
@@ -297,16 +296,16 @@ async def make_patch(media: str, request: KubeRequest, endpoint: Endpoint, optio
     return kind(endpoint, data, options)
 
 
-#: What the reference writes before the decoder's message, but for strategic merge patches.
+#: Prefix of the decoder's message, except for strategic merge patches.
 _DECODING: Final = "error decoding patch: "
 
 
 def _document(data: bytes, what: str) -> Decoded:
     """
-    The JSON of a patch.
+    Decode the JSON of a patch.
 
-    @param what: What stands before the decoder's message.
-    @raise APIStatusError: It is not JSON (400).
+    @param what: Prefix of the decoder's message.
+    @raise APIStatusError: The body is not JSON (400).
     """
     try:
         return decode_json(data)

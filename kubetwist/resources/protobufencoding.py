@@ -1,9 +1,9 @@
 """
-How objects, lists and watch events become protobuf, for clients that take nothing else.
+Encode objects, lists and watch events as protobuf, for clients that accept nothing else.
 
-Of custom resources only their metadata does. Everything is JSON first, as it is stored. What is encoded of an object is
-kept with a watch event, for all who watch in protobuf, but not with the object: few ask for it, and each would take as
-much memory again.
+Custom resources have a protobuf form of their metadata only. All are encoded from the stored JSON. The encoded form is
+kept with a watch event, for all watches in protobuf, but not with the object, whose memory it would double for few
+readers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 #: Of a list so many bytes of JSON are encoded before others have a turn, in a few hundred microseconds.
 AT_ONCE: Final = 4 * 1024
-#: Items of more bytes of JSON are encoded in the thread for long computations.
+#: Items of more bytes of JSON are encoded in the computation thread.
 LARGE_ITEM: Final = 64 * 1024
 #: Before each event there is its length, in four bytes.
 LENGTH_OF_FRAME: Final = 4
@@ -43,7 +43,7 @@ class ProtobufEncoder:
     @ivar inner: Makes them, in JSON.
     """
 
-    #: Answers are never made of stored bytes as they are.
+    #: Answers never consist of stored bytes.
     stored = False
 
     def __init__(self, inner: Any, codec: Codec, *, partial: bool) -> None:
@@ -87,12 +87,12 @@ class ProtobufEncoder:
         self, listing: Listing, token: str, turns: Turns | None, in_thread: Callable[..., Awaitable[Any]] | None = None
     ) -> Body:
         """
-        A list; its items do not repeat their kind.
+        Encode a list; its items do not repeat their kind.
 
-        @param turns: Among which the work is spread; L{None} does it at once.
-        @param in_thread: Calls a function with arguments in the thread for long computations, where large items are
-            encoded; L{None} encodes them like others.
-        @raise APIStatusError: One of its items can not be shown (500).
+        @param turns: Schedules slices of the work; L{None} encodes all at once.
+        @param in_thread: Calls a function with arguments in the computation thread, for large items; L{None} encodes
+            them like others.
+        @raise APIStatusError: An item cannot be encoded (500).
         """
         meta = self._codec.message(list_meta(listing, token), f"{_META}.ListMeta")
         parts = [] if self._items_first else [put_counted(1, meta)]
@@ -147,7 +147,7 @@ class ProtobufEncoder:
 
 
 def failed_frame(status: JSONObject) -> bytes:
-    """The event that tells why a watch ends."""
+    """Return the event with the reason for the end of a watch."""
     return _frame("ERROR", encode_protobuf(status))
 
 

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from ..server.site import KubeRequest
 
 _NEWEST = GetOptions()
-#: Bytes of a URL up to which selectors are parsed in the reactor's thread, in some milliseconds.
+#: Length of a URL up to which selectors are parsed in the reactor's thread, which takes some milliseconds.
 LONG_QUERY = 4096
 
 
 def check_name(name: str) -> None:
     """
-    Refuse a name that could be taken for a part of a path.
+    Refuse a name that could be interpreted as a part of a path.
 
-    @raise APIStatusError: It is empty, C{.} or C{..}, or has a percent sign (400).
+    @raise APIStatusError: It is empty, C{.} or C{..}, or contains a percent sign (400).
     """
     if not name:
         raise APIStatusError.bad_request("name must be provided")
@@ -102,7 +102,7 @@ class Reads:
         return self._list(request, shown, namespace, self.options(request))
 
     async def _list_selected(self, request: KubeRequest, shown: AnyView, namespace: str) -> None:
-        """Answer with what a long selector selects."""
+        """Answer with the result of a long selector."""
         answered = self._list(request, shown, namespace, await self.options_of_any(request))
         if answered is not None:
             await answered
@@ -143,7 +143,7 @@ class Reads:
     async def _respond_slices(
         self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, making: Slices
     ) -> None:
-        """Answer with a list that takes more than one slice to make."""
+        """Answer with a list that takes more than one slice."""
         items = await other_slices(making, request.site.turns)
         answered = self._respond_items(request, shown, encoder, listing, token, items)
         if answered is not None:
@@ -152,7 +152,7 @@ class Reads:
     def _respond_items(
         self, request: KubeRequest, shown: AnyView, encoder: Any, listing: Listing, token: str, items: Any
     ) -> Any:
-        """Answer with a list of items that were made already, where they had to be."""
+        """Answer with a list whose items are encoded already, if they had to be."""
         if isinstance(shown.encoder, YAMLEncoder):
             return self._respond_yaml(request, shown, encoder.listing(listing, token, items).joined())
         with Spending(SERIALIZATION):
@@ -195,7 +195,7 @@ class Reads:
         return options
 
     async def options_of_any(self, request: KubeRequest) -> ListOptions:
-        """As L{options}, made in the thread for long computations where the query is long."""
+        """Do the same as L{options}, in the computation thread for long queries."""
         if len(request.uri) <= LONG_QUERY:
             return self.options(request)
         options: ListOptions = await self.endpoint.in_thread(self.options, request)

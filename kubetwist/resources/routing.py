@@ -51,7 +51,7 @@ class Segment(BaseConverter):
 
 
 def resource_routes() -> Klein:
-    """A Klein app without routes, for paths of resources: no segment is skipped because it is empty."""
+    """A Klein app without routes, for paths of resources: empty segments are not skipped."""
     app = Klein()
     app.url_map.merge_slashes = False
     app.url_map.converters["default"] = Segment
@@ -151,7 +151,7 @@ class RoutedResource(HandlerResource):
         try:
             endpoint, arguments = self._map.match(path.rstrip("/"), verb)
             if "path" in arguments:
-                # Behind a proxy, trailing slashes mean something.
+                # Trailing slashes are significant for the target of a proxy.
                 endpoint, arguments = self._map.match(path, verb)
         except (NotFound, RequestRedirect):
             raise APIStatusError.path_not_found() from None

@@ -1,8 +1,8 @@
 """
-Lists that are made of more than stored bytes, in slices: between them others have a turn of the reactor.
+Build lists that need more than stored bytes in slices, between which the reactor serves other requests.
 
-An encoder says what showing a record costs, in bytes of JSON that are read for it; records are shown until a slice has
-cost L{AT_ONCE}. Lists of few, or of what was shown before, are one slice, and made at once.
+An encoder estimates the cost of a record, in bytes of JSON that are read; a slice ends when its cost reaches
+L{AT_ONCE}. A short list, or one of records that are encoded already, is one slice and built immediately.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..storage.record import Record
 if TYPE_CHECKING:
     from ..flowcontrol.turns import Turns
 
-#: What a slice costs, about half a millisecond of work; it may cost more by one record.
+#: Cost of a slice, about half a millisecond of work; it may be exceeded by one record.
 AT_ONCE: Final = 16 * 1024
 
-#: What makes a list: it yields after each slice but the last, and returns what was made.
+#: Builds a list: it yields after each slice but the last, and returns the result.
 Slices = Generator[None, None, list[bytes]]
 
 
@@ -26,10 +26,10 @@ def slices(
     records: Sequence[Record], show: Callable[[Record], bytes], cost: Callable[[Record], int], at_once: int = AT_ONCE
 ) -> Slices:
     """
-    Show records one after the other.
+    Encode records one after the other.
 
-    @param cost: What showing a record will cost.
-    @return: What shows them, slice by slice.
+    @param cost: Returns the cost of a record.
+    @return: A generator that encodes them in slices.
     """
     shown: list[bytes] = []
     spent = 0
@@ -43,7 +43,7 @@ def slices(
 
 
 def first_slice(making: Slices) -> list[bytes] | None:
-    """Make the first slice; L{None} if there are more, for L{other_slices}."""
+    """Build the first slice; L{None} if there are more, for L{other_slices}."""
     try:
         next(making)
     except StopIteration as end:
@@ -53,7 +53,7 @@ def first_slice(making: Slices) -> list[bytes] | None:
 
 
 def made_at_once(making: Slices) -> list[bytes]:
-    """Make all slices at once."""
+    """Build all slices at once."""
     made = None
     while made is None:
         made = first_slice(making)
@@ -62,9 +62,9 @@ def made_at_once(making: Slices) -> list[bytes]:
 
 async def other_slices(making: Slices, turns: Turns | None) -> list[bytes]:
     """
-    Make all slices that are left.
+    Build all remaining slices.
 
-    @param turns: In which they are made; L{None} makes them at once.
+    @param turns: Schedules them; L{None} builds them at once.
     """
     while True:
         if turns is not None:

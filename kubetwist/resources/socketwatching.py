@@ -59,7 +59,7 @@ class WatchSocket(WatchStream):
     def _part_end(self, event: bytes, start: int) -> int:
         end = start + PIECE
         if not self._binary:
-            # Not in the midst of a character.
+            # Do not split a character.
             while end < len(event) and event[end] & 0xC0 == 0x80:
                 end -= 1
         return end
@@ -72,7 +72,7 @@ class WatchSocket(WatchStream):
             socket.send_text(str(data, "utf-8"), whole)
             return
         if self._frame_begins:
-            # A message has its length; there is no need to say it once more.
+            # The message has a length already.
             data = data[LENGTH_OF_FRAME:]
         self._frame_begins = whole
         socket.send(data, whole)

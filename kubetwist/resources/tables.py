@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 #: What a row shows of its object besides the cells.
 INCLUDE = ("None", "Metadata", "Object")
-#: How many values the columns of a custom resource look at in all rows of an answer; cells of later rows are null.
+#: Maximum number of values that the columns of a custom resource visit in all rows of an answer; later cells are null.
 MOST_SEEN_BY_REQUEST: Final = 100 * MOST_SEEN
-#: What a row costs besides the JSON that is read for it.
+#: Cost of a row besides the JSON that is read for it.
 ROW_COST: Final = 256
-#: Bytes of the cells of rows that are kept; columns may show whole objects.
+#: Maximum size of the cached cells of a row, in bytes; columns may show whole objects.
 KEPT_ROW: Final = 16 * 1024
 
 
@@ -56,11 +56,11 @@ def check_include(text: str) -> str:
 
 class TableEncoder:
     """
-    Objects as rows of a C{Table}.
+    Encodes objects as rows of a C{Table}.
 
     @ivar version: Of the group meta.k8s.io.
     @ivar include: One of L{INCLUDE}.
-    @cvar first_differs: The first event of a watch is not like the others.
+    @cvar first_differs: Whether the first event of a watch differs from later ones.
     """
 
     first_differs: ClassVar[bool] = True
@@ -77,14 +77,14 @@ class TableEncoder:
             self.columns: list[JSONObject] = columns(group, kind, endpoint.gvk.version, endpoint.codec.describe)
             self._row: Callable[..., Any] = partial(row, group, kind)
             self._order = row_order(group, kind)
-            # The reference's default converter leaves the slice of rows nil where there are none.
+            # The reference's default converter leaves the slice of rows nil if there are none.
             self._empty = b"[]" if has_printer(group, kind) else b"null"
         else:
             self.columns, self._row = printer.definitions, printer.row
             self._order = None
             self._empty = b"[]"
         self._view = ("row", endpoint.gvk)
-        #: Tables are never made of stored bytes alone.
+        #: Tables never consist of stored bytes alone.
         self.stored = False
         self._columns = orjson.dumps(self.columns)
         self._head = b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
@@ -98,7 +98,7 @@ class TableEncoder:
         pieces = views.get(self._view)
         if pieces is None:
             codec = self.plain.codec
-            # As the reference, which makes the cells of its internal type: not of the version that was asked for.
+            # The reference makes cells of its internal type, not of the requested version.
             gvk, item = (codec.storage, record.item) if self._internal else (codec.gvk, codec.item(record))
             obj = {"kind": gvk.kind, "apiVersion": gvk.api_version, **orjson.loads(item)}
             group, kind = self.endpoint.info.group, self.endpoint.gvk.kind
@@ -115,9 +115,9 @@ class TableEncoder:
 
     def _cells(self, obj: JSONObject, budget: Budget | None) -> tuple[tuple[Any, ...], bool]:
         """
-        The cells of a row, and whether they are those that any other answer shows.
+        Return the cells of a row, and whether they are complete and can be cached.
 
-        @param budget: What the columns of all rows of this answer may look at.
+        @param budget: Number of values that the columns of all rows of this answer may visit.
         """
         if budget is None or self._internal:
             return self._row(obj), True
@@ -129,15 +129,15 @@ class TableEncoder:
 
     def row(self, record: Record, ages: dict[float, bytes], now: float, budget: Budget | None = None) -> bytes:
         """
-        One row.
+        Return one row.
 
-        @param ages: The texts of the ages met so far in this answer, by timestamp.
-        @param budget: What the columns of all rows of this answer may look at; L{None} for a single row.
+        @param ages: Texts of ages in this answer, by timestamp.
+        @param budget: Number of values that the columns of all rows of this answer may visit; L{None} for a single row.
         """
         return self._joined(record, self._pieces(record, budget), ages, now)
 
     def _joined(self, record: Record, pieces: tuple[Any, ...], ages: dict[float, bytes], now: float) -> bytes:
-        """A row, from its L{_pieces}."""
+        """Return a row, joined from its L{_pieces}."""
         before, stamp, after, more, rest, meta_end = pieces
         age = ages.get(stamp)
         if age is None:
@@ -158,9 +158,9 @@ class TableEncoder:
 
     def table(self, meta: bytes, rows: list[bytes], *, with_columns: bool = True, end: bytes = b"") -> Body:
         """
-        The document.
+        Return the document.
 
-        @param end: What follows it.
+        @param end: The text after the rows.
         """
         shown = self._columns if with_columns else b"null"
         head = self._head + meta + b',"columnDefinitions":' + shown + b',"rows":'
@@ -191,13 +191,13 @@ class TableEncoder:
         return records if order is None else sorted(records, key=lambda record: order(orjson.loads(record.item)))
 
     def items(self, listing: Listing) -> Slices:
-        """The rows of a list, made slice by slice."""
+        """Return the rows of a list, in slices."""
         join, view, shown = self._joined, self._view, self.include != "Metadata"
         ages: dict[float, bytes] = {}
         now, budget = posix_now(), Budget(MOST_SEEN_BY_REQUEST)
         rows: list[bytes] = []
         spent = 0
-        # As L{slices.slices}, without its calls: most rows were made before, and take a microsecond.
+        # As L{slices.slices}, inlined: most rows are cached and take a microsecond.
         for record in self._in_order(listing.records):
             if spent >= slices.AT_ONCE:
                 yield
@@ -213,9 +213,9 @@ class TableEncoder:
 
     def listing(self, listing: Listing, token: str, items: list[bytes] | None = None) -> Body:
         """
-        A list.
+        Encode a list.
 
-        @param items: What L{items} has made.
+        @param items: The result of L{items}.
         """
         rows = made_at_once(self.items(listing)) if items is None else items
         return self.table(orjson.dumps(list_meta(listing, token)), rows, end=b"\n")

@@ -48,7 +48,7 @@ class View(NamedTuple):
             return body + b"\n" if self.content_type == JSON_TYPE else body
 
     async def shown(self, result: Any, scope: RequestScope) -> bytes:
-        """A single object, made in the thread for long computations where it is large and more than stored bytes."""
+        """Encode a single object, in the computation thread if it is large and not only stored bytes."""
         size = len(result.item) if isinstance(result, Record) else 0
         if not scope.large(size) or (size and not self.pretty and getattr(self.encoder, "stored", False)):
             return self.one(result)
@@ -81,7 +81,7 @@ class ProtobufView(NamedTuple):
             return self.encoder.of_document(document)
 
     async def shown(self, result: Any, scope: RequestScope) -> bytes:
-        """A single object, made in the thread for long computations where it is large."""
+        """Encode a single object, in the computation thread if it is large."""
         size = len(result.item) if isinstance(result, Record) else 0
         body: bytes = await scope.compute(size, self.one, result)
         return body
@@ -134,7 +134,7 @@ def _unshowable(endpoint: Endpoint, transform: str, collection: bool, watched: b
     kind, group = endpoint.gvk.kind, endpoint.gvk.group
     if transform == "PartialObjectMetadataList" and (watched or not collection):
         if not endpoint.codec.protobuf:
-            # Any custom resource looks like a list to the reference, until it looks for items.
+            # The reference considers any custom resource a list until it looks for items.
             return APIStatusError.unknown("content is not a list")
         return not_a_list(transform, kind, group)
     if transform == "PartialObjectMetadata" and collection and not watched:
@@ -167,7 +167,7 @@ class Unshown:
     def _refuse(self, *_: Any) -> NoReturn:
         raise self._error
 
-    #: Nothing is to be made.
+    #: Nothing has to be encoded.
     stored = True
     one = listing = _refuse
 

@@ -1,8 +1,8 @@
 """
-The HTTP side of a watch: a stream of events, written as they come, bounded by what its reader takes.
+Write watches over HTTP: a stream of events, bounded by its reader.
 
-A stream whose reader is slow holds a piece of what is to be written, and beyond that only its place in the cache
-(L{kubetwist.storage.cachewatch.PacedWatch}). So it costs the same however much there is to send.
+The stream of a slow reader keeps one piece of encoded events and a position in the cache
+(L{kubetwist.storage.cachewatch.PacedWatch}). Its memory does not depend on the number of unsent events.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 BOOKMARK_EVERY = 60.0
 #: A bookmark comes so many seconds before a watch times out, so that its client can go on from there.
 BOOKMARK_BEFORE_END = 2.0
-#: Bytes that are written at a time; the transport has at most one such piece that the socket has not taken.
+#: Bytes that are written at a time; the transport has at most one such piece that the socket has not accepted.
 PIECE = 64_000
-#: Bytes of events that are encoded in one turn of the reactor where that is not only joining bytes.
+#: Bytes of events that are encoded in one turn of the reactor, if that is more than joining bytes.
 COSTLY_PIECE = 8_000
-#: Bytes that wait in a stream whose source is not L{IPacedWatch} before it is ended.
+#: Bytes that may wait in a stream whose source is not L{IPacedWatch}; then the stream is ended.
 UNREAD_LIMIT = 512 * 1024
-#: Seconds after which a stream is closed whose reader takes nothing of what was written.
+#: Seconds after which a stream is closed whose reader accepts nothing.
 PATIENCE = 60.0
-#: Objects of so many bytes are encoded once for all streams that send them at the same time.
+#: Size in bytes from which on objects are encoded once for all streams that send them at the same time.
 LARGE: Final = 32_000
 
 
@@ -100,7 +100,7 @@ class WatchTally:
 
 class SharedEvent:
     """
-    The encoded event of a large object, for the streams that send it at the same time.
+    The encoded event of a large object, shared by the streams that send it at the same time.
 
     @ivar record: Kept, since its identity is the key.
     """
@@ -114,10 +114,10 @@ class SharedEvent:
 
 class Flusher:
     """
-    Writes what the watches of a server have to say, once per turn of the reactor.
+    Writes the events of all watches of a server, once per turn of the reactor.
 
-    One delayed call serves all watches: an event that concerns a thousand of them must not plan a thousand calls. Sites
-    call L{flush} earlier than that, before they send answers.
+    One delayed call serves all watches, so that an event for a thousand of them does not schedule a thousand calls.
+    Sites call L{flush} earlier, before they send answers.
     """
 
     _log = Logger()
@@ -131,7 +131,7 @@ class Flusher:
         self._shared: WeakValueDictionary[tuple[Any, ...], SharedEvent] = WeakValueDictionary()
 
     def shared(self, encoder: Any, kind: str, record: Record, first: bool) -> SharedEvent:
-        """The event of a large object, encoded once as long as a stream has it."""
+        """Return the event of a large object, encoded once while a stream uses it."""
         key = encoder, kind, first, id(record)
         shared = self._shared.get(key)
         if shared is None:
@@ -185,7 +185,7 @@ class Flusher:
         self.flush()
 
     def flush(self) -> None:
-        """Flush the streams that wait for it; one that fails is closed."""
+        """Flush the waiting streams; close a stream that fails."""
         streams, self._streams = self._streams, []
         for stream in streams:
             try:
@@ -201,7 +201,7 @@ class WatchStream:
     One watch and its connection.
 
     Events of one turn of the reactor are written together. While the transport is full the source is suspended, and
-    what it has sent waits here. A reader that takes nothing for L{PATIENCE} is cut off.
+    events that it has sent wait here. The connection is closed if its reader accepts nothing for L{PATIENCE}.
 
     @ivar full: See L{IPacedSink.full}.
     """
@@ -232,18 +232,18 @@ class WatchStream:
         self.full = False
         self._piece = PIECE if getattr(encoder, "cheap", False) else COSTLY_PIECE
         self._waiting: list[bytes] = []
-        #: Keeps what is shared with others as long as it waits.
+        #: Keeps shared events alive while they wait.
         self._shared: list[SharedEvent] = []
-        #: Bytes in C{_waiting} that are not written yet, and those of its first event that are.
+        #: Unwritten bytes in C{_waiting}, and those of its first event.
         self._unread = 0
         self._written = 0
         self._paused = False
-        # Where the first event is like the others, it is shared like them.
+        # A first event that equals the others is shared as well.
         self._first = bool(getattr(encoder, "first_differs", False))
         self._planned = False
         self._writing = False
         self._producing = False
-        #: Whether the source is suspended, or has not sent everything that was there when it was resumed.
+        #: Whether the source is suspended, or has unsent events from before it was resumed.
         self._behind = False
         self._begun = False
         self._calls: list[IDelayedCall] = []
@@ -274,9 +274,9 @@ class WatchStream:
 
     def started(self, handle: Any) -> None:
         """
-        The watch has begun.
+        Begin the watch.
 
-        @param handle: What stops it, and knows its C{revision}. A source that provides L{IPacedWatch} is resumed.
+        @param handle: Stops the watch, and has its C{revision}. A source that provides L{IPacedWatch} is resumed.
         """
         self._handle = handle
         if self._over:
@@ -348,7 +348,7 @@ class WatchStream:
         if self._over:
             return
         if self._paused:
-            # The client has not seen it, and will ask for it again.
+            # The client has not received it, and will request it again.
             amid_an_event = self._written
             self._drop()
             if amid_an_event:
@@ -361,7 +361,7 @@ class WatchStream:
         self._finish()
 
     def fail(self) -> None:
-        """Close the stream after something unexpected."""
+        """Close the stream after an unexpected error."""
         self._stop()
         self._drop()
         self._cut_off()
@@ -391,7 +391,7 @@ class WatchStream:
             self._flusher.add(self)
 
     def _suspend(self) -> None:
-        """Leave what happens from here on to the cache."""
+        """Suspend the source; the cache keeps the later events."""
         assert self._source is not None
         self._behind = self.full = True
         self._source.suspend()
@@ -432,14 +432,14 @@ class WatchStream:
                 begin = end
             elif self._send_part(waiting[begin]):
                 begin += 1
-        # What was suspended or came meanwhile is behind it.
+        # Events that arrived in the meantime come after it.
         del waiting[:begin]
         if not waiting:
             self._shared.clear()
 
     def _send_part(self, event: bytes) -> bool:
         """
-        Send a piece of a large event.
+        Write a piece of a large event.
 
         @return: Whether it was the last one.
         """
@@ -453,19 +453,19 @@ class WatchStream:
         return not self._written
 
     def _part_end(self, event: bytes, start: int) -> int:
-        """Where a piece of a large event ends."""
+        """Return where a piece of a large event ends."""
         return start + PIECE
 
     def _send(self, data: bytes, whole: bool = True) -> None:
         """
-        Hand data to the transport.
+        Write data to the transport.
 
-        @param whole: Events end with it.
+        @param whole: Whether the data end with a complete event.
         """
         self._request.write(data)
 
     def _produce_soon(self) -> None:
-        """Have the source send more, in turns with what others wait for."""
+        """Schedule the source to send more, fairly with other work."""
         if self._producing:
             return
         self._producing = True
@@ -476,7 +476,7 @@ class WatchStream:
             turns.do(self._produce)
 
     def _produce(self) -> None:
-        """Have the source send a piece, and write it."""
+        """Resume the source for a piece, and write it."""
         self._producing = False
         source = self._source
         if source is None or self._over or self._paused or not self._behind:
@@ -488,7 +488,7 @@ class WatchStream:
         self._guarded(self.flush)
 
     def _guarded(self, step: Callable[[], object]) -> None:
-        """Do something, and close the stream if it fails."""
+        """Call a function, and close the stream if it fails."""
         try:
             step()
         except Exception:
@@ -496,7 +496,7 @@ class WatchStream:
             self.fail()
 
     def _give_up(self) -> None:
-        """Cut off a reader that is too slow."""
+        """Disconnect a reader that is too slow."""
         if not self._over:
             self._tally.terminated += 1
         self.fail()
@@ -535,7 +535,7 @@ class WatchStream:
     # --- IPushProducer
 
     def pauseProducing(self) -> None:
-        """The reader falls behind: suspend the source."""
+        """Suspend the source, since the transport is full."""
         self._paused = True
         if self._over:
             return
@@ -548,7 +548,7 @@ class WatchStream:
                 self._suspend()
 
     def resumeProducing(self) -> None:
-        """The reader has taken what was written."""
+        """Continue, since the transport has been drained."""
         self._paused = False
         self._end_stall()
         if not self._writing:

@@ -47,7 +47,7 @@ MANAGER_LENGTH = 128
 DISCARD = "unsafe-delete-ignore-read-errors"
 
 
-#: Finds what may be a float without a fraction in JSON or YAML: most bodies have none.
+#: Matches what may be a whole float in JSON or YAML, which most bodies lack.
 _whole_float = re.compile(rb"[0-9](?:\.0|[eE])").search
 
 
@@ -255,7 +255,7 @@ class Writes:
         refuse_unreadable_collection(options)
         scope = endpoint.scope(request, namespace)
         listing = await endpoint.storage.delete_collection(scope, options, selection)
-        # Without a limit the list is whole, however many pages were read for it.
+        # Without a limit the list is complete, whatever number of pages it was read in.
         token = continue_token(listing, scope, endpoint.info.namespaced) if selection.limit else ""
         answered = self._reads.respond_list(request, shown, listing, token)
         if answered is not None:

@@ -73,9 +73,9 @@ class PodSecurity:
 
     def _decide(self, attributes: AdmissionAttributes, pod: bool) -> None:
         """
-        Judge a pod, or with C{pod} false the template of pods in an object.
+        Evaluate a pod or, if C{pod} is false, the pod template of an object.
 
-        @raise APIStatusError: The judgement is a refusal (403).
+        @raise APIStatusError: The pod is forbidden (403).
         """
         judgement = self.judge.exempt(attributes.namespace, attributes.user.name)
         if judgement is None:

@@ -207,9 +207,9 @@ class _Changes:
 
     def _check_version(self, patched: JSONObject, kind: GroupVersionKind) -> None:
         """
-        Check that a patch has not made an object one of another version that the reference knows.
+        Check that a patch has not changed the version of an object to another version that the reference knows.
 
-        @raise MutationFailed: It has: versions are not converted to each other here.
+        @raise MutationFailed: The version was changed; policies do not convert objects between versions.
         """
         name, api_version = patched.get("kind"), patched.get("apiVersion")
         if name != kind.kind or api_version == kind.api_version or not isinstance(api_version, str):
@@ -242,11 +242,13 @@ class _Changes:
 
     async def _take(self, patched: JSONObject, kind: GroupVersionKind, strict: bool) -> None:
         """
-        Make the object what was made of it.
+        Replace the object by the patched one.
 
-        @param strict: Whether unknown fields are an error: what a JSON patch leaves is decoded strictly
+        @param patched: The patched JSON.
+        @param kind: The kind and version that it must have.
+        @param strict: Whether unknown fields are an error, as for the result of a JSON patch
             (C{mutating/patch/json_patch.go}).
-        @raise APIStatusError: It is not an object of its kind any more (500).
+        @raise APIStatusError: The result is not an object of its kind (500).
         """
         asked = self._attributes
         assert asked.object is not None

@@ -129,10 +129,10 @@ OBJECT_TYPE: Final = _object_type(_OBJECT)
 
 
 class _PatchFields(dict[str, Type]):
-    """The fields of a JSON patch. The reference finds a field of any other name, too, and no type for it."""
+    """Return the type of a field of a JSON patch. The reference also finds any other name, without a type."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The type of a field; one without a name for fields that there are not."""
+        """Return the type of a field; one without a name for unknown fields."""
         return super().get(name, _NO_TYPE)
 
 

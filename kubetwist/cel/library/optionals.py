@@ -53,7 +53,7 @@ def _has_value(optional: Optional) -> bool:
 
 
 def _or(optional: Value, other: Callable[[], Value]) -> Value:
-    # Any other value is returned as it is: cel-go, C{evalOptionalOr}.
+    # Any other value is returned unchanged: cel-go, C{evalOptionalOr}.
     return optional if type(optional) is not Optional or optional.present else other()
 
 

@@ -40,7 +40,7 @@ def drop_annotations(obj: JSONObject) -> JSONObject:
 
 
 def drop_annotations_in_place(meta: JSONObject) -> None:
-    """Drop the annotations that belong to conversion from metadata."""
+    """Remove the annotations that conversion uses from metadata."""
     annotations = meta.get("annotations")
     if annotations and any(name in annotations for name in ANNOTATIONS):
         meta["annotations"] = {name: text for name, text in annotations.items() if name not in ANNOTATIONS}
@@ -436,12 +436,12 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether it is an C{int32}."""
+    """Return whether a value is an C{int32}."""
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
 
 
 def _is_quantity(value: Any) -> bool:
-    """Whether it is a quantity; reading has made texts of numbers."""
+    """Return whether a value is a quantity; decoding has converted numbers to texts."""
     if not isinstance(value, str):
         return False
     try:
@@ -474,7 +474,7 @@ def _is_selector(value: Any) -> bool:
     )
 
 
-#: The fields of both kinds of annotations that are quantities.
+#: Quantity fields of both annotation formats.
 _QUANTITIES = frozenset(
     ("targetValue", "targetAverageValue", "averageValue", "currentValue", "currentAverageValue", "Tolerance")
 )
@@ -503,10 +503,10 @@ _METRIC_NAMES = _names(*_PARTS, *_CHECKS, "matchLabels", "matchExpressions", "ke
 
 def _with_names(value: Any, names: dict[str, str], depth: int = 10) -> Any:
     """
-    The value with fields by their own names: Go's C{encoding/json} takes names in any case, the last one wins.
+    Return the value with fields by their own names. Go's C{encoding/json} ignores case, and the last name wins.
 
     @param names: The fields, by their names in lower case.
-    @param depth: How many levels are read; none of the types has as many.
+    @param depth: Number of levels that are read, more than any type has.
     """
     if isinstance(value, list) and depth:
         return [_with_names(item, names, depth - 1) for item in value]
@@ -523,7 +523,7 @@ def _with_names(value: Any, names: dict[str, str], depth: int = 10) -> Any:
 
 
 def _canonical(value: Any) -> Any:
-    """A quantity, which may be a JSON number, as Go prints it; the value itself if it is none."""
+    """Return a quantity, which may be a JSON number, as Go prints it; the value itself if it is not a quantity."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
             return str(Quantity.parse(value if isinstance(value, str) else orjson.dumps(value).decode()))

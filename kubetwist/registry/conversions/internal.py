@@ -1,10 +1,10 @@
 """
-Annotations that stand for fields of the reference's internal types.
+Annotations that represent fields of the reference's internal types.
 
-kube-apiserver reads such an annotation into a field when it decodes an object, and writes the field back as the
-annotation when it encodes one (C{pkg/apis/apps/v1/conversion.go}, C{pkg/apis/autoscaling/v2/conversion.go}). So a value
-that does not parse is a decoding error, a value that parses comes back in its canonical form, and answers that are
-made from the internal type, such as the rows of Tables, do not have the annotation.
+kube-apiserver parses such an annotation into a field when it decodes an object, and writes the field as the annotation
+when it encodes one (C{pkg/apis/apps/v1/conversion.go}, C{pkg/apis/autoscaling/v2/conversion.go}). Therefore a value
+that does not parse is a decoding error, a value that parses is returned in its canonical form, and answers that are
+made from the internal type, such as rows of Tables, do not have the annotation.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ...api.listoptions import parse_int64
 from ...api.resource import GroupVersionKind, JSONObject
 from .autoscaling import drop_annotations_in_place
 
-#: The generation of a DaemonSet's template.
+#: Generation of a DaemonSet's template.
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
-#: The revision that a Deployment is to go back to.
+#: Revision of a Deployment for a rollback.
 ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
-#: By group and kind, the annotations that objects of the internal type do not have.
+#: By group and kind, the annotations that objects of the internal type lack.
 INTERNAL_ANNOTATIONS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("apps", "DaemonSet"): (TEMPLATE_GENERATION,),
     ("apps", "Deployment"): (ROLLBACK_TO,),
@@ -29,7 +29,7 @@ INTERNAL_ANNOTATIONS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 
 
 def convert_zero(gvk: GroupVersionKind, zero: JSONObject) -> None:
-    """Change C{zero}, the zero value of a kind, into what the zero value of its internal type is converted to."""
+    """Convert C{zero}, the zero value of a kind, to the conversion of its internal type's zero value."""
     if gvk.group != "apps":
         return
     if gvk.kind in ("Deployment", "ReplicaSet", "StatefulSet"):
@@ -45,7 +45,7 @@ class ConversionError(ValueError):
 
 def read_annotations(gvk: GroupVersionKind, obj: JSONObject) -> None:
     """
-    Check and normalize, in a decoded C{obj}, the annotations that stand for fields.
+    Check and normalize the annotations of a decoded C{obj} that represent fields.
 
     @raise ConversionError: One does not parse.
     """
@@ -55,7 +55,7 @@ def read_annotations(gvk: GroupVersionKind, obj: JSONObject) -> None:
 
 
 def keep_internal(obj: JSONObject, old: JSONObject, names: tuple[str, ...]) -> None:
-    """Give C{obj} the annotations C{names} of C{old}: an update that may not write the spec may not write these."""
+    """Restore the annotations C{names} of C{old} in C{obj}, for updates that may not change the spec."""
     meta = obj["metadata"]
     before = old["metadata"].get("annotations") or {}
     annotations = dict(meta.get("annotations") or {})
@@ -67,7 +67,7 @@ def keep_internal(obj: JSONObject, old: JSONObject, names: tuple[str, ...]) -> N
 
 
 def without_internal(group: str, kind: str, meta: JSONObject) -> JSONObject:
-    """The metadata as the internal type has it; C{meta} itself when nothing is to be left out."""
+    """Return the metadata of the internal type; C{meta} itself if no annotation is removed."""
     names = INTERNAL_ANNOTATIONS.get((group, kind))
     annotations = meta.get("annotations")
     if names is None or not annotations or not any(name in annotations for name in names):
@@ -78,7 +78,7 @@ def without_internal(group: str, kind: str, meta: JSONObject) -> JSONObject:
 
 
 def _replace(meta: JSONObject, annotations: JSONObject) -> None:
-    """Set the annotations, in the place where they are; none at all when there are none left."""
+    """Set the annotations, at their position in the metadata; remove an empty map."""
     if annotations:
         meta["annotations"] = annotations
     else:
@@ -109,7 +109,7 @@ def _rollback_to(gvk: GroupVersionKind, obj: JSONObject) -> None:
 
 
 def _round_trip(gvk: GroupVersionKind, obj: JSONObject) -> None:
-    # autoscaling/v1 carries in these annotations what it has no fields for; later versions never have them.
+    # autoscaling/v1 represents newer fields by these annotations; later versions never have them.
     if gvk.version != "v1":
         drop_annotations_in_place(obj["metadata"])
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 class OlderRecord(Record):
     """
-    A record of an object that was written when another version was the one that is stored, and is still in that.
+    A record of an object that is stored in an earlier storage version.
 
-    Any update rewrites it, in the version that is stored now.
+    Any update rewrites it in the current storage version.
 
-    @ivar version: That version.
+    @ivar version: The version in which it is stored.
     """
 
     __slots__ = ("version",)
@@ -43,9 +43,9 @@ class OlderRecord(Record):
 
 class RenamedRecord(Record):
     """
-    As L{OlderRecord}, where conversion only changes the apiVersion: C{item} is in the version that is stored now.
+    An L{OlderRecord} whose conversion only changes the apiVersion: C{item} is in the current storage version.
 
-    @ivar original: The object as C{item}, with all fields and defaults of the version in which it is stored.
+    @ivar original: The object with all fields and defaults of the version in which it is stored.
     """
 
     __slots__ = ("original",)
@@ -69,15 +69,15 @@ def stored_version(record: Record) -> str:
 
 class CustomCodec(Codec):
     """
-    As for built-in kinds, with these differences.
+    Decodes and converts custom resources as L{Codec} does built-in kinds, with these differences.
 
-    Objects that a store is given or gives are in the version of the request already, as the conversion to the stored
-    one is the store's: L{to_storage} changes nothing, and L{from_storage} does no harm to what is converted.
+    Objects passed to and from a store are in the version of the request, since the store converts to the stored
+    version: L{to_storage} does nothing, and L{from_storage} leaves converted objects unchanged.
 
-    @ivar conversion: Who converts; L{None} where changing the apiVersion is all there is to it.
-    @ivar checks_kind: Whether a patch may leave only objects of this kind and version. The reference validates that
-        on the main resource, and takes nothing but the status from patches of that (C{validator.go} and
-        C{status_strategy.go} of apiextensions' C{pkg/registry/customresource}).
+    @ivar conversion: The converter; L{None} if conversion changes the apiVersion only.
+    @ivar checks_kind: Whether the result of a patch must have this kind and version. The reference validates that on
+        the main resource; patches of the status take only the status (C{validator.go} and C{status_strategy.go} of
+        apiextensions' C{pkg/registry/customresource}).
     """
 
     protobuf: ClassVar[bool] = False
@@ -135,12 +135,15 @@ class CustomCodec(Codec):
 
     def redecode(self, value: Any, problems: list[str], *, converted: bool = False, strict: bool = False) -> JSONObject:
         """
-        Make an object of what a patch left; unknown fields are pruned, whatever C{strict} says.
+        Make an object of the result of a patch; unknown fields are pruned, whatever C{strict} is.
 
+        @param obj: The result of the patch.
+        @param problems: Receives a text per unknown field.
         @param converted: Whether it is the result of an apply, which the field manager has completed.
-        @raise ValueError: It is not an object of this kind any more.
-        @return: The object, with the kind and version that it says it has; see L{check_kind}.
-        @raise APIStatusError: It says no version (500).
+        @param strict: Ignored, see above.
+        @return: The object, with the kind and version that it names; see L{check_kind}.
+        @raise ValueError: The result is not an object of this kind.
+        @raise APIStatusError: It has no apiVersion (500).
         """
         if converted:
             return {**value, "metadata": self.type.metadata(value.get("metadata") or {})}
@@ -156,7 +159,7 @@ class CustomCodec(Codec):
         if kind == self.gvk.kind and said.group == self.gvk.group:
             kind_type = self._type_of(said.version)
         if kind_type is None:
-            # No schema declares anything of it.
+            # No schema declares a field of another kind.
             problems += [f'unknown field "{name}"' for name in value if name not in ("kind", "apiVersion", "metadata")]
             kind_type, problems = self.type, []
         try:
@@ -170,9 +173,9 @@ class CustomCodec(Codec):
 
     def check_kind(self, obj: JSONObject) -> None:
         """
-        Refuse an object that L{redecode} made of one of another kind or version, unless only its status counts.
+        Refuse a result of L{redecode} of another kind or version, unless only its status is used.
 
-        @raise APIStatusError: It is one (422).
+        @raise APIStatusError: It is of another kind or version (422).
         """
         kind, api_version = obj["kind"], obj["apiVersion"]
         causes = []
@@ -185,7 +188,7 @@ class CustomCodec(Codec):
             raise APIStatusError.invalid(GroupKind(GroupVersion.parse(api_version).group, kind), name, causes)
 
     def _type_of(self, version: str) -> CustomType | None:
-        """The type of a version of the kind; L{None}, if the definition has no such version."""
+        """Return the type of a version of the kind; L{None} if the definition has no such version."""
         return next((one.type for one in self._version.definition.versions if one.name == version), None)
 
     def to_storage(self, obj: JSONObject) -> JSONObject:
@@ -213,7 +216,7 @@ class CustomCodec(Codec):
         return record.views is not None and self.gvk in record.views
 
     def item(self, record: Record) -> bytes:
-        """See L{Codec.item}; the record must have been converted, where that is done elsewhere."""
+        """See L{Codec.item}; a record that a webhook or plugin converts must be converted already."""
         if self.conversion is None:
             if not self.converts:
                 return record.item
@@ -250,14 +253,14 @@ class CustomCodec(Codec):
             record.views[self.gvk] = without_kind(self.pruned(obj))
 
     def pruned(self, obj: JSONObject) -> JSONObject:
-        """Remove what this version does not have from a converted object; nothing is filled in."""
+        """Remove fields that this version does not have from a converted object; no defaults are added."""
         try:
             return self.type.prune(obj)
         except DecodeError:
             return obj
 
     def reread(self, obj: JSONObject) -> JSONObject:
-        """Return an object as it is when it has been stored in this version and read again, with its defaults."""
+        """Return an object as it is read after it was stored in this version, with its defaults."""
         try:
             return self.type.decode(obj, [])
         except DecodeError:
@@ -265,7 +268,7 @@ class CustomCodec(Codec):
 
 
 class CustomScaleCodec(Codec):
-    """The codec of C{Scale} for custom resources, where the reference has a small table of kinds."""
+    """Codec of C{Scale} for custom resources, for which the reference has a small scheme of its own."""
 
     internal: ClassVar[bool] = False
 

@@ -63,10 +63,10 @@ class Printer:
 
     def row(self, obj: JSONObject, budget: Budget | None = None) -> tuple[Any, ...]:
         """
-        The cells of an object.
+        Return the cells of an object.
 
-        @param budget: Of all columns together, by default one of L{kubetwist.api.jsonpath.MOST_SEEN} values; what
-            is not found within it is shown as if it were missing.
+        @param budget: Budget of all columns together, by default one of L{kubetwist.api.jsonpath.MOST_SEEN} values; a
+            value that is not found within it is shown as missing.
         """
         cells: list[Any] = [obj["metadata"].get("name", "")]
         budget = budget or Budget()

@@ -29,9 +29,9 @@ _UNCONVERTIBLE_SCALE: Final = f"request to convert CR to an invalid group/versio
 
 class ConversionNeeded(Exception):
     """
-    An object has to be converted elsewhere before the owners of its fields are known; then the call can be repeated.
+    An object must be converted by a webhook or plugin before its ownership is known; then the call can be repeated.
 
-    @ivar obj: Its JSON, with its kind and apiVersion.
+    @ivar obj: The object as JSON, with kind and apiVersion.
     @ivar target: The wanted apiVersion.
     """
 
@@ -45,7 +45,7 @@ class CustomFieldManager(FieldManager):
     """
     The field manager of a custom resource, or of its status.
 
-    @ivar fill: Makes a copy of an object with the defaults of the endpoint's version.
+    @ivar fill: Copies an object and adds the defaults of the endpoint's version.
     """
 
     fill: Callable[[JSONObject], JSONObject]
@@ -67,9 +67,9 @@ class CustomFieldManager(FieldManager):
 
     def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
         """
-        Fill in defaults.
+        Add defaults to an object.
 
-        Nothing is pruned, unlike in other writes, so that nulls are left to validation.
+        Unlike in other writes nothing is pruned, so nulls remain for validation.
         """
         return self.fill(merged)
 
@@ -78,19 +78,19 @@ class CustomScaleManager(FieldManager):
     """
     The field manager of a custom resource's C{scale}, which refuses most applies as the reference does.
 
-    There empty and changed objects are untyped, and the converter of custom resources takes them for one of those; see
-    apiextensions-apiserver, C{pkg/apiserver/conversion/converter.go}. So an apply succeeds only if it changes nothing
-    and the replicas have an owner already.
+    In the reference, empty and changed scales are untyped, and the converter of custom resources handles them as custom
+    resources; see apiextensions-apiserver, C{pkg/apiserver/conversion/converter.go}. Therefore an apply succeeds only
+    if it changes nothing and the replicas have an owner.
     """
 
     def nothing(self) -> JSONObject:
-        """Raise the error for a C{Scale} that has no owner yet."""
+        """Raise the error for a C{Scale} without an owner."""
         raise TypedError(
             f"failed to convert live object (/; {SCALE_VERSION}, Kind=Scale) to proper version: {_UNCONVERTIBLE_SCALE}"
         )
 
     def completed(self, merged: JSONObject, applied: JSONObject) -> JSONObject:
-        """Raise the error for a C{Scale} that would change."""
+        """Raise the error for a C{Scale} that the apply would change."""
         about = f"failed to convert new object ({self.named(applied)}) to proper version"
         raise APIStatusError.unknown(f"{about}: {_UNCONVERTIBLE_SCALE}")
 
@@ -132,7 +132,7 @@ class CustomVersions:
         """
         See L{kubetwist.schema.ownership.Versions.convert}.
 
-        @raise ConversionNeeded: The conversion is done elsewhere, and has to be waited for.
+        @raise ConversionNeeded: A webhook or plugin must convert the object first.
         """
         for version in (hub, target):
             if version != source:
@@ -186,9 +186,9 @@ def with_metadata(schema: JSONObject) -> JSONObject:
 
 def field_manager(version: CustomVersion, versions: CustomVersions, subresource: str) -> FieldManager:
     """
-    Make the field manager of a custom resource, or of its status.
+    Return the field manager of a custom resource, or of its status.
 
-    Writes to the main resource ignore the status in the version of the request only, where it is a subresource; see
+    If the status is a subresource, writes to the main resource ignore it in the version of the request only; see
     apiextensions-apiserver, C{pkg/registry/customresource/strategy.go} and C{getStatusResetFields}.
     """
     filtering = version.definition.versions if subresource else (version,)
@@ -205,7 +205,7 @@ def field_manager(version: CustomVersion, versions: CustomVersions, subresource:
 
 
 def scale_manager(definitions: Definitions) -> FieldManager:
-    """Make the field manager of a custom resource's C{Scale}."""
+    """Return the field manager of a custom resource's C{Scale}."""
     return CustomScaleManager(SCALE, BuiltInVersions(definitions, {SCALE_VERSION: SCALE}), dict, subresource="scale")
 
 

@@ -30,10 +30,10 @@ class ServedResource:
     """
     One custom resource.
 
-    @ivar terminating: The objects of the definition are being deleted: none may be created.
-    @ivar codec: For the version that is stored.
-    @ivar versions: All versions, for who owns which field.
-    @ivar under_way: Conversions of its objects that somebody waits for.
+    @ivar terminating: Whether the objects of the definition are being deleted; no new ones may be created.
+    @ivar codec: The codec of the storage version.
+    @ivar versions: All versions, for field ownership.
+    @ivar under_way: Running conversions of its objects.
     @ivar on_ready: Called when the objects are in memory.
     """
 
@@ -135,10 +135,10 @@ class ServedResource:
 
     def record(self, key: str, value: bytes, revision: int) -> Record:
         """
-        Make the cache's record of a stored value: in shape, and with the defaults of the version in which it is stored.
+        Return the cache's record of a stored value: pruned, and with the defaults of the version in which it is stored.
 
-        If that is another than the one that is stored now, the record is of a class of its own. Where conversion is
-        done elsewhere, it stays in its version until it is read.
+        If that is not the storage version, the record has a class of its own. If a webhook or plugin converts, it keeps
+        its version until it is read.
         """
         obj = orjson.loads(value)
         definition = self.definition
@@ -159,7 +159,7 @@ class ServedResource:
             meta["namespace"] = key.partition("/")[0]
         draft = self.main.draft(obj)
         if stored == definition.storage_version:
-            # What the schema of today makes of it is written with the next update, even if that changes nothing.
+            # The next update writes the result of the current schema, even if it changes nothing.
             return (RecordOfOtherForm if changed else Record).from_draft(key, revision, draft)
         if definition.conversion is not None:
             return OlderRecord(key, revision, draft, stored)

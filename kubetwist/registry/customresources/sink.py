@@ -15,16 +15,16 @@ from ...api.errors import APIStatusError
 from ...interfaces import IPacedSink, IPacedWatch
 from ...storage.record import Record
 
-#: How many events wait for their conversion at most, but for the rest of a transaction; they are converted together.
+#: Maximum number of events that wait for conversion, except for the rest of a transaction; they are converted together.
 BATCH: Final = 500
 
 
 @implementer(IPacedSink, IPacedWatch)
 class PreparingSink:
     """
-    Passes events on in order, each when its record is prepared.
+    Passes events on in order, each when its record is converted.
 
-    It is the sink of the cache's watch, and to the sink behind it what drives that watch.
+    It is the sink of the cache's watch, and controls that watch for the next sink.
     """
 
     _log = Logger()
@@ -35,28 +35,26 @@ class PreparingSink:
         prepared: Callable[[Record], bool],
         prepare: Callable[[Iterable[Record]], Awaitable[None]],
     ) -> None:
-        """
-        @param sink: Where events go; it need not be an L{IPacedSink}.
-        """
+        """@param sink: The next sink, which may be an L{IPacedSink}."""
         self._sink = sink
         self._paced = IPacedSink.providedBy(sink)
         self._prepared = prepared
         self._prepare = prepare
         self._waiting: deque[tuple[str, Record, Any]] = deque()
         self._handle: Any = None
-        #: Whether events are only collected: they are being converted, or the source is sending.
+        #: Whether events are only collected, since a conversion or the source is running.
         self._collecting = True
-        #: Whether the source has caught up, and the sink is to learn that behind what waits.
+        #: Whether the source has caught up, which the sink is notified of after the waiting events.
         self._caught_up = False
         self._over = False
         self._ended: tuple[Any] | None = None
 
     async def begun(self, handle: Any) -> PreparingSink:
         """
-        Convert the first objects, so that a failure is known before anything is answered.
+        Convert the first objects, so that a failure is known before the answer begins.
 
-        @param handle: The cache's watch, L{IPacedWatch}; it is not resumed yet.
-        @return: What drives the watch from now on.
+        @param handle: The cache's watch, L{IPacedWatch}, which is not resumed yet.
+        @return: The object that controls the watch from now on.
         @raise APIStatusError: The conversion failed.
         """
         self._handle = handle
@@ -90,7 +88,7 @@ class PreparingSink:
         self._handle.suspend()
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._over = True
         self._waiting.clear()
         if self._handle is not None:
@@ -139,7 +137,7 @@ class PreparingSink:
         return self._over or (self._paced and self._sink.full)
 
     def _go_on(self) -> None:
-        """Pass on what can be, convert what has to be, and have the source send more."""
+        """Pass on converted events, convert the others, and resume the source."""
         waiting = self._waiting
         while not self._blocked:
             if waiting:
@@ -164,7 +162,7 @@ class PreparingSink:
                 finally:
                     self._collecting = False
                 if not (waiting or self._caught_up):
-                    # It sends later, or is live.
+                    # The source sends later, or is live.
                     return
 
     async def _convert(self) -> None:

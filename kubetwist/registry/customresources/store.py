@@ -51,7 +51,7 @@ class CustomStore(Store):
         return self.codec.gvk
 
     async def drafted(self, obj: JSONObject, scope: RequestScope | None = None) -> Draft:
-        """An object ready to be written, in the stored version, as it will be read."""
+        """Return an object to be written, in the stored version, as it will be read."""
         codec = self.served.codec
         scope = scope or RequestScope()
         if self.codec.gvk != codec.gvk:
@@ -59,11 +59,11 @@ class CustomStore(Store):
                 [obj] = await codec.conversion.convert([self.codec.with_kind(obj)], codec.gvk)
             return self.draft(await scope.compute(0, codec.reread, codec.with_kind(obj)))
         if "status" not in obj and (default := codec.type.default_of("status")) is not None:
-            # Creation drops the status, which has its default only when the object is read.
+            # Creation drops the status, whose default is added when the object is read.
             obj = {**obj, "status": default}
         meta = obj["metadata"]
         record = self.cache.get(self.key(meta.get("namespace", ""), meta["name"]))
-        # What was stored in another version gets the defaults of this one when it is stored in this one.
+        # An object from another version gets the defaults of this version when it is stored in it.
         if scope.applied or (record is not None and record.other_form):
             size = 0 if record is None else len(record.item)
             obj = await scope.compute(size, codec.reread, codec.with_kind(obj))
@@ -73,8 +73,8 @@ class CustomStore(Store):
         """
         See L{kubetwist.registry.objects.StoredObjects.to_rewrite}.
 
-        A version that does not show all of a stored object drops the rest with any write, also with one that changes
-        nothing that it shows: the reference compares what would be stored with what is.
+        A version that lacks fields of a stored object drops them with any write, even one without a visible change: the
+        reference compares the objects as stored.
         """
         if await super().to_rewrite(key, obj, scope):
             return True
@@ -85,7 +85,7 @@ class CustomStore(Store):
         return bool(await scope.compute(len(record.item), _differ, draft.body, record.body()))
 
     async def _as_read(self, obj: JSONObject, scope: RequestScope) -> JSONObject:
-        """Return an object that is not stored, because of a dry run, as it would be read after it was."""
+        """Return the object of a dry run as it would be read after it was stored."""
         obj = await scope.compute(0, orjson.loads, (await self.drafted(obj, scope)).body)
         if self.codec.gvk != self.served.codec.gvk:
             if self.codec.conversion is not None:
@@ -163,7 +163,7 @@ class CustomStore(Store):
         """
         Refuse to create an object while those of its definition are being deleted.
 
-        @raise APIStatusError: They are (403).
+        @raise APIStatusError: They are being deleted (403).
         """
         if self.served.terminating:
             name = obj["metadata"].get("name", "")
@@ -215,7 +215,7 @@ class CustomStore(Store):
 
 
 def _differ(one: bytes, other: bytes) -> bool:
-    """Whether two JSON texts differ in more than the order of keys."""
+    """Return whether two JSON texts differ in more than the order of keys."""
     if one == other:
         return False
     first, second = (orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS) for text in (one, other))

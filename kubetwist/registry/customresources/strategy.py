@@ -35,7 +35,7 @@ _UNCHECKED: Final = Cause(
     "errors to complete validation",
     "<nil>",
 )
-#: Metadata that writes of the status keep as it is, whatever they or mutations say.
+#: Metadata that writes of the status, and mutations of them, cannot change.
 _IDENTITY: Final = ("name", "generateName", "namespace", "uid")
 _INT32: Final = (1 << 31) - 1
 
@@ -157,7 +157,7 @@ class CustomStrategy(Strategy):
 
 
 def _content(obj: JSONObject) -> JSONObject:
-    """Return what an object has outside of its metadata; null is not the same as nothing."""
+    """Return the fields of an object outside of its metadata; null differs from an absent field."""
     return {name: value for name, value in obj.items() if name not in ("metadata", "kind", "apiVersion")}
 
 

@@ -62,7 +62,7 @@ def row_order(group: str, kind: str) -> Callable[[JSONObject], Any] | None:
 
 
 def has_printer(group: str, kind: str) -> bool:
-    """Whether rows of a kind have cells of their own, and not only name and age."""
+    """Return whether Tables of a kind have columns besides name and age."""
     return _key(group, kind) in _ROWS
 
 

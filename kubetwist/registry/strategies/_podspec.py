@@ -14,14 +14,14 @@ from ...api.podspecs import containers, declared
 from ...api.quantity import Quantity
 from ...api.resource import JSONObject
 
-#: Annotations of releases before 1.6, which conversion drops from pods and templates.
+#: Annotations of releases before 1.6, which conversion removes from pods and templates.
 _INIT_CONTAINERS: Final = frozenset(
     f"pod.{stage}.kubernetes.io/init-container{part}" for stage in ("alpha", "beta") for part in ("s", "-statuses")
 )
 
 
 def drop_init_container_annotations(meta: JSONObject) -> None:
-    """Drop the annotations that were once init containers: see C{pkg/apis/core/v1/conversion.go}."""
+    """Remove the annotations that formerly represented init containers: see C{pkg/apis/core/v1/conversion.go}."""
     annotations = meta.get("annotations")
     if annotations and not _INIT_CONTAINERS.isdisjoint(annotations):
         kept = {name: text for name, text in annotations.items() if name not in _INIT_CONTAINERS}
@@ -227,7 +227,7 @@ def pull_policy(image: str) -> str:
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
 
-#: The longest path of a repository, C{library/} included where there is but one name.
+#: Maximum length of a repository path, C{library/} included for paths with one name only.
 _LONGEST_PATH: Final = 255
 #: More than the longest name, tag and digest.
 _LONGEST_IMAGE: Final = 600

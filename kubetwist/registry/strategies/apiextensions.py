@@ -40,7 +40,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return partial(definition_name_problems, obj)
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
-        """See L{definition_causes}; as in the reference, metadata in defaults loses what is unknown on the way."""
+        """See L{definition_causes}; as in the reference, validation removes unknown metadata from defaults."""
         return self._coerced(obj, definition_causes(obj, None, self._object_meta))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:

@@ -69,7 +69,7 @@ class DeploymentStrategy(WorkloadStrategy):
     status_protects = ("labels",)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The revision to go back to is a part of the internal spec."""
+        """Keep the revision of a rollback, which is a part of the internal spec."""
         super().prepare_for_status_update(obj, old)
         keep_internal(obj, old, (ROLLBACK_TO,))
 
@@ -187,7 +187,7 @@ class DaemonSetStrategy(WorkloadStrategy):
         _set_template_generation(obj, generation)
 
     def prepare_for_status_update(self, obj: JSONObject, old: JSONObject) -> None:
-        """The template's generation is a part of the spec."""
+        """Keep the template's generation, which is a part of the internal spec."""
         super().prepare_for_status_update(obj, old)
         keep_internal(obj, old, (TEMPLATE_GENERATION,))
 
@@ -214,7 +214,7 @@ class DaemonSetStrategy(WorkloadStrategy):
 
 
 def _template_generation(obj: JSONObject) -> int:
-    """What decoding has found to be a number; 0 where there is none."""
+    """Return the template's generation, which decoding has validated; 0 if absent."""
     return int((obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
 
 
@@ -226,7 +226,7 @@ class StatefulSetStrategy(WorkloadStrategy):
     """apps/v1 StatefulSet."""
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
-        """A label in DNS: the names of pods begin with it."""
+        """Check that the name is a DNS label, since pod names begin with it."""
         return is_dns1123_label_problems(name, prefix)
 
     def default_spec(self, spec: JSONObject) -> None:

@@ -26,9 +26,10 @@ class HorizontalPodAutoscalerStrategy(Strategy):
 
     def default(self, obj: JSONObject) -> None:
         """
-        See C{pkg/apis/autoscaling/v2/defaults.go} and C{pkg/apis/autoscaling/v1/defaults.go}.
+        Fill in defaults.
 
-        In v1, metrics and behavior are in annotations, in which nothing is completed.
+        See C{pkg/apis/autoscaling/v2/defaults.go} and C{pkg/apis/autoscaling/v1/defaults.go}. In v1, metrics and
+        behavior are in annotations, which get no defaults.
         """
         spec = obj.setdefault("spec", {})
         spec.setdefault("maxReplicas", 0)

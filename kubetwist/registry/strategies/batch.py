@@ -60,8 +60,8 @@ class JobStrategy(Strategy):
         drop_of_template(spec.get("template"), None, self.open_gates)
         if spec.get("manualSelector"):
             return
-        # Labels that came from the template go on following it: in the reference, too, they are the same map. A
-        # template that had none is followed when the object is completed, which is after it is validated.
+        # Labels from the template remain shared with it: in the reference, too, both are the same map. A
+        # template without labels shares them when the object is completed, after validation.
         template = spec["template"]["metadata"]
         follow = "labels" in template and metadata.get("labels") is template["labels"]
         _generate_selector(obj, spec)

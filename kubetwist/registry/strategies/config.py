@@ -27,7 +27,7 @@ class ConfigMapStrategy(Strategy):
         return config.validate_config_map(obj)
 
     def compares_empties(self, old: JSONObject) -> bool:
-        """The data of what is immutable are compared as they are (C{reflect.DeepEqual})."""
+        """Return whether the data are immutable, and so compared as they are (C{reflect.DeepEqual})."""
         return bool(old.get("immutable"))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
@@ -68,7 +68,7 @@ class SecretStrategy(Strategy):
         return (problem,) if problem else ()
 
     def compares_empties(self, old: JSONObject) -> bool:
-        """The data of what is immutable are compared as they are (C{reflect.DeepEqual})."""
+        """Return whether the data are immutable, and so compared as they are (C{reflect.DeepEqual})."""
         return bool(old.get("immutable"))
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:

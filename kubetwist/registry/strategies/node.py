@@ -21,7 +21,7 @@ class RuntimeClassStrategy(Strategy):
     standard_finalizers = False
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Deprecated labels in the selector of nodes."""
+        """Return warnings about deprecated labels in the node selector."""
         return list(label_warnings((obj.get("scheduling") or {}).get("nodeSelector"), "scheduling.nodeSelector"))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:

@@ -20,7 +20,7 @@ from ._podspec import default_pod, round_up, round_up_resources
 if TYPE_CHECKING:
     from ...api.options import DeleteOptions
 
-#: What a resize changes of a container.
+#: Fields of a container that a resize changes.
 _SIZES: Final = ("resources", "resizePolicy")
 #: Phases that a pod does not leave again.
 FINISHED: Final = ("Succeeded", "Failed")
@@ -190,7 +190,10 @@ def _keep_observed(conditions: Sequence[JSONObject], before: Sequence[JSONObject
 
 
 def _resized(wanted: Sequence[JSONObject], before: Sequence[JSONObject]) -> list[JSONObject]:
-    """The containers of C{before} with the sizes of C{wanted}; C{wanted} itself, to be refused, if names differ."""
+    """
+    Return the containers of C{before} with the resources of C{wanted}; C{wanted} itself if names differ, which is
+    refused.
+    """
     containers = []
     for new, old in zip(wanted, before, strict=True):
         if new.get("name") != old.get("name"):

@@ -25,7 +25,7 @@ class PodDisruptionBudgetStrategy(Strategy):
     allow_unconditional_update = False
 
     def name_problems(self, name: str, prefix: bool) -> Sequence[str]:
-        """A part of a path."""
+        """Check that the name is a valid path segment."""
         return path_segment_problems(name, prefix)
 
     def default(self, obj: JSONObject) -> None:

@@ -40,7 +40,7 @@ class RoleStrategy(RBACStrategy):
         return rbac.validate_role(obj)
 
     def validate_update(self, obj: JSONObject, old: JSONObject) -> Sequence[Cause]:
-        """As a new one, before its metadata are compared."""
+        """Validate as for a new object, before metadata are compared."""
         return Parts(self.validate(obj))
 
 

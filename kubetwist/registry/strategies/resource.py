@@ -167,7 +167,10 @@ class ResourceClaimTemplateStrategy(Strategy):
 
 
 class ReturnedWhenDeletedStrategy(Strategy):
-    """The alpha and beta kinds of resource.k8s.io: a spec with a generation and a status, returned by DELETE."""
+    """
+    Strategy of alpha and beta kinds of resource.k8s.io that have a spec with a generation and a status, and that DELETE
+    returns.
+    """
 
     has_generation = True
     has_status = True

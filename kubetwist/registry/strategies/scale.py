@@ -39,7 +39,7 @@ def apply_scale(obj: JSONObject, scale: JSONObject, group: str, kind: str) -> No
 
 
 def validate_scale(scale: JSONObject) -> list[Cause]:
-    """All that is wrong with a scale: its metadata and what it asks for (C{pkg/apis/autoscaling/validation})."""
+    """Return all validation errors of a scale: metadata and replicas (C{pkg/apis/autoscaling/validation})."""
     causes = creation_causes(scale["metadata"], True, is_dns1123_subdomain_problems)
     not_negative((scale.get("spec") or {}).get("replicas"), "spec.replicas", causes)
     return causes

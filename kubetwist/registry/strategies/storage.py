@@ -29,7 +29,7 @@ class StorageClassStrategy(Strategy):
             obj["volumeBindingMode"] = "Immediate"
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Deprecated labels in the topologies."""
+        """Return warnings about deprecated labels in the topologies."""
         return list(topology_warnings(obj.get("allowedTopologies"), "allowedTopologies"))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:
@@ -127,7 +127,7 @@ class CSIStorageCapacityStrategy(Strategy):
     allow_unconditional_update = False
 
     def warnings(self, obj: JSONObject, old: JSONObject | None) -> Sequence[str]:
-        """Deprecated labels in the topology."""
+        """Return warnings about deprecated labels in the topology."""
         return list(selector_warnings(obj.get("nodeTopology"), "nodeTopology"))
 
     def validate(self, obj: JSONObject) -> Sequence[Cause]:

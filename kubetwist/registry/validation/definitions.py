@@ -132,7 +132,7 @@ def _spec_causes(
 
 
 def coerce_default_metadata(crd: JSONObject, object_meta: StructNode) -> None:
-    """Drop what is unknown from metadata in the defaults of a valid definition; see L{coerce_defaults}."""
+    """Remove unknown metadata from the defaults of a valid definition; see L{coerce_defaults}."""
     spec = crd["spec"]
     if not spec.get("preserveUnknownFields") and b'"x-kubernetes-embedded-resource":true' in orjson.dumps(spec):
         for schema in _schemas(spec):
@@ -255,11 +255,11 @@ def _part_causes(
     old: JSONObject | None,
 ) -> list[Cause]:
     """
-    Validate schema, subresources, columns and selectable fields, as far as they are in C{part}.
+    Validate the schema, subresources, columns and selectable fields in C{part}.
 
-    Selectable fields need the schema beside them: where all versions have the same schema and other selectable fields,
-    or the other way round, the reference refuses them (apiextensions-apiserver, C{pkg/apis/apiextensions/v1}:
-    what is identical in all versions is moved into the spec).
+    Selectable fields need the schema at the same level: if all versions have the same schema and different selectable
+    fields, or the opposite, the reference refuses them (apiextensions-apiserver, C{pkg/apis/apiextensions/v1}: values
+    that are identical in all versions are moved into the spec).
     """
     causes: list[Cause] = []
     own = _schema_of(part)

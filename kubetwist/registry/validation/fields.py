@@ -85,7 +85,7 @@ def one_of(value: str | None, choice: Sequence[str], path: str, causes: Causes) 
 
 def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
     """
-    A value outside of a choice that is shown in its own order.
+    Return the error for a value that is not one of the choices, which are shown in the given order.
 
     The value is shown as JSON, as those of Go's named string types are; see L{unsupported_string}.
     """
@@ -93,7 +93,7 @@ def unsupported(path: str, value: Any, choice: Iterable[str]) -> Cause:
 
 
 def unsupported_string(path: str, value: str, choice: Iterable[str]) -> Cause:
-    """The same for a value that is a plain string in Go, and so shown as one: C{field.Error.ErrorBody}."""
+    """Return the same for a value of type string in Go, which is shown as a string: C{field.Error.ErrorBody}."""
     return _unsupported(path, quote(value), choice)
 
 
@@ -119,7 +119,7 @@ def invalid_without_value(path: str, detail: str) -> Cause:
 
 
 def invalid_name(path: str, name: str, detail: str) -> Cause:
-    """An invalid value of a named string type, which Go prints as JSON; see L{unsupported}."""
+    """Return the error for an invalid value of a named string type, which Go prints as JSON; see L{unsupported}."""
     return invalid_shown(path, go_json(name), detail)
 
 
@@ -314,10 +314,10 @@ def immutable(
     value: Any, old: Any, path: str, causes: Causes, shown: str | None = None, *, untyped: bool = False
 ) -> None:
     """
-    Check that a value stays as it was.
+    Check that a value is unchanged.
 
-    @param shown: How the message shows the value; as JSON by default.
-    @param untyped: Whether something in the value may be of any JSON type, where C{1} is not C{True}.
+    @param shown: Formats the value for the message; as JSON by default.
+    @param untyped: Whether the value may contain any JSON type, so that C{1} must be distinguished from C{True}.
     """
     if value != old or (untyped and not same_json(value, old)):
         if shown is not None:
@@ -352,7 +352,7 @@ def is_ipv6(value: str) -> bool:
     return isinstance(parse_ip(value), IPv6Address)
 
 
-#: What is wrong with an endpoint on this host.
+#: The error for an endpoint on a loopback address.
 NO_LOOPBACK: Final = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
 
 

@@ -1,5 +1,5 @@
 """
-Deprecated labels of nodes, and the warnings about selectors that ask for them.
+Warnings about selectors that use deprecated labels of nodes.
 
 @see: kubernetes, C{pkg/api/node/util.go} and C{pkg/api/storage/util.go}.
 """
@@ -12,7 +12,7 @@ from typing import Final
 from ...api.names import label_value_problems
 from ...api.resource import JSONObject
 
-#: What the warning says, by the label.
+#: Text of the warning, by label.
 DEPRECATED_LABELS: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
@@ -27,7 +27,7 @@ DEPRECATED_LABELS: Final = {
 
 def term_warnings(term: JSONObject, path: str, *, values: bool = False) -> Iterator[str]:
     """
-    The warnings about a C{NodeSelectorTerm}.
+    Return the warnings about a C{NodeSelectorTerm}.
 
     @param values: Whether the values are checked, too.
     """
@@ -41,7 +41,7 @@ def term_warnings(term: JSONObject, path: str, *, values: bool = False) -> Itera
 
 
 def selector_warnings(selector: JSONObject | None, path: str) -> Iterator[str]:
-    """The warnings about a C{LabelSelector} of nodes."""
+    """Return the warnings about a C{LabelSelector} of nodes."""
     if selector is None:
         return
     yield from term_warnings({"matchExpressions": selector.get("matchExpressions")}, path)
@@ -51,7 +51,7 @@ def selector_warnings(selector: JSONObject | None, path: str) -> Iterator[str]:
 
 
 def topology_warnings(topologies: list[JSONObject] | None, path: str) -> Iterator[str]:
-    """The warnings about the C{TopologySelectorTerm}s of a StorageClass."""
+    """Return the warnings about the C{TopologySelectorTerm}s of a StorageClass."""
     for index, term in enumerate(topologies or ()):
         for place, expression in enumerate(term.get("matchLabelExpressions") or ()):
             text = DEPRECATED_LABELS.get(expression.get("key") or "")
@@ -60,7 +60,9 @@ def topology_warnings(topologies: list[JSONObject] | None, path: str) -> Iterato
 
 
 def label_warnings(labels: JSONObject | None, path: str) -> Iterator[str]:
-    """The warnings about the labels that a RuntimeClass asks for; the reference does not say which label it means."""
+    """
+    Return the warnings about the labels that a RuntimeClass requires; the reference's text does not name the label.
+    """
     for label in labels or ():
         if label in DEPRECATED_LABELS:
             yield f"{path}: {DEPRECATED_LABELS[label]}"

@@ -76,7 +76,7 @@ _OLD_VOLUMES: Final = {
     "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
     "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
 }
-#: Labels of nodes that an update may call by their new names.
+#: Node labels that an update may replace by their new names.
 _RENAMED_LABELS: Final = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/os": "kubernetes.io/os",

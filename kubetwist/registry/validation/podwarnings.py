@@ -142,7 +142,7 @@ def name_warnings(name: str) -> list[str]:
 
 
 def pod_name_warnings(name: str) -> list[str]:
-    """What to tell of the name of a pod."""
+    """Return the warnings about the name of a pod."""
     problems = is_dns1123_label_problems(name)
     if not problems:
         return []
@@ -258,7 +258,7 @@ def _overlaps(volume: JSONObject) -> Iterator[str]:
         yield f"{start} (Projected): overlapping paths: {text}"
 
 
-#: How many overlapping paths of a volume are told of: a client is sent some kilobytes of warnings.
+#: Maximum number of warnings about overlapping paths of a volume: a client receives some kilobytes of warnings.
 MOST_OVERLAPS: Final = 100
 _SHOWN: Final = {"configMap": "ConfigMap", "secret": "Secret", "downwardAPI": "DownwardAPI"}
 
@@ -292,8 +292,8 @@ class _Directory:
     """
     A directory or file of a volume.
 
-    @ivar here: Which paths lead here, by their numbers.
-    @ivar below: Which lead further.
+    @ivar here: Numbers of the paths that end here.
+    @ivar below: Numbers of the paths that continue below.
     """
 
     __slots__ = ("below", "here", "inner")
@@ -306,9 +306,9 @@ class _Directory:
 
 def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
     """
-    Each path with those before it that are the same, above or below it; at most L{MOST_OVERLAPS}.
+    Return each path with the earlier paths that are equal to it, above or below it; at most L{MOST_OVERLAPS}.
 
-    As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all paths with all others.
+    As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all pairs of paths.
     """
     root, told, left = _Directory(), [], MOST_OVERLAPS
     for number, (path, origin) in enumerate(paths):

@@ -423,7 +423,7 @@ def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaO
     try:
         if options.object_meta is not None and embedded and isinstance(default, dict):
             CustomType(bare, options.object_meta).decode(default, [])
-        # Unknown fields of metadata are dropped without a word; see coerce_defaults.
+        # Unknown metadata is removed without an error; see coerce_defaults.
         structural.reader(lambda value, _: copied(value) if meta is None else meta(value, []))(default, unknown)
     except DecodeError as error:
         return [invalid(where, default, str(error))]
@@ -438,11 +438,11 @@ def _shape_causes(default: Any, schema: JSONObject, where: str, options: SchemaO
 
 def coerce_defaults(schema: JSONObject, object_meta: StructNode) -> None:
     """
-    Drop what is unknown from the metadata of resources that are embedded in defaults.
+    Remove unknown metadata of embedded resources from defaults.
 
-    The reference does so in C{Coerce} while it validates; defaults that do not fit are left to validation.
+    The reference does so in C{Coerce} during validation; defaults that do not fit are reported by validation.
 
-    @param schema: A schema, whose defaults are replaced.
+    @param schema: A schema; its defaults are replaced.
     """
     meta = object_meta.compiled()
     for part in everywhere(schema):

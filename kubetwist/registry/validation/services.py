@@ -32,7 +32,7 @@ from .fields import (
 from .podwarnings import address_warnings
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
-# The node ports that dry runs show come after this one.
+# Dry runs show the node ports after this one.
 _DRY_PORT: Final = 32768
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES: Final = ("IPv4", "IPv6")
@@ -222,16 +222,16 @@ def _families(many: list[str], families: list[str], path: str, causes: Causes) -
 
 
 def gets_node_ports(spec: JSONObject) -> bool:
-    """Whether ports of a service have node ports without asking for them."""
+    """Return whether a service has node ports without requesting them."""
     kind = spec.get("type")
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
 def _numbered(spec: JSONObject) -> list[JSONObject]:
     """
-    The ports of a new service with node ports, as the reference has given them by now.
+    Return the ports of a new service with the node ports that the reference has allocated before validation.
 
-    Which ones does not matter to a service that is refused; these are those of the reference's dry runs.
+    Their values do not matter for a service that is refused; these are the ones of the reference's dry runs.
     """
     ports: list[JSONObject] = spec.get("ports") or []
     if not gets_node_ports(spec):
@@ -254,7 +254,7 @@ def _numbered(spec: JSONObject) -> list[JSONObject]:
 
 
 def _duplicate_node_ports(ports: list[JSONObject], causes: Causes) -> None:
-    """No node port is there twice in a protocol; most that are get another error, when they are allocated."""
+    """Check that no node port occurs twice in a protocol; most duplicates are refused earlier, by allocation."""
     seen: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = (port.get("protocol"), port.get("nodePort"))
@@ -401,7 +401,7 @@ def _keep_families(spec: JSONObject, before: JSONObject, causes: Causes) -> None
 
 def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
     """
-    Keep what was given out and the client leaves out, in C{obj}.
+    Keep allocated values that the client omits, in C{obj}.
 
     See C{pkg/registry/core/service/storage/storage.go}, patchAllocatedValues.
     """
@@ -423,7 +423,7 @@ def patch_allocated_values(obj: JSONObject, old: JSONObject) -> None:
 
 
 def _patch_node_ports(ports: Sequence[JSONObject], before: Sequence[JSONObject]) -> None:
-    """Give ports without a node port the one that the port of the same name had, unless another port has it."""
+    """Give a port without a node port the one of the old port with the same name, unless another port uses it."""
     numbers = {port.get("nodePort") for port in ports}
     used = {port["nodePort"] for port in before if port.get("nodePort") and port["nodePort"] in numbers}
     held = {port.get("name") or "": port.get("nodePort") or 0 for port in before}
@@ -452,7 +452,7 @@ def drop_type_dependent_fields(obj: JSONObject, old: JSONObject) -> None:
         _drop_unchanged(spec, before, "ipFamilyPolicy")
         _drop_unchanged(spec, before, "internalTrafficPolicy")
     if leaves("NodePort", "LoadBalancer"):
-        # Ports may have gone, but none may be new.
+        # Ports may be removed, but not added.
         now, held = ({port.get("nodePort") or 0 for port in one.get("ports") or ()} - {0} for one in (spec, before))
         if now <= held:
             for port in spec.get("ports") or ():
