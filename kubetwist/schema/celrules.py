@@ -29,10 +29,10 @@ from .rulepaths import RULES_BUDGET, has_rules, valid_field_path
 SELF_TYPE: Final = "selfType"
 #: What one evaluation of one expression may cost.
 CALL_LIMIT: Final = 1_000_000
-#: Seconds of the processor's time that the rules of one object may take together, beside what they may cost: the
-#: reference's budget is what it takes a second for.
+#: Maximum processor time, in seconds, of all rules of one object, beside their cost budget: the reference needs a
+#: second for its budget.
 RULES_SECONDS: Final = 2.0
-#: A look at the clock follows an evaluation that costs more, and every so many others.
+#: Cost of an evaluation, and number of evaluations, after which the processor time is checked.
 COSTLY: Final = 1000
 EVALUATIONS: Final = 256
 #: Bytes that a message may have which an expression makes.
@@ -159,10 +159,9 @@ class _Run:
     """
     One validation.
 
-    @ivar budget: What is left of it; below zero, nothing more is done.
-    @ivar deadline: Until when rules are evaluated, by the time that this thread has the processor; 0 before the first
-        look at the clock.
-    @ivar evaluated: How many evaluations there were since the last look at the clock.
+    @ivar budget: The remaining cost; below zero, no rule is evaluated.
+    @ivar deadline: The end of the evaluation, in processor time of this thread; 0 before the first check.
+    @ivar evaluated: Number of evaluations since the last check of the time.
     """
 
     budget: int
@@ -172,16 +171,16 @@ class _Run:
 
     def late(self, cost: int) -> bool:
         """
-        Whether the rules of this object have taken too long together.
+        Return whether the rules of this object have exceeded their time.
 
-        @param cost: Of the last evaluation.
+        @param cost: Cost of the last evaluation.
         """
         self.evaluated += 1
         if cost <= COSTLY and self.evaluated < EVALUATIONS:
             return False
         self.evaluated = 0
         now = thread_time()
-        # Most objects are done before anybody reads the clock.
+        # The validation of most objects ends before the first check.
         self.deadline = self.deadline or now + RULES_SECONDS
         return now > self.deadline
 
@@ -390,7 +389,7 @@ class RuleTree:
                     f" rule: {rule.told}"
                 )
             elif error.cost_exceeded or error.interrupted:
-                # To clients, time is a cost like others.
+                # The error of the time limit is the one of the cost budget.
                 text = f"'{CostLimitExceeded().message}': {NO_MORE} rule: {rule.told}"
                 run.budget = -1
             else:

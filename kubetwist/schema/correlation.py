@@ -17,7 +17,7 @@ class Correlation:
     """
     A value of an update and the one that it replaces.
 
-    @ivar schema: The schema at this place, which says how items of lists are told apart.
+    @ivar schema: The schema of the value, which defines how list items are identified.
     @see: kubernetes, C{apiserver/pkg/cel/common/equality.go} and C{maplist.go}.
     """
 
@@ -34,10 +34,10 @@ class Correlation:
     @property
     def unchanged(self) -> bool:
         """
-        Whether the two are the same.
+        Return whether the two values are equal.
 
-        Lists of type map are, whatever their order, if all items have their keys; objects are not if they have fields
-        without a schema.
+        Lists of type map are compared regardless of their order, if all items have their keys; objects that have fields
+        without a schema are never equal.
         """
         if self._unchanged is None:
             self._unchanged = self._compare()
@@ -60,7 +60,7 @@ class Correlation:
         return value is old or encoded(value) == encoded(old)
 
     def field(self, name: str) -> Correlation | None:
-        """The two values of a field, where both have it and there is a schema for it."""
+        """Return the two values of a field, if both objects have it and it has a schema."""
         known = self._fields.get(name)
         if known is not None:
             return known
@@ -75,7 +75,7 @@ class Correlation:
         return found
 
     def item(self, index: int) -> Correlation | None:
-        """The two values of an item, of which only lists of type map have any; items without their keys have none."""
+        """Return the two values of an item, for lists of type map only; items without their keys have none."""
         schema = self.schema
         if schema.list_type != "map" or schema.items is None or not isinstance(self.old, list):
             return None
@@ -91,7 +91,7 @@ class Correlation:
 
 
 def _keys_of(item: Any, names: tuple[str, ...]) -> tuple[Any, ...] | None:
-    """Return the keys of an item with their types; L{None} if it does not have all of them as scalars."""
+    """Return the keys of an item with their types; L{None} if a key is missing or not a scalar."""
     if not isinstance(item, dict) or not names:
         return None
     keys = tuple((value.__class__, value) for name in names if (value := item.get(name)).__class__ in _SCALARS)

@@ -1,8 +1,8 @@
 """
-The values of the API's enumerated types, and the text about each, as OpenAPI documents publish them.
+The values of the API's enumerated types with their descriptions, as OpenAPI documents publish them.
 
-They stand in C{enums.txt} beside this module, which is read when the first document is built. Nothing is decoded by
-them: validation decides what a field may hold.
+They are in C{enums.txt} beside this module, which is read when the first document is built. They are not used for
+decoding: validation decides which values a field may have.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-#: By value; the texts may be empty.
+#: Descriptions by value; they may be empty.
 Meanings = dict[str, str]
 
 #: Fields whose Go doc comment ends with an empty line, which the published text keeps before the list of values: by the
-#: last part of the type's name. The types of the group C{resource.k8s.io} have it in all such fields.
+#: last part of the type's name. In the group C{resource.k8s.io} all such fields have it.
 _EMPTY_LINE: Final = frozenset(
     (
         ("Mutation", "patchType"),
@@ -30,9 +30,9 @@ _EMPTY_LINE_PACKAGE: Final = "io.k8s.api.resource."
 
 def enum_values(definition: str, go_type: str) -> Meanings | None:
     """
-    Return the values of a field, each with the text about it; L{None} if the field may hold others.
+    Return the values of a field with their descriptions; L{None} if the field may have others.
 
-    @param definition: The type that it is a field of: a name without a group is one of the same, or of the core group.
+    @param definition: The type that contains the field: a type name without a group is in the same or the core group.
     @param go_type: The field's type as Go prints it, or the type of the items of its list or map.
     """
     package = definition.rpartition(".")[0].split(".")
@@ -51,7 +51,7 @@ def described_values(definition: str, field: str, description: str, values: Mean
 
     See k8s.io/kube-openapi, C{pkg/generators/enum.go}.
 
-    @param definition: The type that it is a field of.
+    @param definition: The type that contains the field.
     """
     key = definition.rpartition(".")[2], field
     lines = [description]

@@ -1,9 +1,9 @@
 """
-Go's stable sort, for orders that are none.
+Go's stable sort, for comparisons that are not a strict weak order.
 
-A sort by a comparison that is not transitive has no defined result: what comes of it depends on the algorithm. The
-reference has such a comparison, and Go's C{sort.SliceStable} below it: insertion sort of blocks of 20, which SymMerge
-(Kim and Kutzner, "Stable Minimum Storage Merging by Symmetric Comparisons", 2004) then merges in place.
+A sort by a comparison that is not transitive depends on the algorithm. The reference has such a comparison, and uses
+Go's C{sort.SliceStable}: insertion sort of blocks of 20, which SymMerge (Kim and Kutzner, "Stable Minimum Storage
+Merging by Symmetric Comparisons", 2004) then merges in place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def stable_sort(items: list[_T], less: Callable[[_T, _T], bool]) -> None:
     """
     Sort a list in place, as Go does.
 
-    @param less: Whether the first item is to stand before the second; any function.
+    @param less: Returns whether the first item is before the second; any function.
     """
     size = len(items)
     for low in range(0, size, _BLOCK):
@@ -43,12 +43,12 @@ def _insert(items: list[_T], low: int, high: int, less: Callable[[_T, _T], bool]
 
 
 def _rotate(items: list[_T], low: int, middle: int, high: int) -> None:
-    """Exchange two runs that follow each other."""
+    """Exchange two adjacent runs."""
     items[low:high] = items[middle:high] + items[low:middle]
 
 
 def _merge(items: list[_T], low: int, middle: int, high: int, less: Callable[[_T, _T], bool]) -> None:
-    """Merge two sorted runs that follow each other."""
+    """Merge two adjacent sorted runs."""
     if middle - low == 1:
         left, right = middle, high
         while left < right:

@@ -108,7 +108,7 @@ def _written(value: Any, selector: bool = False) -> Any:
 
 def label_selector_struct(selector: JSONObject) -> JSONObject:
     """
-    What C{encoding/json} writes of a label selector, whose fields have tags in the internal types too.
+    Return the output of C{encoding/json} for a label selector, whose fields have tags in the internal types too.
 
     @return: Its fields in the order of the struct, without empty lists and maps.
     """

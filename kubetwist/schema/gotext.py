@@ -39,7 +39,7 @@ def go_type(value: Any) -> str:
 
 
 def go_string(value: Any) -> str:
-    """A value as C{%s} prints it, which is for strings only: C{%!s(int64=7)}."""
+    """Format a value with C{%s}, which is meant for strings: C{%!s(int64=7)}."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{go_string(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):

@@ -17,7 +17,7 @@ from .mismatch import Mismatch, Unreadable
 
 #: Reads a value; the list takes the names of unknown fields within it, without their paths.
 Reader = Callable[[Any, list[str]], Any]
-#: Makes of a value that is not C{null} what apimachinery's converter of unstructured objects makes of it.
+#: Converts a value other than C{null} as apimachinery's converter of unstructured objects does.
 Coercion = Callable[[Any], Any]
 
 
@@ -66,10 +66,10 @@ def integer(go_type: str, width: str) -> Reader:
 
 def wrapping(width: str) -> Coercion:
     """
-    What apimachinery's converter makes of numbers for integers of a width, C{"int32"}.
+    Return the conversion of apimachinery's converter to integers of a width, C{"int32"}.
 
-    Whole floats become integers, and integers lose the bits that do not fit; all else is left for L{integer} to
-    refuse. Rule: C{fromUnstructured} in C{pkg/runtime/converter.go}, whose C{reflect.Value.Convert} checks no range.
+    Whole floats become integers, and integers lose the bits that do not fit; L{integer} refuses other values. Rule:
+    C{fromUnstructured} in C{pkg/runtime/converter.go}, whose C{reflect.Value.Convert} checks no range.
     """
     lowest, highest = _RANGES.get(width, _RANGES["int64"])
     size = highest - lowest + 1
@@ -77,7 +77,7 @@ def wrapping(width: str) -> Coercion:
 
     def coerce(value: Any) -> Any:
         if value.__class__ is int and not int64[0] <= value <= int64[1]:
-            # Go has read it as a float.
+            # Go has decoded it as a float.
             value = float(value)
         if value.__class__ is float:
             if not value.is_integer():
@@ -94,21 +94,21 @@ _wrapping_octet = wrapping("uint8")
 
 
 def wrapping_octets(value: Any) -> Any:
-    """Bytes that are given as a list of their numbers, each as L{wrapping} has it."""
+    """Convert bytes that are given as a list of numbers, each as L{wrapping} does."""
     return [*map(_wrapping_octet, value)] if value.__class__ is list else value
 
 
 def rewritten(value: Any) -> Any:
-    """A number as Go writes it again: the converter gives types with a JSON form of their own what it writes."""
+    """Format a number as Go writes it: the converter passes the JSON form to types that have an unmarshaler."""
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < 1e21 else value
 
 
-#: Integers up to this one are exact as floating point numbers of 64 bits.
+#: Integers up to this one are exact as 64-bit floating point numbers.
 _EXACT = 1 << 53
 
 
 def number(go_type: str) -> Reader:
-    """Floating point numbers of 64 bits; whole ones are written without a fraction."""
+    """Return a reader of 64-bit floating point numbers; whole ones are written without a fraction."""
 
     def read(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is int:
@@ -192,10 +192,10 @@ def _past_line_breaks(data: bytes, position: int) -> int:
 
 class Problems(list[str]):
     """
-    A list of problems for those who can decode a document again with its numbers as they were written.
+    A list of problems, for callers that can decode a document again with numbers as written.
 
-    @ivar inexact: There is a quantity among what was decoded that was written as a number with a fraction or exponent,
-        or with more digits than an integer has.
+    @ivar inexact: Whether a decoded quantity is a number with a fraction or exponent, or with more digits than an
+        integer has.
     """
 
     inexact = False
@@ -251,7 +251,7 @@ def anything(value: Any, unknown: list[str]) -> Any:
 
 
 def numbers_rewritten(value: Any, unknown: list[str]) -> Any:
-    """Any JSON that Go decodes and encodes again: whole floats lose their fraction."""
+    """Decode any JSON as Go does when it encodes it again: whole floats lose their fraction."""
     if value.__class__ is dict:
         return {key: numbers_rewritten(item, unknown) for key, item in value.items()}
     if value.__class__ is list:

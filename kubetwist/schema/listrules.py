@@ -55,7 +55,7 @@ def _map_causes(obj: list[Any], schema: Structural, path: str) -> list[Cause]:
 
 
 def _as_json(item: Any) -> Any:
-    """An item of a set as it is compared: scalars as Go has it, so that 1 is not 1.0, lists and maps by their JSON."""
+    """Return the key of an item of a set: scalars as in Go, so that 1 is not 1.0, lists and maps by their JSON."""
     return copied(item) if item.__class__ in (dict, list) else item
 
 
@@ -95,7 +95,7 @@ def embedded_causes(obj: Any, schema: Structural, path: str = "", root: bool = T
 
 
 def _resource_causes(obj: JSONObject, path: str) -> list[Cause]:
-    """What is wrong with an embedded resource; its fields are checked in the order of the document."""
+    """Validate an embedded resource, its fields in the order of the document."""
     causes = [required(f"{path}.{name}") for name in ("apiVersion", "kind") if name not in obj]
     for name, value in obj.items():
         if name == "apiVersion" and isinstance(value, str):

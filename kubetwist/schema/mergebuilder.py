@@ -24,7 +24,7 @@ DEDUCED.record.define({}, DEDUCED)
 OPAQUE: Final = AnyOf(UNTYPED, AtomicList(), Record(True))
 OPAQUE.record.define({}, DEDUCED)
 
-#: Types of values that are never compared, or were decoded to a number or a text.
+#: Types whose values are never compared, or were decoded to a number or a text.
 _NEVER_MIXED: Final = frozenset(
     (
         "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
@@ -59,7 +59,7 @@ class MergeTypeBuilder:
     def __init__(self, look_up: Callable[[str], JSONObject]) -> None:
         self.look_up = look_up
         self._named: dict[str, MergeType] = dict(_SPECIAL)
-        #: Types that are incomplete, or refer to incomplete ones: only the thread that makes them may use them.
+        #: Types that are incomplete, or refer to incomplete ones: only the thread that builds them may use them.
         self._making: dict[str, MergeType] = {}
         self._lock = RLock()
 
@@ -73,7 +73,7 @@ class MergeTypeBuilder:
             return self._made(definition) if known is None else known
 
     def _made(self, definition: str) -> MergeType:
-        """A type that is not there yet, and all that it refers to."""
+        """Build a type that does not exist yet, and all types that it refers to."""
         making, outermost = self._making, not self._making
         made: MergeType
         try:

@@ -258,7 +258,7 @@ class Associative(MergeType):
         return problems
 
 
-#: The classes of what cannot be an item of a set.
+#: Classes of values that cannot be items of a set.
 _NO_MEMBERS = frozenset((dict, list, type(None)))
 
 

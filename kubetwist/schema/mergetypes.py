@@ -51,19 +51,19 @@ class MergeType:
     _mixes: bool | None
 
     def parts(self) -> Iterable[MergeType]:
-        """Return the types of what values consist of."""
+        """Return the types of the parts of values."""
         return ()
 
     def untyped(self) -> bool:
         """
-        Return whether values may be of any type, so that Python's C{==} may take different ones for equal.
+        Return whether values may contain any type, so that Python's C{==} may consider different values equal.
 
-        Untyped scalars are not: those are texts of some format, or numbers or texts, but not booleans as well.
+        Untyped scalars do not count: each is a text of some format, or a number or a text, but never also a boolean.
         """
         return False
 
     def mixes(self) -> bool:
-        """Return whether this type, or one that values consist of, is untyped; found out once."""
+        """Return whether this type, or one of its parts, is untyped; computed once."""
         known = self.known_to_mix()
         if known is None:
             seen: set[MergeType] = set()
@@ -78,7 +78,7 @@ class MergeType:
         return getattr(self, "_mixes", None)
 
     def never_mixes(self) -> None:
-        """Note that what is untyped in here is never compared."""
+        """Record that untyped values of this type are never compared."""
         self._mixes = False
 
     def of(self, value: Any) -> MergeType:
@@ -105,8 +105,8 @@ class MergeType:
         """
         Remove the fields, and the items of lists and maps, that are in C{fields}.
 
-        @return: What is left; L{None} when that is nothing. A map or list within C{value} that loses all it contains
-            without being in C{fields} itself stays, empty (structured-merge-diff, C{typed/remove.go}).
+        @return: The remaining value; L{None} if nothing remains. A map or list within C{value} that loses all its
+            content without being in C{fields} itself remains, empty (structured-merge-diff, C{typed/remove.go}).
         """
         return value
 
@@ -119,7 +119,9 @@ class MergeType:
         return []
 
     def fits(self, value: Any) -> bool:
-        """Whether L{check} finds nothing wrong with a value whose lists may have items with the same key; faster."""
+        """
+        Return whether L{check} accepts a value, whose lists may have items with the same key, without listing problems.
+        """
         return not self.check(value, True)
 
     def named(self, fields: FieldSet) -> FieldSet:
@@ -132,7 +134,7 @@ class MergeType:
 
 
 def _mixes_below(root: MergeType, seen: set[MergeType]) -> bool:
-    """Return whether an untyped type can be reached from C{root}; C{seen} takes what was looked at."""
+    """Return whether an untyped type can be reached from C{root}; C{seen} collects the visited types."""
     left = [root]
     while left:
         kind = left.pop()
@@ -173,7 +175,7 @@ class Scalar(MergeType):
     def __init__(self, kind: str) -> None:
         self.leaf = True
         self.kind = kind
-        #: The classes of its values.
+        #: Classes of its values.
         self.classes = _CLASSES[kind]
 
     def fits(self, value: Any) -> bool:
@@ -222,7 +224,7 @@ class Record(MergeType):
         #: By name the step, and the type unless values are owned whole.
         self._steps = {name: (f"f:{name}", None if kind.leaf else kind) for name, kind in fields.items()}
         self._leaf_element = not fields and element is not None and element.leaf
-        #: By name the classes of values, for fields that are scalars.
+        #: Classes of values by name, for fields that are scalars.
         self._scalars = {name: kind.classes for name, kind in fields.items() if isinstance(kind, Scalar)}
 
     def atomic(self) -> Record:
@@ -299,7 +301,7 @@ class Record(MergeType):
         return changed or None, removed or None
 
     def _retyped(self, name: str, old: Any, new: Any) -> bool:
-        """Return whether the values of a field, which Python takes for equal, are not."""
+        """Return whether the values of a field differ although they are equal in Python."""
         kind = self.field(name)
         return kind is not None and kind.mixes() and not same_value(old, new)
 

@@ -33,9 +33,9 @@ class Mismatch(Exception):
 
 class Unreadable(Exception):
     """
-    A value that the unmarshaler of its own type refuses; the text is all that clients are told.
+    The unmarshaler of a type refuses a value; the text is shown to clients.
 
-    @ivar converted: The text of apimachinery's converter of unstructured objects, if that is another.
+    @ivar converted: The text of apimachinery's converter of unstructured objects, if it differs.
     """
 
     def __init__(self, message: str, converted: str = "") -> None:

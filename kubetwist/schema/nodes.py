@@ -117,7 +117,7 @@ class Node:
         return self.read
 
     def coerced(self, value: Any) -> Any:
-        """What apimachinery's converter of unstructured objects makes of a value that is not C{null}."""
+        """Convert a value other than C{null} as apimachinery's converter of unstructured objects does."""
         return value
 
 
@@ -125,7 +125,7 @@ class Leaf(Node):
     """
     A type that is one JSON value.
 
-    @ivar coerce: How numbers are converted; L{None} where they are not.
+    @ivar coerce: Converts numbers; L{None} if they are not converted.
     """
 
     __slots__ = ("_null", "_zero", "coerce")
@@ -299,7 +299,7 @@ class Field:
 _KEEP, _DROP_EMPTY, _NULL_EMPTY = range(3)
 
 
-#: Held while a struct's closure is made: another thread that needs it waits.
+#: Held while a struct's closure is built; other threads that need it wait.
 _compiling: Final = RLock()
 
 

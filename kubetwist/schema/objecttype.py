@@ -39,15 +39,15 @@ class ObjectType:
 
     def decode(self, obj: Any, problems: list[str], *, converted: bool = False) -> JSONObject:
         """
-        Bring an object into the form in which the reference shows it.
+        Normalize an object to the form of the reference.
 
-        Fields that the kind does not have are dropped, as are nulls and, where Go leaves them out, zero values; where
-        Go does not, they are added. Quantities, times and bytes are written as Go writes them.
+        Unknown fields, nulls, and zero values that Go omits are removed; zero values that Go writes are added.
+        Quantities, times and bytes are written as Go writes them.
 
-        @param obj: Decoded JSON; it stays as it is.
-        @param problems: Takes a text for each field that was dropped because the kind does not have it.
+        @param obj: Decoded JSON; not modified.
+        @param problems: Receives a text per unknown field that was removed.
         @param converted: Whether numbers are converted as in unstructured objects, where C{2.0} is an integer too.
-        @return: A new object that shares nothing with C{obj} that could be changed.
+        @return: A new object that shares no mutable value with C{obj}.
         @raise DecodeError: A value does not fit its field.
         """
         inner = Problems() if isinstance(problems, Problems) else None
@@ -56,7 +56,7 @@ class ObjectType:
             decoded: JSONObject = self.root.compiled()(obj, unknown)
         except (Mismatch, Unreadable):
             if converted:
-                # Such numbers are rare: the reader for all other objects does not look for them.
+                # Such numbers are rare: the decoder for other objects does not handle them.
                 return self.decode(self.root.coerced(obj), problems)
             self.root.walk(obj, Trail())
             raise

@@ -1,9 +1,9 @@
 """
 Definitions in the form in which servers publish them.
 
-OpenAPI 3 has C{default}, wherever Go always writes a value or the type declares one, and C{allOf} around references
-that have something beside them; OpenAPI 2 has none of these. Both have C{enum}. They follow from
-L{kubetwist.schema.goshape}, L{kubetwist.schema.enums} and the table of declared defaults here.
+OpenAPI 3 has C{default} where Go always writes a value or the type declares one, and C{allOf} around references with
+siblings; OpenAPI 2 has neither. Both have C{enum}. The values come from L{kubetwist.schema.goshape},
+L{kubetwist.schema.enums} and the table of declared defaults here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RBD: Final[dict[str, Any]] = {"keyring": "/etc/ceph/keyring", "pool": "rbd", "u
 _ISCSI: Final[dict[str, Any]] = {"iscsiInterface": "default"}
 _SCALE_IO: Final[dict[str, Any]] = {"fsType": "xfs", "storageMode": "ThinProvisioned"}
 
-#: The defaults that types of k8s.io/api declare with C{+default}, by C{Type} or C{group.version.Type}, then by field.
+#: Defaults that types of k8s.io/api declare with C{+default}, by C{Type} or C{group.version.Type}, then by field.
 _DECLARED: Final[dict[str, dict[str, Any]]] = {
     "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "fsType": "ext4", "kind": "Shared", "readOnly": False},
     "ConfigMapEnvSource": _NAME,
@@ -74,8 +74,8 @@ def openapi_schema(definition: str, schema: JSONObject, ref_prefix: str) -> JSON
     """
     Return a definition as published.
 
-    @param schema: As the data has it; it is changed.
-    @param ref_prefix: What precedes the name in a C{$ref}; L{V2_REFERENCE} stands for OpenAPI 2.
+    @param schema: The definition in the data; modified.
+    @param ref_prefix: The prefix of the name in a C{$ref}; L{V2_REFERENCE} stands for OpenAPI 2.
     """
     defaults = ref_prefix != V2_REFERENCE
     if definition in _UNIONS:
@@ -120,7 +120,7 @@ def _field(
 
 
 def _plain(schema: JSONObject) -> JSONObject:
-    """Return the schema without what the data added."""
+    """Return the schema without additions of the data."""
     plain = {**schema}
     if isinstance(plain.get("type"), list):
         plain["type"] = plain["type"][0]
@@ -132,8 +132,8 @@ def _part(schema: JSONObject, ref_prefix: str, valued: bool, defaults: bool) -> 
     """
     Return a schema within a definition.
 
-    @param valued: Whether Go writes the value even when it is zero.
-    @param defaults: Whether the form of OpenAPI has C{default}.
+    @param valued: Whether Go writes the value even if it is zero.
+    @param defaults: Whether this version of OpenAPI has C{default}.
     """
     part = _plain(schema)
     kind = json_kind(schema)

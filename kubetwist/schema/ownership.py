@@ -25,7 +25,7 @@ from .fieldset import (
 from .managedfields import Entry, Manager, Managers
 from .mergetypes import MergeType, TypedError
 
-#: By C{apiVersion}, what was added or modified in a write, and what was removed.
+#: The fields that a write added or modified, and those that it removed, by C{apiVersion}.
 Changed = Mapping[str, tuple[FieldSet, FieldSet]]
 
 #: What nobody owns, since it is no part of what clients want.
@@ -57,16 +57,16 @@ class Versions(Protocol):
 
     def type_of(self, api_version: str) -> MergeType | None:
         """
-        Return the type of a version; L{None} when the kind has no such version (any more).
+        Return the type of a version; L{None} if the kind has no such version (any more).
 
-        @raise TypedError: The version is unknown, and the kind does not forget the fields that were owned in it.
+        @raise TypedError: The version is unknown, and the kind keeps fields that were owned in it.
         """
 
     def convert(self, obj: JSONObject, source: str, target: str, hub: str) -> JSONObject:
         """
-        Convert an object to another version; C{obj} is not changed.
+        Convert an object to another version; C{obj} is not modified.
 
-        @param hub: The version of the endpoint. Kinds without an internal version are converted by way of it.
+        @param hub: The version of the endpoint, through which kinds without an internal version are converted.
         @raise TypedError: The conversion failed.
         """
 
@@ -85,7 +85,7 @@ class Filter(NamedTuple):
         return recursive_difference(fields, self.without) if self.without else fields
 
 
-#: The filters of an endpoint by C{apiVersion}; fields of other versions are not filtered.
+#: Filters of an endpoint by C{apiVersion}; fields of other versions are not filtered.
 Filters = Mapping[str, Filter]
 
 
@@ -117,12 +117,13 @@ class Conflicts(Exception):
 
 
 class _Views:
-    """One object in the versions that managers use, converted once to each."""
+    """One object in the versions of its managers, converted once to each."""
 
     def __init__(self, rules: Ownership, obj: JSONObject, about: str) -> None:
         """
         @param obj: The object in the version of C{rules}.
-        @param about: Begins the text of a failed conversion.
+
+        @param about: Prefix of the text of a failed conversion.
         """
         self._rules = rules
         self._known = {rules.version: obj}
@@ -167,8 +168,8 @@ class Ownership:
         Check that an object fits its type.
 
         @param duplicates: Whether items of a list may have the same key.
-        @param version: The object's, if it is not the endpoint's.
-        @raise TypedError: It does not.
+        @param version: The version of the object, if it is not the endpoint's.
+        @raise TypedError: It does not fit.
         """
         kind = self.versions.type_of(version or self.version)
         assert kind is not None, version
@@ -180,10 +181,10 @@ class Ownership:
         """
         Convert an object and check it, unless it already has that version: then it is returned unchecked.
 
-        Objects that are being pruned lack required fields, so a conversion that could be left out might fail; see
-        apimachinery, C{util/managedfields/internal/versionconverter.go}.
+        Objects that are being pruned lack required fields, so an unnecessary conversion might fail; see apimachinery,
+        C{util/managedfields/internal/versionconverter.go}.
 
-        @param about: Begins the text of the error.
+        @param about: Prefix of the error.
         @raise TypedError: It cannot be converted, or does not fit the type of C{target}.
         """
         if source == target:
@@ -209,10 +210,10 @@ class Ownership:
 
     def reconcile(self, managers: Managers, live: JSONObject) -> None:
         """
-        Bring entries that were written by other types of the same versions up to date.
+        Update entries that were written with other types of the same versions.
 
         @param live: The object in the endpoint's version.
-        @raise TypedError: The object cannot be shown in the version of an entry.
+        @raise TypedError: The object cannot be converted to the version of an entry.
         """
         shown = {self.version}
         for manager, entry in list(managers.items()):
@@ -230,10 +231,10 @@ class Ownership:
 
     def update(self, managers: Managers, old: JSONObject, new: JSONObject, manager: Manager, now: str) -> None:
         """
-        Note, in C{managers}, that C{manager} made C{new} of C{old}.
+        Record in C{managers} that C{manager} changed C{old} to C{new}.
 
-        @param now: The time, as the entry has it if anything changed.
-        @raise TypedError: An object cannot be shown in a version in which a part of it is owned.
+        @param now: The time of the entry if anything changed.
+        @raise TypedError: An object cannot be converted to the version of a manager.
         """
         changed, removed = self.compare(old, new, self.version)
         if managers:
@@ -246,7 +247,7 @@ class Ownership:
             managers[manager] = Entry(self.version, now, own)
 
     def _release(self, managers: Managers, changes: Changed, keep: Manager | None = None) -> None:
-        """Take from all managers but C{keep} what changed and what was removed; drop those who own nothing then."""
+        """Remove changed and removed fields from all managers but C{keep}; remove managers that own nothing then."""
         for manager, entry in list(managers.items()):
             fields = entry.fields
             if manager != keep:
@@ -273,10 +274,10 @@ class Ownership:
         keep: Manager | None = None,
     ) -> Changed:
         """
-        Compare two objects in the version of each manager but C{keep}; versions that are gone have no entry.
+        Compare two objects in the version of each manager but C{keep}; versions that no longer exist have no entry.
 
         @param own: The result for the endpoint's version.
-        @raise TypedError: One of the objects cannot be shown in a version.
+        @raise TypedError: One of the objects cannot be converted to a version.
         """
         changes = {self.version: own}
         before = _Views(self, old, "failed to convert old object")
@@ -291,13 +292,16 @@ class Ownership:
         self, managers: Managers, live: JSONObject, applied: JSONObject, manager: Manager, now: str, force: bool
     ) -> JSONObject:
         """
-        Merge what C{manager} applies, and note it in C{managers}.
+        Merge the fields that C{manager} applies, and record it in C{managers}.
 
-        @param applied: Checked by the type.
-        @param now: The time, as the entry has it if anything changed.
-        @return: The object with it, which is C{live} itself when nothing changed.
-        @raise Conflicts: Others own what would change, and it is not forced; C{managers} is spoilt.
-        @raise TypedError: The object cannot be shown in a version in which a part of it is owned.
+        @param live: The stored object.
+        @param applied: The applied fields, checked by the type.
+        @param managers: The managers; modified.
+        @param now: The time of the entry if anything changed.
+        @return: The merged object, which is C{live} itself if nothing changed.
+        @raise Conflicts: Other managers own fields that would change, and the apply is not forced; C{managers} is
+            invalid then.
+        @raise TypedError: The object cannot be converted to the version of a manager.
         """
         merged: JSONObject = self.type.merge(live, applied)
         last = managers.get(manager)
@@ -346,9 +350,9 @@ class Ownership:
 
     def _pruned(self, merged: JSONObject, managers: Managers, last: Entry) -> JSONObject:
         """
-        Remove from C{merged} what its applier applied last time and, like all others, does not own now.
+        Remove the fields from C{merged} that its applier applied last time and that have no owner now.
 
-        @raise TypedError: It cannot be shown in a version in which a part of it is owned.
+        @raise TypedError: It cannot be converted to the version of a manager.
         """
         version = last.api_version
         kind = self.versions.type_of(version)
@@ -371,7 +375,7 @@ class Ownership:
         self, merged: JSONObject, pruned: JSONObject, version: str, managers: Managers
     ) -> tuple[JSONObject, str]:
         """
-        Put the owned parts of C{merged} back into C{pruned}; both are of C{version}.
+        Restore the owned parts of C{merged} in C{pruned}; both are of C{version}.
 
         @return: The result, and its version.
         """

@@ -209,9 +209,9 @@ def _merge_field(
 
 def _item_type(*lists: list[Any]) -> type:
     """
-    The one type of all items.
+    Return the one type of all items.
 
-    @raise StrategicMergeError: They are of several (500), there are none (500), or the first is a list (422).
+    @raise StrategicMergeError: They have several types (500), there are none (500), or the first is a list (422).
     """
     items = [item for one in lists for item in one]
     if not items:
@@ -286,10 +286,10 @@ def _merge_items(original: list[Any], patch: list[Any], node: Node, merge_key: s
 
 def _in_order(merged: list[Any], wanted: list[Any], live: list[Any], merge_key: str) -> list[Any]:
     """
-    Bring merged items into order: those named by C{wanted} as there, the others as in C{live}.
+    Sort merged items: those in C{wanted} in that order, the others as in C{live}.
 
-    The others come as early as they can without a live item before one that was before it. Items that are neither
-    named nor live, which only an empty order leaves, come where the comparison of C{normalizeSliceOrder} puts them.
+    The others come as early as possible without preceding a live item that was before them. Items that are in neither
+    list, which an empty order causes, are sorted by the comparison of C{normalizeSliceOrder}.
     """
     ranks: dict[Any, int] = {}
     for rank, identity in enumerate(_identities(wanted, merge_key)):
@@ -327,7 +327,7 @@ def _rank(entry: tuple[int, int, Any]) -> int:
 
 
 def _stands_before(one: tuple[int, int, Any], other: tuple[int, int, Any]) -> bool:
-    """The reference's comparison, to which an item without a rank stands before all and behind all."""
+    """Compare as the reference does: an item without a rank is both before and after all others."""
     return one[0] < other[0] or one[0] < 0 or other[0] < 0
 
 
@@ -363,9 +363,9 @@ def _merge_ordered(merged: JSONObject, patch: JSONObject, directive: str, node: 
 
 def _check_partition(merged: list[Any], order: list[Any], merge_key: str) -> None:
     """
-    Look each item up in an order, as C{partitionMapsByPresentInList} does.
+    Look up each item in an order, as C{partitionMapsByPresentInList} does.
 
-    @raise StrategicMergeError: One is no map or has no key, or so is what stands in the order before its own key.
+    @raise StrategicMergeError: An item, or one in the order before its key, is not a map or has no key.
     """
     identities = _identities(merged, merge_key)
     for index, named in enumerate(order):

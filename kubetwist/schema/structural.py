@@ -119,9 +119,9 @@ class Structural:
 
     def pruner(self, meta: Reader) -> Reader:
         """
-        Return what reads values of this schema as L{reader} does, but fills in no defaults.
+        Return a reader of values of this schema that does the same as L{reader}, without adding defaults.
 
-        Nulls that a default would replace stay, as in apiextensions-apiserver,
+        Nulls that a default would replace remain, as in apiextensions-apiserver,
         C{pkg/apiserver/schema/defaulting/prunenulls.go}.
 
         @param meta: Reads the metadata of embedded resources.
@@ -131,12 +131,12 @@ class Structural:
         return self._prune
 
     def child_reader(self, meta: Reader, fills: bool) -> Reader:
-        """Return L{reader} or, if it is not to fill in defaults, L{pruner}."""
+        """Return L{reader} or, without defaults, L{pruner}."""
         return self.reader(meta) if fills else self.pruner(meta)
 
     def fill(self, value: Any, meta: Reader, dropped: list[str]) -> Any:
         """
-        Copy a value and fill in defaults, without pruning anything.
+        Copy a value and add defaults, without pruning.
 
         See apiextensions-apiserver, C{pkg/apiserver/schema/defaulting/algorithm.go}.
 
@@ -163,7 +163,7 @@ class Structural:
         return result
 
     def filled(self, value: Any, meta: Reader, dropped: list[str]) -> Any:
-        """Return C{value} as L{fill} does, or the default in place of a null that may not be there."""
+        """Return C{value} as L{fill} does, or the default in place of a null that the schema does not allow."""
         if value is None and self.has_default and not self.nullable:
             return self.filler(meta)(dropped)
         return self.fill(value, meta, dropped)
@@ -229,7 +229,7 @@ def whole(value: float) -> Any:
 
 
 def _metadata(value: JSONObject, read: Reader) -> JSONObject:
-    """Decode metadata, less the fields that do not fit."""
+    """Decode metadata without the fields that do not fit."""
     try:
         decoded: JSONObject = read(value, [])
     except (Mismatch, Unreadable):
@@ -244,7 +244,7 @@ def _metadata(value: JSONObject, read: Reader) -> JSONObject:
 
 def with_read_metadata(value: Any, schema: Structural, meta: Reader) -> Any:
     """
-    Copy a value with the metadata of embedded resources as their type has them.
+    Copy a value with the metadata of embedded resources decoded by their type.
 
     @param meta: Reads metadata; raises L{Mismatch} or L{Unreadable}.
     """
@@ -277,7 +277,7 @@ def _compiled(schema: Structural, meta: Reader, fills: bool = True) -> Reader:
     """
     Compile a schema.
 
-    @param fills: Whether defaults are filled in.
+    @param fills: Whether defaults are added.
     """
     if not schema.properties and schema.items is None and not schema.open and not schema.embedded:
         return _preserved if schema.preserve else _leaf
@@ -320,7 +320,7 @@ def _items(schema: Structural, meta: Reader, fills: bool) -> Reader:
 
 
 def _loose(schema: Structural) -> Structural:
-    """The same schema, but for what it does not know, which is kept."""
+    """Return the same schema, but keep unknown fields."""
     loose = Structural({})
     for name in ("additional", "default", "embedded", "items", "nullable", "open", "properties"):
         setattr(loose, name, getattr(schema, name))
@@ -330,7 +330,7 @@ def _loose(schema: Structural) -> Structural:
 
 def _fields(schema: Structural, meta: Reader, fills: bool) -> Reader:
     readers: dict[str, Reader] = {}
-    #: Fields whose nulls stay.
+    #: Fields whose nulls remain.
     nulls: set[str] = set()
     defaults: list[tuple[str, Filler]] = []
     for name, part in schema.properties.items():
@@ -443,10 +443,10 @@ class CustomType:
 
     def prune(self, obj: JSONObject) -> JSONObject:
         """
-        Bring an object that was converted to this version into the form in which it is shown or stored.
+        Normalize an object that was converted to this version, to be returned or stored.
 
-        @return: A new object without unknown fields, and without defaults: those of the version in which it is stored
-            were filled in before the conversion.
+        @return: A new object without unknown fields, and without new defaults: those of the stored version were added
+            before the conversion.
         @raise DecodeError: As in L{decode}.
         """
         try:
@@ -458,7 +458,7 @@ class CustomType:
 
     def metadata(self, value: JSONObject) -> JSONObject:
         """
-        Decode the metadata of an object, less the fields that do not fit.
+        Decode the metadata of an object without the fields that do not fit.
 
         See C{GetObjectMetaWithOptions} in apiextensions-apiserver, C{pkg/apiserver/schema/objectmeta/algorithm.go}.
         """
@@ -466,9 +466,9 @@ class CustomType:
 
     def fill(self, obj: JSONObject) -> JSONObject:
         """
-        Fill in defaults without pruning anything, as after an apply.
+        Add defaults without pruning, as after an apply.
 
-        @return: A new object that shares nothing with C{obj} that could be changed.
+        @return: A new object that shares no mutable value with C{obj}.
         @raise APIStatusError: The defaults are too large (413).
         """
         meta = self._meta.compiled()
@@ -561,7 +561,7 @@ class _Walk:
 
 
 def _by_name(value: Any) -> Any:
-    """Copy a value with the keys of its objects in order, in which the reference reads metadata of custom objects."""
+    """Copy a value with sorted keys, the order in which the reference reads metadata of custom objects."""
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 

@@ -101,7 +101,7 @@ _LEAVES: dict[str, tuple[Reader, Any]] = {
     "JSON": (leaves.numbers_rewritten, None),
 }
 
-#: Those whose JSON may be a number.
+#: Types whose JSON may be a number.
 _NUMERIC = frozenset(("Quantity", "IntOrString"))
 
 # In the next two, as in the reference, unknown fields go unnoticed: the types decode themselves, and not strictly.

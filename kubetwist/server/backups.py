@@ -31,7 +31,7 @@ KEYS: Final = "pki"
 MANIFEST: Final = "backup.json"
 FORMAT: Final = 1
 
-#: What SQLite, and the store itself, may keep beside a store.
+#: Names of files that SQLite or the store itself may keep beside a store.
 _BESIDE: Final = ("", "-wal", "-shm", "-journal", MARK)
 
 

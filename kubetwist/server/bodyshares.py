@@ -1,4 +1,4 @@
-"""How much memory the bodies of requests may take, and how much of it one client may have."""
+"""Limit the memory of request bodies, in total and per client."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 
 #: Bytes of large bodies that are held for all clients together.
 MAX_BODIES: Final = 256 * 1024 * 1024
-#: Bodies up to this size are not counted, and so always find room; the number of connections bounds them.
+#: Bodies up to this size are not counted and always accepted; the number of connections bounds them.
 SMALL_BODY: Final = 64 * 1024
-#: The part of all bytes that clients without credentials may have together.
+#: Share of the bytes for all clients without credentials together.
 ANONYMOUS_SHARE: Final = 1 / 8
 
 
@@ -17,12 +17,11 @@ class BodyShares:
     """
     Bytes of large bodies that are held, by client.
 
-    A client may hold as much as stays free for others: half of everything when it is alone, a third when another one
-    holds a third. So there is room for one client more, whatever the others do (dynamic thresholds, Choudhury and
-    Hahne, 1998).
+    A client may hold as much as remains free for others: half of all bytes if it is alone, a third if another one holds
+    a third. Therefore a further client always has room (dynamic thresholds, Choudhury and Hahne, 1998).
 
-    @ivar most: For all clients together.
-    @ivar used: By all clients together.
+    @ivar most: Limit for all clients together.
+    @ivar used: Bytes of all clients.
     """
 
     def __init__(self, most: int = MAX_BODIES) -> None:
@@ -33,9 +32,9 @@ class BodyShares:
 
     def reserve(self, client: Hashable, size: int, *, anonymous: bool = False) -> bool:
         """
-        Hold C{size} bytes more for a client.
+        Reserve C{size} more bytes for a client.
 
-        @return: Whether there is room.
+        @return: Whether the reservation succeeded.
         """
         held = self._held.get(client, 0) + size
         if held > self.most - self.used - size:
@@ -49,7 +48,7 @@ class BodyShares:
         return True
 
     def release(self, client: Hashable, size: int, *, anonymous: bool = False) -> None:
-        """Give back C{size} bytes that L{reserve} held."""
+        """Release C{size} bytes that L{reserve} reserved."""
         left = self._held[client] - size
         if left:
             self._held[client] = left

@@ -91,7 +91,7 @@ class KubeChannel(BodyReader):
             self._discard(len(data))
 
     def _parse(self) -> None:
-        """Serve the next request, if it has arrived whole; one behind it takes turns with other connections."""
+        """Serve the next request, if it has arrived completely; a following one alternates with other connections."""
         if self._parsing:
             return
         self._parsing = True
@@ -111,7 +111,7 @@ class KubeChannel(BodyReader):
             self.site.take_turn(self)
 
     def go_on(self) -> None:
-        """It is this connection's turn: serve the next of the requests that have arrived."""
+        """Serve the next complete request, when it is this connection's turn."""
         if self in self.site.channels:
             self._parse()
 

@@ -16,14 +16,14 @@ HELP = Flag("help", BOOLEAN, False, "Print this text and exit.", "Global")
 
 class FlagOptions(usage.Options):
     """
-    The values of flags, by their names: C{options["secure-port"]}.
+    The values of flags, by name: C{options["secure-port"]}.
 
-    @cvar command: What C{twist} knows it by.
-    @cvar flags: What can stand on the command line.
-    @cvar about: What it does, for the help.
+    @cvar command: The subcommand of C{twist}.
+    @cvar flags: The flags of the command.
+    @cvar about: The description in the help.
     @cvar general: Flags that end the process with an answer; listed in the help, and handled by L{answer}.
-    @ivar parent: The options of C{twist}, when that runs us.
-    @ivar given: The names of the flags that stand on the command line.
+    @ivar parent: The options of C{twist}, if that runs the command.
+    @ivar given: The names of the flags on the command line.
     """
 
     command: ClassVar[str]
@@ -86,7 +86,7 @@ class FlagOptions(usage.Options):
         return f"Usage: twist {self.command} [flags]"
 
     def getUsage(self, width: int | None = None) -> str:
-        """Return what the command does, and its flags."""
+        """Return the description of the command, and its flags."""
         return f"{self.about}\n{describe_flags([*self.flags, *self.general])}"
 
     def __str__(self) -> str:

@@ -118,7 +118,7 @@ class ServerConfig:
 
     @property
     def endpoint(self) -> tuple[str, int]:
-        """The address and port that pods are to reach this server at, once it listens; no address before that."""
+        """Return the advertised address and port, once the server listens; no address before."""
         port = self.address.rpartition(":")[2]
         if not port:
             return "", 0

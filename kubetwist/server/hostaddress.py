@@ -1,5 +1,5 @@
 """
-The address under which a server is advertised where no flag names one.
+Determine the advertised address of a server without a flag for it.
 
 @see: kubernetes/apimachinery, C{pkg/util/net/interface.go}: C{ResolveBindAddress}.
 """
@@ -16,16 +16,16 @@ from typing import Final
 
 from attrs import frozen
 
-#: Where Linux shows its routes and IPv6 addresses.
+#: Linux's files with routes and IPv6 addresses.
 PROC: Final = Path("/proc/net")
 
-# Of <linux/sockios.h> and <linux/if.h>.
+# From <linux/sockios.h> and <linux/if.h>.
 _SIOCGIFCONF: Final = 0x8912
 _SIOCGIFFLAGS: Final = 0x8913
 _UP: Final = 0x1
 _LOOPBACK: Final = 0x8
 _POINT_TO_POINT: Final = 0x10
-#: Bytes of C{struct ifreq}, and of its name.
+#: Size of C{struct ifreq} and of its name, in bytes.
 _REQUEST: Final = 40
 _NAME: Final = 16
 
@@ -47,9 +47,9 @@ class Interface:
 
 def default_routes(routes: str, routes6: str) -> list[tuple[int, str]]:
     """
-    The default routes in C{/proc/net/route} and C{/proc/net/ipv6_route}.
+    Return the default routes in C{/proc/net/route} and C{/proc/net/ipv6_route}.
 
-    @return: Version of IP and name of the interface of each.
+    @return: IP version and interface name of each.
     """
     found = []
     for line in routes.splitlines()[1:]:
@@ -58,7 +58,7 @@ def default_routes(routes: str, routes6: str) -> list[tuple[int, str]]:
             found.append((4, fields[0]))
     for line in routes6.splitlines():
         fields = line.split()
-        # A default route without a gateway is the loopback's.
+        # A default route without a gateway belongs to the loopback interface.
         if len(fields) > 9 and not int(fields[0], 16) and int(fields[4], 16):
             found.append((6, fields[9]))
     return found
@@ -68,12 +68,12 @@ def choose_address(
     versions: Sequence[int], interfaces: Sequence[Interface], routes: Sequence[tuple[int, str]] | None
 ) -> str:
     """
-    The first global address of the host.
+    Return the first global address of the host.
 
-    @param versions: Of IP, the preferred one first.
-    @param routes: L{default_routes}, whose interfaces are looked at; L{None} where the system does not show them: then
-        all interfaces are.
-    @return: C{""} when there is none.
+    @param versions: IP versions, the preferred one first.
+    @param routes: L{default_routes}, whose interfaces are searched; L{None} if the system does not show them: then all
+        interfaces are searched.
+    @return: The address; C{""} if there is none.
     """
     by_name = {interface.name: interface for interface in interfaces}
     up = [interface for interface in interfaces if interface.up]
@@ -84,7 +84,7 @@ def choose_address(
             candidates = []
             for _, name in (route for route in routes if route[0] == version):
                 route = by_name.get(name)
-                # Where interfaces have link-local addresses alone, the global one is the loopback's.
+                # If interfaces have only link-local addresses, the loopback interface has the global one.
                 candidates += [route] if route is not None and route.up else []
                 candidates += [one for one in up if one.loopback]
         for interface in candidates:
@@ -95,7 +95,7 @@ def choose_address(
 
 
 def _is_global_unicast(address: str, version: int) -> bool:
-    """As Go's C{IsGlobalUnicast}: private addresses are."""
+    """Return Go's C{IsGlobalUnicast}, which is true for private addresses."""
     ip = ipaddress.ip_address(address)
     special = ip.is_unspecified or ip.is_loopback or ip.is_multicast or ip.is_link_local
     return ip.version == version and not special and address != "255.255.255.255"
@@ -103,9 +103,9 @@ def _is_global_unicast(address: str, version: int) -> bool:
 
 def read_interfaces() -> list[Interface]:
     """
-    The interfaces of this machine, as Linux shows them.
+    Return the interfaces of this machine, as Linux shows them.
 
-    @raise OSError: It does not.
+    @raise OSError: They cannot be read.
     """
     import fcntl
 
@@ -146,12 +146,12 @@ def _text(name: str) -> str:
 
 def advertised_address(bind: str, advertise: str) -> str:
     """
-    The address under which others are to reach a server.
+    Return the address under which a server is reachable for other machines.
 
-    @param bind: Where it listens.
+    @param bind: The address on which it listens.
     @param advertise: C{--advertise-address}; C{""} without it.
-    @return: That, or where it listens; the first global address of the host if that is loopback or unspecified, and
-        loopback if there is none.
+    @return: The flag's value or the listening address; the first global address of the host if that is loopback or
+        unspecified, and loopback if there is none.
     """
     if advertise and not ipaddress.ip_address(advertise).is_unspecified:
         return advertise
@@ -172,7 +172,7 @@ def advertised_address(bind: str, advertise: str) -> str:
 
 
 def _source_address(versions: Iterable[int]) -> str:
-    """What other systems would send from to the Internet; nothing is sent."""
+    """Return the source address of connections to the Internet; nothing is sent."""
     for version in versions:
         family, somewhere = (socket.AF_INET, "192.0.2.1") if version == 4 else (socket.AF_INET6, "2001:db8::1")
         try:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from .errors import StartError
 
-#: Connections that the kernel keeps until they are accepted.
+#: Connections that the kernel queues until they are accepted.
 _BACKLOG: Final = 1024
 
 
@@ -15,9 +15,9 @@ class BoundAddress:
     """
     A bound TCP socket that refuses connections until L{listen} is called.
 
-    Binding comes first in a start, so that a server whose address is taken ends before it has changed a file.
+    The address is bound first, so that a server whose address is in use stops before it changes a file.
 
-    @ivar port: The bound port, also where port 0 was asked for.
+    @ivar port: The bound port, also if port 0 was requested.
     """
 
     def __init__(self, address: str, port: int) -> None:

@@ -1,8 +1,8 @@
 """
-How much memory the process may have, how much it has, and what may still be begun with the rest.
+Limit the memory of the process: measure it, and decide which requests are admitted.
 
-Work is refused before the limit is reached. At the limit the kernel kills the process, or allocations fail in the
-middle of anything, in libraries that do not survive that.
+Requests are refused before the limit is reached. At the limit the kernel kills the process, or allocations fail at any
+place, also in libraries that cannot handle that.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from twisted.logger import Logger
 from ..api.quantity import parse_quantity
 from .memoryrelease import find_trim
 
-#: Seconds for which a reading of the memory in use counts.
+#: Seconds for which a measurement of the used memory is valid.
 _SAMPLE: Final = 0.01
-#: Seconds between two attempts to give memory back, and between two collections of garbage, while there is too little.
+#: Minimum seconds between two attempts to release memory, and between two garbage collections, during a shortage.
 _TRIM: Final = 1.0
 _COLLECT: Final = 10.0
-#: Bytes that are kept for the moment when an allocation fails all the same.
+#: Bytes that are kept for the case of a failed allocation.
 _BALLAST: Final = 4 << 20
-#: The part of the limit that is left free, and how many bytes of it are enough.
+#: The share of the limit that is kept free, and its maximum in bytes.
 _HEADROOM: Final = 1 / 8
 _ENOUGH: Final = 64 << 20
-#: Limits from here on are none.
+#: Limits from this value on mean unlimited.
 _NO_LIMIT: Final = 1 << 60
 #: C{M_ARENA_MAX} of glibc's C{mallopt}.
 _ARENA_MAX: Final = -8
@@ -42,10 +42,10 @@ _PAGE: Final = resource.getpagesize()
 
 def parse_memory(text: str) -> int | None:
     """
-    Read the value of C{--memory-limit}: a quantity such as 512Mi.
+    Parse the value of C{--memory-limit}: a quantity such as 512Mi.
 
-    @return: Bytes; 0 for no limit, L{None} for that of the control group.
-    @raise ValueError: It is no quantity of bytes.
+    @return: Bytes; 0 for no limit, L{None} for the limit of the control group.
+    @raise ValueError: The value is not a quantity of bytes.
     """
     if not text:
         return None
@@ -60,10 +60,10 @@ def parse_memory(text: str) -> int | None:
 
 def group_limit(own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
     """
-    Return the limit of memory of the control group of this process, and of those around it, in bytes; 0 for none.
+    Return the memory limit of this process's control group and its parents, in bytes; 0 for none.
 
-    @param own: Names the group, see cgroups(7).
-    @param root: Where the groups are, of version 1 or 2.
+    @param own: The file that names the group, see cgroups(7).
+    @param root: The mount point of the groups, version 1 or 2.
     """
     try:
         lines = own.read_text("utf-8", "replace").splitlines()
@@ -78,7 +78,7 @@ def group_limit(own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/f
             top, name = root / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # In a container the path may be the host's, and the group stands at the root.
+        # In a container the path may be the one on the host, while the group is mounted at the root.
         folder = top / path.strip("/")
         for place in (folder, *folder.parents):
             with suppress(OSError, ValueError):
@@ -93,9 +93,9 @@ class Usage:
     """
     Memory of a process, in bytes.
 
-    @ivar resident: What the limit of a control group counts.
-    @ivar mapped: What C{RLIMIT_AS} counts.
-    @ivar mapped_limit: That limit; 0 for none.
+    @ivar resident: The resident set, which the limit of a control group counts.
+    @ivar mapped: The address space, which C{RLIMIT_AS} counts.
+    @ivar mapped_limit: The value of C{RLIMIT_AS}; 0 for none.
     """
 
     resident: int
@@ -104,7 +104,7 @@ class Usage:
 
 
 def read_usage() -> Usage:
-    """The memory of this process."""
+    """Return the memory of this process."""
     with open("/proc/self/statm", "rb") as file:
         mapped, resident, *_ = file.read().split()
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -113,10 +113,10 @@ def read_usage() -> Usage:
 
 class MemoryGuard:
     """
-    Says what may be begun.
+    Decides which requests are admitted.
 
-    @ivar limit: Bytes that the process may have resident; 0 for no limit but that of its address space.
-    @ivar reserved: Bytes that requests which were admitted may need yet.
+    @ivar limit: Maximum resident bytes of the process; 0 if only its address space is limited.
+    @ivar reserved: Bytes that admitted requests may still need.
     """
 
     _log = Logger()
@@ -137,10 +137,10 @@ class MemoryGuard:
 
     def admit(self, cost: int, *, urgent: bool = False) -> bool:
         """
-        Whether there is memory for a request.
+        Return whether there is enough memory for a request.
 
         @param cost: Bytes that it may need at a time.
-        @param urgent: Whether it may have most of what is left free for others: it gives memory back, or needs little.
+        @param urgent: Whether it may use most of the reserve: it frees memory, or needs little.
         """
         now = self._now()
         if now - self._sampled >= _SAMPLE:
@@ -169,7 +169,7 @@ class MemoryGuard:
         self._headroom = min(int(limit * _HEADROOM), _ENOUGH)
 
     def _relieve(self, now: float) -> None:
-        """Give back what was freed: the C library keeps it otherwise."""
+        """Release freed memory to the system, which the C library keeps otherwise."""
         if not self._short:
             self._short = True
             self._log.warn(
@@ -186,12 +186,12 @@ class MemoryGuard:
         self._sampled = float("-inf")
 
     def exhausted(self) -> None:
-        """An allocation has failed: free what is kept for this, so that the request can be answered."""
+        """Free the reserve after a failed allocation, so that the request can be answered."""
         self._ballast = None
         trim()
 
     def recover(self) -> None:
-        """Keep something for the next time, where there is room for it."""
+        """Allocate the reserve again, if there is room for it."""
         if self._ballast is None and self.admit(_BALLAST):
             with suppress(MemoryError):
                 self._ballast = bytearray(_BALLAST)
@@ -199,10 +199,10 @@ class MemoryGuard:
 
 def make_guard(given: int | None) -> MemoryGuard | None:
     """
-    Make the guard of a server.
+    Return the guard of a server.
 
-    @param given: What L{parse_memory} made of C{--memory-limit}.
-    @return: L{None} where there is no limit.
+    @param given: The result of L{parse_memory} for C{--memory-limit}.
+    @return: The guard; L{None} without a limit.
     """
     limit = group_limit() if given is None else given
     if not limit and not (given is None and read_usage().mapped_limit):
@@ -212,7 +212,7 @@ def make_guard(given: int | None) -> MemoryGuard | None:
 
 
 def trim() -> None:
-    """Give free memory back to the system, where the C library can."""
+    """Release free memory to the system, if the C library can."""
     found = find_trim()
     if found is not None:
         found(0)
@@ -220,9 +220,9 @@ def trim() -> None:
 
 def limit_arenas() -> None:
     """
-    Have the C library use one arena more than the main one at most.
+    Limit the C library to one arena besides the main one.
 
-    Each thread has one of its own otherwise, and what is free in one is of no use to another.
+    Otherwise each thread has its own, whose free memory other threads cannot use.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)

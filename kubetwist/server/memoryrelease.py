@@ -1,8 +1,8 @@
 """
-Giving memory back to the system when many connections are gone.
+Return memory to the system after many connections were closed.
 
-The allocator of glibc keeps what was freed in the midst of its heap. A thousand connections that were written to leave
-it with holes of a hundred megabytes, until something asks for the pages that are in none of them.
+The allocator of glibc keeps freed memory in the middle of its heap. A thousand closed connections leave a hundred
+megabytes of free but resident pages, until the process requests their release.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-#: Connections that have gone after which memory is given back.
+#: Number of closed connections after which memory is released.
 MANY: Final = 50
-#: Seconds after the last of them until that is done, and at least between two times.
+#: Seconds after the last close until the release, and minimum interval between two releases.
 DELAY: Final = 5.0
 
 
 def find_trim() -> Callable[[int], int] | None:
-    """C{malloc_trim} of the C library; L{None} where it has none."""
+    """Return C{malloc_trim} of the C library; L{None} if it has none."""
     try:
         trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError):
@@ -27,25 +27,23 @@ def find_trim() -> Callable[[int], int] | None:
 
 
 class MemoryRelease:
-    """Counts connections that have gone, and has the allocator give memory back when they are many."""
+    """Counts closed connections, and releases memory after many of them."""
 
     def __init__(self, reactor: Any, trim: Callable[[int], int] | None) -> None:
-        """
-        @param trim: L{find_trim}; called in a thread, as it takes some milliseconds.
-        """
+        """@param trim: L{find_trim}; called in a thread, as it takes some milliseconds."""
         self._reactor = reactor
         self._trim = trim
         self._gone = 0
         self._planned: Any = None
 
     def connection_gone(self) -> None:
-        """A connection has ended."""
+        """Count a closed connection."""
         self._gone += 1
         if self._gone >= MANY and self._trim is not None and self._planned is None:
             self._planned = self._reactor.callLater(DELAY, self._release)
 
     def stop(self) -> None:
-        """Plan nothing more."""
+        """Cancel the planned release."""
         self._trim = None
         if self._planned is not None:
             self._planned.cancel()

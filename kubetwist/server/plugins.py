@@ -106,7 +106,7 @@ def named(factories: Iterable[Any], interface: Any, what: str) -> dict[str, Any]
     """
     Return factories by their names.
 
-    @param interface: What they must provide.
+    @param interface: The interface of the factories.
     @param what: The kind of plugin, for errors.
     @raise StartError: Two have the same name, or one does not provide C{interface}.
     """
@@ -125,7 +125,7 @@ def checked(plugin: Any, interface: Any, what: str, name: str) -> Any:
     """
     Return a plugin that a factory made, if it provides C{interface}.
 
-    @raise StartError: It does not.
+    @raise StartError: It does not provide the interface.
     """
     wrong = interface_error(plugin, interface)
     if wrong:

@@ -1,10 +1,10 @@
 """
-TLS connections that send what is short when the turn is over in which it was written.
+TLS connections that send short data at the end of the reactor's turn.
 
-Twisted encrypts it then, asks the system to be told when the socket can be written to, waits for that in another turn,
-sends, and tells the system to stop: for a socket that could have been written to all along, most of the time. What all
-connections have written in a turn is sent together, so that who gets his answer first does not take turns from others.
-Watch events are sent before answers: the client that is answered a write may read it from a watch.
+Twisted encrypts data at that time, registers the socket for writing, sends in a later turn, and removes the
+registration, although the socket is nearly always writable. Here the data that all connections have written in a turn
+are sent together at its end. Watch events are sent before answers: the client that receives the answer to a write may
+read its event from a watch.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
-#: What one record of TLS takes.
+#: Maximum size of one TLS record.
 _RECORD: Final = 2**14
-#: Bytes that a connection keeps until the turn is over. What is longer is better sent in the reactor's large pieces.
+#: Bytes that a connection keeps until the end of the turn. Longer data are sent by the reactor in large pieces.
 _MOST_KEPT: Final = 64_000
 #: What Go answers, whose clients know it, to those who do not speak TLS; and how OpenSSL says that one does not.
 _NO_TLS: Final = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -31,9 +31,9 @@ _HTTP_REQUEST: Final = "http request"
 
 class PromptTransport(TLSMemoryBIOProtocol):
     """
-    One connection; what is written to it in one turn is sent as one.
+    One connection; data that are written in one turn are sent together.
 
-    @ivar urgent: Whether it is sent before that of other connections.
+    @ivar urgent: Whether it is sent before other connections.
     """
 
     factory: PromptFactory
@@ -83,7 +83,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
         """See L{IProtocol.connectionLost<twisted.internet.interfaces.IProtocol.connectionLost>}."""
         self._kept, self._length = [], 0
         TLSMemoryBIOProtocol.connectionLost(self, reason)
-        # A cycle, which would wait for the garbage collector.
+        # Break the cycle, which would wait for the garbage collector.
         self._producer = None
 
     def _tlsShutdownFinished(self, reason: Failure | None) -> None:
@@ -96,7 +96,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
             below: Any = self.transport
             below.write(_NO_TLS)
         if reason is not None:
-            # Its frames hold this connection until the garbage collector finds them.
+            # Its frames reference this connection until the garbage collector runs.
             reason.cleanFailure()
         TLSMemoryBIOProtocol._tlsShutdownFinished(self, reason)
 
@@ -107,7 +107,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
         if len(data) <= _RECORD or not self._short:
             TLSMemoryBIOProtocol._write(self, data)
             return
-        # Several records, and one call of the system for all of them.
+        # Several records in one system call.
         self._encrypting = True
         try:
             TLSMemoryBIOProtocol._write(self, data)
@@ -133,7 +133,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
             below.write(data[sent:])
 
     def _encrypted(self) -> bytes:
-        """Take what OpenSSL has encrypted."""
+        """Take the encrypted data from OpenSSL."""
         data: bytes = b""
         try:
             while True:
@@ -145,7 +145,7 @@ class PromptTransport(TLSMemoryBIOProtocol):
             return data
 
     def _pass_all(self) -> None:
-        """Let the reactor send what OpenSSL has encrypted."""
+        """Let the reactor send the encrypted data."""
         data = self._encrypted()
         if data:
             below: Any = self.transport
@@ -161,6 +161,7 @@ class PromptFactory(TLSMemoryBIOFactory):
     def __init__(self, context: Any, site: Any, reactor: Any, write_events: Callable[[], object] | None = None) -> None:
         """
         @param context: L{IOpenSSLContextFactory<twisted.internet.interfaces.IOpenSSLContextFactory>}.
+
         @param write_events: Writes the watch events of this turn; called before an answer is sent.
         """
         super().__init__(context, False, site, reactor)
@@ -171,7 +172,7 @@ class PromptFactory(TLSMemoryBIOFactory):
         self._planned = False
 
     def flush_soon(self, transport: PromptTransport) -> None:
-        """Send what C{transport} keeps when this turn is over."""
+        """Send the data of C{transport} at the end of this turn."""
         if not self._planned:
             self._planned = True
             self._reactor.callLater(0, self._flush)

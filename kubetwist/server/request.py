@@ -164,9 +164,9 @@ class KubeRequest(Request):
 
     def collect_body(self, handler: Callable[[KubeRequest], None]) -> None:
         """
-        Call C{handler} once the body has arrived; answer 429 where there is no room for it.
+        Call C{handler} when the body has arrived; answer 429 if there is no room for it.
 
-        The time that it takes to arrive counts for nothing in the metrics, as for bodies that arrive with their heads.
+        Metrics exclude the time that the body takes to arrive, as for bodies that arrive with their heads.
         """
         if not self.body_pending:
             handler(self)
@@ -179,7 +179,7 @@ class KubeRequest(Request):
             self.respond_text(429, "Too many requests, please try again later.\n")
 
     def body_arrived(self, body: bytes) -> None:
-        """All of a body has arrived that was still to come when the request was served."""
+        """Handle the arrival of a body that was incomplete when the request was served."""
         self._body = body
         self.body_pending = False
         handler = self._with_body
@@ -500,8 +500,8 @@ class KubeRequest(Request):
         return reason
 
     def _out_of_memory(self, reason: Failure) -> Failure:
-        """An allocation has failed: say so with as little as possible, or break off an answer that has begun."""
-        # The frames hold what was being made.
+        """Answer after a failed allocation with as little memory as possible, or abort an answer that has begun."""
+        # The frames reference the objects under construction.
         reason.cleanFailure()
         if self.site.guard is not None:
             self.site.guard.exhausted()
@@ -532,9 +532,9 @@ class KubeRequest(Request):
 
     def send_first(self, write: Callable[[], object]) -> None:
         """
-        Have what is written to this request sent before the answers that are written in the same turn of the reactor.
+        Send data of this request before the answers that are written in the same turn of the reactor.
 
-        @param write: Writes what waits for the end of the turn; called before that. It must not raise.
+        @param write: Writes the data that wait for the end of the turn; called before that. It must not raise.
         """
         self.site.write_events_with(write)
         self.channel.transport.urgent = self._sent_first = True

@@ -74,7 +74,7 @@ _GOODBYE = 0.1
 _WATCHES_ENDED = 200.0
 _STEP = 0.05
 
-#: The user of the admin's client certificate.
+#: User of the admin's client certificate.
 _ADMIN_USER = authenticated(UserInfo(ADMIN.common_name, groups=(ADMIN.organization,)))
 
 
@@ -270,10 +270,10 @@ class APIServer:
         return create_server_chain(config, self._install)
 
     def make_memory_limit(self, config: ServerConfig, guard: MemoryGuard) -> Callable[[Handler], Handler]:
-        """What refuses requests while there is too little memory, to be put in front of a handler."""
+        """Return a wrapper of handlers that refuses requests while there is not enough memory."""
 
         def sizes(group: str, resource: str) -> tuple[int, int] | None:
-            # Other API servers may store nothing.
+            # Other API servers may have no storage.
             found: tuple[int, int] | None = None if config.stores is None else config.stores.sizes(group, resource)
             return found
 
@@ -437,7 +437,7 @@ class APIServer:
             raise StartError(f"can not use the serving certificate: {error}") from error
 
     def reread_files(self) -> None:
-        """Look at the files of the command line now, not when it would be time."""
+        """Check the files of the command line for changes immediately."""
         if self._config is not None:
             self._config.files.look_now()
 

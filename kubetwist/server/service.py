@@ -143,7 +143,7 @@ class UnderTwist:
         self._reactor.callFromThread(self._stop)
 
     def _asked(self, number: int, frame: FrameType | None) -> None:
-        """Signals that end other programs, and that operators and tools send to servers."""
+        """Handle signals that end other programs, and that operators and tools send to servers."""
         self._reactor.callFromThread(self._answer, number)
 
     def _answer(self, number: int) -> None:
@@ -178,11 +178,11 @@ class UnderTwist:
             line = f"can not start: {failure.value!r}"
         self._told = True
         if self._options.parent is not None:
-            # "Starting reactor..." would only confuse.
+            # "Starting reactor..." has no meaning for users.
             from twisted.logger import LogLevel
 
             self._options.parent["logLevel"] = LogLevel.critical
-        # Printed at the end: the reason is the last line, whatever is logged until then.
+        # Printed at the end, so that the reason is the last line, after all log lines.
         # The reactor swallows SystemExit, and twist knows no other exit code than 0.
         message = f"twist {self._options.command}: {line}"
         self._reactor.addSystemEventTrigger("after", "shutdown", _exit_failed, message)
@@ -190,7 +190,7 @@ class UnderTwist:
 
 
 def _exit_failed(message: str) -> None:
-    # sys.stderr itself is the log's once the reactor runs.
+    # sys.stderr itself belongs to the log while the reactor runs.
     print(message, file=sys.__stderr__)
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:

@@ -156,13 +156,13 @@ class KubeSite(Site):
         self._check_drained()
 
     def take_turn(self, channel: KubeChannel) -> None:
-        """Let a connection that has sent several requests go on when others had their turn."""
+        """Schedule the next pipelined request of a connection, after those of other connections."""
         if not self._pipelined:
             self.reactor.callLater(0, self._serve_pipelined)
         self._pipelined.append(channel)
 
     def _serve_pipelined(self) -> None:
-        """Serve one request of each connection that waits, as long as the turn lasts."""
+        """Serve one request of each waiting connection, until the turn's time is over."""
         until = self.now() + TURN
         for _ in range(len(self._pipelined)):
             self._pipelined.popleft().go_on()
@@ -180,7 +180,7 @@ class KubeSite(Site):
         self._event_writers[write] = None
 
     def write_events(self) -> None:
-        """Write the watch events that wait, so that the answer to a write is not sent before them."""
+        """Write the waiting watch events, so that the answer to a write is not sent before them."""
         for write in self._event_writers:
             write()
 

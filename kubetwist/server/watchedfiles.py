@@ -129,7 +129,7 @@ class WatchedFiles:
         self._later()
 
     def look_now(self) -> None:
-        """Look now, or once more behind a look that is under way, instead of when it would be time."""
+        """Check the files now, or again after a check that is in progress."""
         if self._looking:
             self._again = True
         elif self._running and self._watches:

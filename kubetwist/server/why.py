@@ -203,7 +203,7 @@ async def explain(config: Any, question: AuthorizerAttributes) -> JSONObject:
 async def _tell_misses(
     reactor: Any, authorizers: Sequence[Any], question: AuthorizerAttributes, answer: JSONObject
 ) -> None:
-    """Add what the user has, the nearest misses, gathered in slices, and what to grant."""
+    """Add the user's grants, the nearest misses, which are computed in slices, and the command that grants access."""
     explainers: list[Any] = [one for one in authorizers if IGrantExplainer.providedBy(one)]
     for authorizer in explainers:
         answer.setdefault("grants", []).extend(
@@ -231,7 +231,7 @@ async def _tell_misses(
                 break
             await deferLater(reactor, 0, lambda: None)
     answer["nearMisses"] = [miss for _, _, miss in kept]
-    # Of the nearest roles, the one with the fewest rules gives away least.
+    # Of the nearest roles, the one with the fewest rules grants least.
     remedies = [(far, miss["remedy"]["rules"], miss["remedy"]["command"]) for far, _, miss in kept if "remedy" in miss]
     if remedies:
         answer["remedy"] = min(remedies)[2]

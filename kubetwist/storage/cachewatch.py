@@ -1,8 +1,8 @@
 """
-Watches of a watch cache: those that are sent everything at once, and those that are sent what their reader takes.
+Watches of a watch cache: unpaced ones that receive everything immediately, and paced ones.
 
-A L{PacedWatch} holds no events for a slow reader, only its place: a revision, and a key while the objects that were
-there at first are being sent. What it has to send is in the cache, in the window of past events, or in the backend.
+A L{PacedWatch} queues no events for a slow reader. It keeps a position: a revision, and a key while the initial objects
+are sent. The events are in the cache, in the window of past events, or in the backend.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .window import ADDED, CacheEvent, Match
 if TYPE_CHECKING:
     from .watchcache import WatchCache
 
-#: Objects or events that are looked at in one turn of the reactor; a selector may refuse all of them.
+#: Objects or events that are visited in one turn of the reactor; a selector may exclude all of them.
 EXAMINED: Final = 4096
-#: Events that are taken out of the window at a time.
+#: Events that are read from the window at a time.
 TAKEN: Final = 256
-#: The C{since} of watches that are sent nothing by the cache: every event is before it.
+#: The C{since} of watches that the cache does not send to: every event is before it.
 _NEVER: Final = 1 << 70
 
 
 class CacheWatch:
     """
-    A watch that is sent every event as it happens.
+    A watch that receives every event as it happens.
 
     @ivar active: Cleared by L{stop}.
     @ivar since: Events up to this revision are not sent.
@@ -52,22 +52,22 @@ class CacheWatch:
 
     @property
     def revision(self) -> int:
-        """Everything up to here was sent; where it begins in the future, that is where."""
+        """Return the revision up to which everything was sent; for a watch from a future revision, that revision."""
         return max(self._cache.revision, self.since)
 
     def stop(self) -> None:
-        """Send nothing more. Can be called at any time, from C{sink.send} too."""
+        """Stop sending. Can be called at any time, also from C{sink.send}."""
         if self.active:
             self.active = False
             self._cache._remove(self)
 
     def covers(self, key: str) -> bool:
-        """Whether the watch's scope has the key in it."""
+        """Return whether the watch's scope contains the key."""
         scope = self.scope
         return not scope or key == scope or (scope[-1] == "/" and key.startswith(scope))
 
     def show(self, event: CacheEvent) -> None:
-        """Send an event as it looks through the watch's selector, if it shows there at all."""
+        """Send an event, converted by the watch's selector, if it is visible there."""
         shown = event if self.match is None else event.seen_through(self.match)
         if shown is not None:
             self.send(shown.kind, shown.record, shown)
@@ -76,13 +76,13 @@ class CacheWatch:
 @implementer(IPacedWatch)
 class PacedWatch(CacheWatch):
     """
-    A watch that sends while its sink takes more.
+    A watch that sends while its sink accepts more.
 
     It begins suspended. Each L{resume} sends until the sink is full or everything was sent; then the watch is live: the
     cache sends it events as they happen, until L{suspend}.
 
-    The objects that were there at first are sent in key order, each as it is when its turn comes. Of what happens
-    meanwhile, events of objects that were sent already are sent, too, and others are not: their objects come later.
+    The initial objects are sent in key order, each in its state at that time. During that time, events of objects that
+    were sent already are sent, too; events of other objects are not, since these objects are sent later.
     """
 
     __slots__ = ("_cursor", "_later", "_past", "_past_end", "_place", "_reading")
@@ -94,15 +94,16 @@ class PacedWatch(CacheWatch):
         self, cache: WatchCache, scope: str, match: Match | None, sink: IPacedSink, revision: int, initial: bool
     ) -> None:
         """
-        @param revision: What comes after it is sent.
-        @param initial: The objects that are there are sent before that.
+        @param revision: Later events are sent.
+
+        @param initial: Whether the current objects are sent first.
         """
         super().__init__(cache, scope, match, sink)
         self.since = _NEVER
         self._place = revision
-        #: The key of the last object that was sent; L{None} when all that were there at first are sent.
+        #: The key of the last sent object; L{None} when all initial objects are sent.
         self._cursor: str | None = "" if initial else None
-        #: Events that were read from the backend, and the revision up to which they are all there are.
+        #: Events that were read from the backend, and the revision up to which they are complete.
         self._past: deque[CacheEvent] = deque()
         self._past_end = 0
         self._reading = False
@@ -110,7 +111,7 @@ class PacedWatch(CacheWatch):
 
     @property
     def live(self) -> bool:
-        """Whether the cache sends it events as they happen."""
+        """Return whether the cache sends it events as they happen."""
         return self.since != _NEVER
 
     @property
@@ -124,7 +125,7 @@ class PacedWatch(CacheWatch):
             self._cache._suspend(self)
 
     def suspended_at(self, revision: int) -> None:
-        """Begin with what comes after C{revision} when it is resumed; called by the cache."""
+        """Set the revision after which it begins when it is resumed; called by the cache."""
         if self.live:
             self._place = max(revision, self.since)
             self.since = _NEVER
@@ -166,9 +167,9 @@ class PacedWatch(CacheWatch):
         """
         Send events until the sink is full, but all of a revision.
 
-        @param events: Those that are sent are taken out.
-        @param end: All that happened up to this revision is among them.
-        @return: How many were looked at.
+        @param events: Sent events are removed.
+        @param end: The revision up to which C{events} is complete.
+        @return: The number of visited events.
         """
         examined, sink, cursor = 0, self.sink, self._cursor
         while events:
@@ -189,9 +190,9 @@ class PacedWatch(CacheWatch):
 
     def _send_objects(self, cursor: str) -> int:
         """
-        Send objects behind C{cursor} until the sink is full.
+        Send objects after C{cursor} until the sink is full.
 
-        @return: How many were looked at.
+        @return: The number of visited objects.
         """
         examined, match, send, sink = 0, self.match, self.send, self.sink
         records = self._cache.records_after(self.scope, cursor)
@@ -207,7 +208,7 @@ class PacedWatch(CacheWatch):
         return examined
 
     async def _read_past(self) -> None:
-        """Read some events that the window has no more from the backend."""
+        """Read events that the window has dropped from the backend."""
         events, end = await self._cache.read_past(self._place)
         self._past.extend(events)
         self._past_end = end

@@ -314,9 +314,9 @@ class EtcdClient(Client):  # type: ignore[misc]
         former: bool = False,
     ) -> Stream:
         """
-        Watch everything.
+        Watch all keys.
 
-        @param revision: The first one wanted.
+        @param revision: The first wanted revision.
         @param receive: Called with each message.
         @param end: As for L{Member.stream}.
         @param former: As for L{watch_request}.

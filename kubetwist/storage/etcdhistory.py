@@ -38,11 +38,11 @@ async def _watch_until(
     client: EtcdClient, revision: int, take: Callable[[list[Change]], bool], *, former: bool = False
 ) -> None:
     """
-    Watch what changed after C{revision}, anywhere, for a while.
+    Watch the changes of all keys after C{revision}, for a while.
 
-    @param take: Called with changes, all of a revision at once; returns whether it has enough.
-    @param former: Changes have what was there before.
-    @raise WatchLost: They cannot be read; perhaps since they are forgotten.
+    @param take: Called with all changes of a revision at once; returns whether it has enough.
+    @param former: Whether changes contain the previous values.
+    @raise WatchLost: They cannot be read, for example since they are compacted.
     """
     done: Deferred[None] = Deferred()
 
@@ -94,11 +94,11 @@ async def read_history(client: EtcdClient, prefix: str, revision: int, until: in
 
 async def read_past(client: EtcdClient, prefix: str, after: int, until: int, most: int, size: int) -> History:
     """
-    Some changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
+    Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
 
-    All keys are watched: then the event of a revision shows that those before it are complete.
+    All keys are watched: the event of a revision then shows that the earlier ones are complete.
 
-    @raise RevisionCompacted: Changes after C{after} are forgotten.
+    @raise RevisionCompacted: Changes after C{after} are compacted.
     @raise StorageUnavailable: No member answers.
     """
     found: list[PastChange] = []

@@ -165,13 +165,13 @@ def transaction(writes: Iterable[Write], lease_of: Callable[[Write], int] = lamb
 
 def watch_request(revision: int, former: bool = False) -> bytes:
     """
-    Ask for all changes of all keys.
+    Return a request for all changes of all keys.
 
-    What a revision has is split where it is too large for one message. Signs of progress are not asked for: each
-    revision comes with an event, and old members send them before events that they are for.
+    Events of one revision are split if they are too large for one message. Progress notifications are not requested:
+    each revision comes with an event, and old members send them too early.
 
-    @param revision: The first one wanted.
-    @param former: What was there before each change is wanted, too.
+    @param revision: The first wanted revision.
+    @param former: Whether the values before each change are wanted.
     """
     options = count(3, revision) + count(6, former) + count(8, 1)
     return octets(1, octets(1, FIRST_KEY) + octets(2, FIRST_KEY) + options)
@@ -310,8 +310,8 @@ class Change:
     One event.
 
     @ivar value: L{None} for a deletion.
-    @ivar created: Whether nothing was there before.
-    @ivar former: What was there before, where that was asked for.
+    @ivar created: Whether the key did not exist before.
+    @ivar former: The previous value, if it was requested.
     """
 
     key: str

@@ -51,10 +51,11 @@ class EtcdWatch:
         former: bool = False,
     ) -> None:
         """
-        @param revision: Only what comes after it is wanted.
+        @param revision: Only later changes are wanted.
+
         @param receive: Called with changes in the order of their revisions, all of a revision at once.
-        @param ended: Called once, unless L{stop} is.
-        @param former: Changes have what was there before.
+        @param ended: Called once, unless L{stop} is called.
+        @param former: Whether changes contain the previous values.
         """
         self.begun = False
         self._receive = receive

@@ -1,9 +1,9 @@
 """
-The high-water mark of a store: the newest revision that was acknowledged, in a file of its own.
+The high-water mark of a store: the newest acknowledged revision, in a file of its own.
 
-It is written after the transaction is synced and before anyone is answered, without a sync. So it is never ahead of
-what is on the disk: a store that is older than its mark has lost something. After a kill the mark is exact, as the
-kernel has it. After a power cut it may be up to about 30 s old, as the kernel had not written it yet.
+It is written after the transaction is synced and before its answer, without a sync. Therefore it is never ahead of the
+disk: a store that is older than its mark has lost writes. After a kill the mark is exact, since the kernel has it.
+After a power cut it may be up to about 30 s old, since the kernel had not written it yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class HighWaterMark:
     """
     The file with the mark of one store, to be used by one thread only.
 
-    @ivar path: Of the file.
+    @ivar path: Path of the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -28,9 +28,9 @@ class HighWaterMark:
 
     def read(self) -> int | None:
         """
-        The newest revision that was acknowledged.
+        Return the newest acknowledged revision.
 
-        @return: 0 when there is no mark; L{None} when the file is damaged.
+        @return: The revision; 0 if there is no mark, L{None} if the file is damaged.
         @raise StorageUnavailable: It cannot be read.
         """
         try:
@@ -47,9 +47,9 @@ class HighWaterMark:
 
     def open(self, revision: int) -> None:
         """
-        Make the file if it is not there, and set the mark.
+        Create the file if it does not exist, and set the mark.
 
-        A disk that cannot be written leaves the mark as it is.
+        If the disk cannot be written, the mark stays as it is.
         """
         with suppress(OSError):
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -59,7 +59,7 @@ class HighWaterMark:
     def set(self, revision: int) -> None:
         """Set the mark; a later L{sync}, or the kernel, writes it to the disk."""
         if self._descriptor >= 0:
-            # The old mark, which stays where this fails, is true as well; what was written is.
+            # The old mark, which remains if this fails, is also true; the transaction was written.
             with suppress(OSError, MemoryError):
                 digits = b"%020d" % revision
                 os.pwrite(self._descriptor, b"%b %b\n" % (digits, _check(digits)), 0)
@@ -71,7 +71,7 @@ class HighWaterMark:
                 os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Write the mark to the disk, and use it no more."""
+        """Write the mark to the disk, and close the file."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Events that a watch cache has dropped, read from its backend where that keeps them."""
+"""Read events that a watch cache has dropped, from a backend that keeps them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from .unreadable import record_of
 from .values import History, PastChange, StoredValue
 from .window import ADDED, DELETED, MODIFIED, CacheEvent
 
-#: What is read at a time: changes, and bytes of their values.
+#: Limits of one read: number of changes, and bytes of their values.
 CHANGES: Final = 500
 BYTES: Final = 64 << 10
-#: How many watches read at the same time; the others wait.
+#: Number of watches that read at the same time; the others wait.
 READERS: Final = 2
 
 
 class PastReader:
-    """Reads the past of one cache."""
+    """Reads the past events of one cache."""
 
     def __init__(
         self, backend: IStorageBackend, prefix: str, decode: Callable[[str, bytes, int], Record], clock: Timer
     ) -> None:
         """
-        @param prefix: Of the cache's keys.
-        @param decode: Makes a record of a key below the prefix, a stored value and its revision.
+        @param prefix: The prefix of the cache's keys.
+
+        @param decode: Returns the record of a key below the prefix, a stored value and its revision.
         """
         self._backend = backend
         self._prefix = prefix
@@ -41,15 +42,15 @@ class PastReader:
 
     @property
     def available(self) -> bool:
-        """Whether the backend keeps the past."""
+        """Return whether the backend keeps past changes."""
         return bool(IStorageHistory.providedBy(self._backend))
 
     async def read(self, revision: int, until: int) -> tuple[list[CacheEvent], int]:
         """
-        Read some events after C{revision}, not beyond another.
+        Read events after C{revision}, up to another revision.
 
-        @return: The events, and the revision up to which they are all there are; it is greater than C{revision}.
-        @raise StorageError: They are forgotten, or cannot be read.
+        @return: The events, and the revision up to which they are complete; it is greater than C{revision}.
+        @raise StorageError: They are compacted, or cannot be read.
         """
         if not self.available:
             raise RevisionCompacted(revision, until)
@@ -75,7 +76,7 @@ class PastReader:
         return events, history.revision
 
     def _event(self, change: PastChange) -> CacheEvent | None:
-        """The event of a change; L{None} for the deletion of something unknown."""
+        """Return the event of a change; L{None} for the deletion of an unknown object."""
         if change.problem:
             raise UnreadableValue(change.key, change.problem, change.revision)
         revision = change.revision

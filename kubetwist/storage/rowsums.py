@@ -1,9 +1,9 @@
 """
-Checksums of rows of the SQLite file: changed bytes in a row are found, be they in its key or in its value.
+Checksums of the rows of the SQLite file, which detect changed bytes in keys and values.
 
-SQLite has none for its database. The checksum of a row is two CRC-32 in one integer: the upper one, of 31 bits, is of
-everything but the value; the lower one is of the value. They are apart because a damaged value costs one object, and
-anything else the knowledge of which object that is.
+SQLite has none for its database. The checksum of a row is two CRC-32 in one integer: the upper one, of 31 bits, covers
+all columns except the value; the lower one covers the value. They are separate since a damaged value affects one known
+object, and damage to another column makes the object unknown.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
-#: The end of a damaged value: with it nothing is JSON or protobuf, and no cipher accepts it.
+#: The end of a damaged value, which makes it invalid as JSON, as protobuf and as a ciphertext.
 MISMATCH: Final = b"\0checksum mismatch"
 
 
 def head_sum(number: int, key: str, previous: int, expires: float | None, gone: bool) -> int:
     """
-    The checksum of everything but the value of a row.
+    Return the checksum of all columns of a row except the value.
 
     @param gone: Whether there is no value.
     """
@@ -25,15 +25,15 @@ def head_sum(number: int, key: str, previous: int, expires: float | None, gone: 
 
 
 def row_sum(number: int, key: str, previous: int, expires: float | None, value: bytes | None) -> int:
-    """The checksum of a row."""
+    """Return the checksum of a row."""
     return head_sum(number, key, previous, expires, value is None) << 32 | crc32(value or b"")
 
 
 def checked_value(value: bytes | None, total: int | None) -> bytes | None:
     """
-    Return the value of a row, or what is no value where it was changed: it is unreadable then, and all others are not.
+    Return the value of a row, or an invalid value if it was changed, so that only this object is unreadable.
 
-    @param total: The checksum of the row; L{None} where it was written without one.
+    @param total: The checksum of the row; L{None} if it was written without one.
     """
     if total is None or crc32(value or b"") == total & 0xFFFFFFFF:
         return value

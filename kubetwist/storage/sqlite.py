@@ -141,7 +141,7 @@ class Writer(Worker):
 
     def _failed(self, batch: list[Transaction], error: Exception) -> None:
         self._failing = True
-        with suppress(StorageError, MemoryError):  # Writing may be just what does not work.
+        with suppress(StorageError, MemoryError):  # Writing may be the operation that fails.
             self._file.advance_clock(batch[-1].revision)
         # Nothing more is written before the reactor thread knows: what it submits until then depends on this batch.
         self._resume.clear()
@@ -223,7 +223,7 @@ class SQLiteStorage(EmbeddedStorage):
             if self._file.interrupted or os.path.getsize(self.path) <= ALWAYS_CHECKED:
                 await self._writer.run(self._file.check)
             if self._file.interrupted:
-                # What a crash left behind the last transaction would look like damage once others are written there.
+                # The incomplete transaction of a crash would look like damage once later ones follow it.
                 with suppress(StorageUnwritable):
                     await self._writer.run(self._file.checkpoint)
             contents = await self._writer.run(self._file.load)
@@ -269,9 +269,9 @@ class SQLiteStorage(EmbeddedStorage):
 
     def _check_idle(self, submitted: int) -> None:
         """
-        Empty the write-ahead log when nothing was written for a while.
+        Empty the write-ahead log if nothing was written for a while.
 
-        @param submitted: The newest revision when the check was planned.
+        @param submitted: The newest revision when the check was scheduled.
         """
         self._idle_check = None
         if self._submitted != submitted:
@@ -282,7 +282,7 @@ class SQLiteStorage(EmbeddedStorage):
             if not empty and self._idle_check is None and self._state is State.OPEN:
                 self._check_idle_later()
 
-        # Where the disk cannot be written, the next write plans the next check.
+        # If the disk cannot be written, the next write schedules the next check.
         checkpoint = self._writer.run(self._file.checkpoint).addCallback(done)
         checkpoint.addErrback(lambda failure: failure.trap(StorageError))
 

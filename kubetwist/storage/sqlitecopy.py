@@ -35,13 +35,13 @@ class Summary:
 
 def copy_store(source: str, target: str, progress: Progress) -> None:
     """
-    Copy the store at C{source}, which may be in use, as it is at one moment, to a new file.
+    Copy the store at C{source}, which may be in use, in its state at one moment, to a new file.
 
-    Nobody waits for it: with a write-ahead log readers hold no writer up. Only the log can not be begun anew while the
-    copy is being made, so it grows by what is written meanwhile.
+    Readers do not block writers in a write-ahead log. The log is not emptied during the copy, so it grows by the writes
+    of that time.
 
-    @raise StorageUnavailable: One of them can not be used.
-    @raise StorageCorrupt: The source is damaged or no store, or has lost acknowledged writes.
+    @raise StorageUnavailable: One of them cannot be used.
+    @raise StorageCorrupt: The source is damaged or not a store, or has lost acknowledged writes.
     """
     loss = find_loss(source, in_use=True)
     if loss:

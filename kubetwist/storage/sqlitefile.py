@@ -36,7 +36,7 @@ ROWS_AT_ONCE: Final = 256
 #: Pages in the write-ahead log after which SQLite copies them to the database.
 CHECKPOINT_PAGES: Final = 4000
 
-#: Revisions that are looked through in one go for past changes.
+#: Revisions that are searched at a time for past changes.
 PAST_REVISIONS: Final = 10_000
 
 #: A row of C{log}: id, key, previous, expires, value, sum.
@@ -46,10 +46,10 @@ Connect = Callable[..., sqlite3.Connection]
 #: What helps where a file can not be used any more.
 REPAIR: Final = "twist kubeapi-restore puts a backup in its place"
 
-#: The end of the name of the file with the high-water mark.
+#: Suffix of the file with the high-water mark.
 MARK: Final = "-mark"
 
-#: By how many revisions the clock is set forward when acknowledged writes are given up.
+#: Number by which revisions are advanced after a loss of acknowledged writes is accepted.
 LOST_REVISIONS: Final = 1_000_000_000
 
 _NO_ROW: Final = (None,) * 6
@@ -111,7 +111,7 @@ def read_state(connection: sqlite3.Connection, name: str) -> int:
 
 
 def newest_revision(connection: sqlite3.Connection) -> int:
-    """The newest revision that the file knows of."""
+    """Return the newest revision in the file."""
     (number,) = connection.execute("SELECT max(id) FROM log").fetchone()
     clock, compacted = read_state(connection, "clock"), read_state(connection, "compacted")
     return max((number or 0) >> PLACE_BITS, clock, compacted)
@@ -119,12 +119,12 @@ def newest_revision(connection: sqlite3.Connection) -> int:
 
 def find_loss(path: str, *, in_use: bool = False) -> str | None:
     """
-    Say which acknowledged writes a store has lost; changes nothing.
+    Return which acknowledged writes a store has lost; changes nothing.
 
     No connection of this process may be open, for the reason that L{LogFile.open_again} states.
 
-    @param in_use: Whether another process may be writing: the log changes under a reader then, and is not looked at.
-    @return: What is wrong; L{None} when nothing is known to be lost.
+    @param in_use: Whether another process may be writing: the log changes then, and is not verified.
+    @return: The loss; L{None} if none is known.
     @raise StorageCorrupt: The store is damaged otherwise.
     @raise StorageUnavailable: It cannot be read.
     """
@@ -138,7 +138,7 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
     if not mark:
         return None
     with telling(path):
-        # A connection that cannot write leaves the write-ahead log as it is when it is closed.
+        # A read-only connection leaves the write-ahead log unchanged when it is closed.
         url = f"file:{quote(os.path.abspath(path))}?mode=ro"
         connection = sqlite3.connect(url, uri=True, isolation_level=None)
         try:
@@ -151,7 +151,7 @@ def find_loss(path: str, *, in_use: bool = False) -> str | None:
 
 
 def lost(path: str, why: str) -> StorageCorrupt:
-    """The error for a store that has lost acknowledged writes."""
+    """Return the error for a store that has lost acknowledged writes."""
     return StorageCorrupt(
         f"{path} has lost acknowledged writes: {why}; {REPAIR}, --allow-lost-writes starts with what is left of it"
     )
@@ -159,11 +159,11 @@ def lost(path: str, why: str) -> StorageCorrupt:
 
 def load(connection: sqlite3.Connection, path: str, version: int = FORMAT) -> Contents:
     """
-    All keys of a file.
+    Return all keys of a file.
 
     @param path: For messages.
     @param version: Its format.
-    @raise StorageCorrupt: A row was changed, but for its value.
+    @raise StorageCorrupt: A column other than the value was changed.
     """
     heads: dict[str, int] = {}
     due: dict[str, tuple[float, int]] = {}
@@ -191,9 +191,9 @@ class LogFile:
     """
     A connection to the file, to be used by one thread only.
 
-    @ivar path: Of the file.
-    @ivar interrupted: Whether the file was found with a write-ahead log: whoever had it open before was cut off.
-    @ivar loss: What acknowledged writes L{open} found lost and accepted; L{None} when none were.
+    @ivar path: Path of the file.
+    @ivar interrupted: Whether the file had a write-ahead log when it was opened: the previous process was killed.
+    @ivar loss: The loss of acknowledged writes that L{open} found and accepted; L{None} without one.
     """
 
     def __init__(self, path: str, connect: Connect = sqlite3.connect, *, accept_loss: bool = False) -> None:
@@ -209,10 +209,10 @@ class LogFile:
 
     def open(self) -> None:
         """
-        Connect to the file; make it when it is not there.
+        Connect to the file; create it if it does not exist.
 
-        @raise StorageCorrupt: It is damaged, not ours, newer than we are, or has lost acknowledged writes.
-        @raise StorageUnavailable: It can not be read or written.
+        @raise StorageCorrupt: It is damaged, not a store, of a newer format, or has lost acknowledged writes.
+        @raise StorageUnavailable: It cannot be read or written.
         """
         empty = self._look()
         self.loss = find_loss(self.path)
@@ -222,7 +222,7 @@ class LogFile:
         with telling(self.path):
             newest = newest_revision(self.connection)
         if self.loss:
-            # Clients may hold revisions that were given to what is lost: none of them may be given again.
+            # Clients may hold revisions of lost writes, which must not be assigned again.
             newest = max(newest, self._mark.read() or 0) + LOST_REVISIONS
             self.forward(newest)
         self._mark.open(newest)
@@ -479,14 +479,14 @@ class LogFile:
 
     def past(self, prefix: str, after: int, until: int, most: int, size: int) -> History:
         """
-        Some changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
+        Read changes below C{prefix}, see L{kubetwist.interfaces.IStorageHistory.read_changes}.
 
-        @raise RevisionCompacted: Changes after C{after} are forgotten.
+        @raise RevisionCompacted: Changes after C{after} are compacted.
         """
         until = min(until, after + PAST_REVISIONS)
         with telling(self.path), self._transaction("BEGIN"):
             self._check(after)
-            # Compaction keeps what a change superseded that it keeps itself.
+            # Compaction keeps the predecessor of each change that it keeps.
             rows = self.connection.execute(
                 "SELECT new.id, new.key, new.value, (SELECT old.value FROM log AS old WHERE new.previous > 0 "
                 f"AND old.id BETWEEN (new.previous << {PLACE_BITS}) AND (new.previous << {PLACE_BITS}) + {PLACES - 1} "

@@ -27,7 +27,7 @@ from attrs import frozen
 HEADER: Final = Struct(">8I")
 FRAME: Final = Struct(">6I")
 
-#: The magic number, but for its last bit, which says that checksums are of big-endian words.
+#: The magic number without its last bit, which is set if checksums use big-endian words.
 _MAGIC: Final = 0x377F0682
 _VERSION: Final = 3007000
 _MASK: Final = 0xFFFFFFFF
@@ -58,10 +58,10 @@ def _weights(words: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, i
 
 def checksum(before: Checksum, content: bytes, big_endian: bool) -> Checksum:
     """
-    SQLite's checksum of some bytes (F{src/wal.c}, C{walChecksumBytes}).
+    Return SQLite's checksum of bytes (F{src/wal.c}, C{walChecksumBytes}).
 
-    @param before: The checksum of what precedes them; C{(0, 0)} at the beginning.
-    @param content: Of a length that is a multiple of 8.
+    @param before: The checksum of the preceding bytes; C{(0, 0)} at the beginning.
+    @param content: Bytes whose number is a multiple of 8.
     """
     words = array("I", content)
     if big_endian != (sys.byteorder == "big"):
@@ -76,12 +76,12 @@ def checksum(before: Checksum, content: bytes, big_endian: bool) -> Checksum:
 @frozen
 class _Frame:
     """
-    A frame as it is stored.
+    A frame as stored.
 
-    @ivar salts: Those of the header for which it was written.
+    @ivar salts: Those of the log's header when it was written.
     @ivar ends: Whether a transaction ends with it.
-    @ivar stored: The checksum that it has.
-    @ivar content: What the checksum covers.
+    @ivar stored: The stored checksum.
+    @ivar content: The bytes that the checksum covers.
     """
 
     salts: tuple[int, int]
@@ -99,10 +99,10 @@ def _frames(file: BinaryIO, page_size: int) -> Iterator[_Frame]:
 
 def find_damage(path: str) -> str | None:
     """
-    Look through a write-ahead log for transactions that SQLite would drop although they were synced.
+    Search a write-ahead log for transactions that SQLite would drop although they were synced.
 
-    @param path: Of the log; nothing has to be there.
-    @return: What is wrong with the log; L{None} when SQLite will read all that was synced, as far as the log shows.
+    @param path: Path of the log, which need not exist.
+    @return: The damage; L{None} if SQLite will read all that was synced, as far as the log shows.
     @raise OSError: It cannot be read.
     """
     try:

@@ -76,12 +76,12 @@ class Page:
 @frozen
 class PastChange:
     """
-    One change that is read back from the past.
+    One change that is read from the past.
 
-    @ivar value: What was there then; L{None} after a deletion.
-    @ivar revision: Of the transaction.
-    @ivar former: What was there before; L{None} when nothing was.
-    @ivar problem: Why one of them cannot be read; they mean nothing then.
+    @ivar value: The value after it; L{None} for a deletion.
+    @ivar revision: The revision of the transaction.
+    @ivar former: The value before it; L{None} if there was none.
+    @ivar problem: Why a value cannot be read; the values are meaningless then.
     """
 
     key: str
@@ -93,7 +93,7 @@ class PastChange:
 
 @frozen
 class History:
-    """Some changes in the order of their revisions; up to C{revision} they are all there are."""
+    """Some changes in the order of their revisions; they are complete up to C{revision}."""
 
     changes: list[PastChange]
     revision: int

@@ -106,7 +106,7 @@ class WatchCache:
         self._retry: IDelayedCall | None = None
         self._stopped = False
         self._past_reader = PastReader(backend, prefix, self._decode, clock)
-        #: While events are sent: that of those.
+        #: While events are sent: their revision.
         self._sending = 0
         #: Watches to suspend when all events of that revision are sent.
         self._full: list[PacedWatch] = []
@@ -488,12 +488,12 @@ class WatchCache:
         self, scope: str, *, sink: IPacedSink, match: Match | None = None, revision: int = 0, initial: bool = False
     ) -> PacedWatch:
         """
-        As L{watch}, but nothing is sent before L{PacedWatch.resume} is called, and then no more than C{sink} takes.
+        Do the same as L{watch}, but send nothing before L{PacedWatch.resume}, and then no more than C{sink} accepts.
 
-        Changes that the window has no more are read from the backend, where that keeps them.
+        Changes that the window has dropped are read from a backend that keeps them.
 
         @raise StorageUnavailable: The cache is not filled.
-        @raise RevisionCompacted: Changes after C{revision} are forgotten.
+        @raise RevisionCompacted: Changes after C{revision} are compacted.
         """
         self._check_watchable(watch := PacedWatch(self, scope, match, sink, revision or self.revision, initial))
         if not initial and revision and revision < self.revision:
@@ -512,20 +512,20 @@ class WatchCache:
             raise StorageUnavailable(f"not everything in {self.prefix} can be read")
 
     def call_later(self, call: Callable[[], object]) -> None:
-        """Call something in the next turn of the reactor."""
+        """Call a function in the next turn of the reactor."""
         self._clock.callLater(0, call)
 
     def changes_after(self, revision: int, most: int) -> Sequence[CacheEvent]:
         """
-        Some events after C{revision}, and all of their revisions.
+        Return some events after C{revision}, and all of their revisions.
 
-        @raise RevisionCompacted: The window has them no more.
+        @raise RevisionCompacted: The window has dropped them.
         """
         self._window.forget(self._backend.compacted)
         return self._window.some_after(revision, most)
 
     def records_after(self, scope: str, key: str) -> Sequence[Record]:
-        """Some records behind a key, in key order; none are behind the last."""
+        """Return some records after a key, in key order; none after the last."""
         if scope and scope[-1] != "/":
             record = self._table.get(scope)
             return [record] if record is not None and not key else []
@@ -534,11 +534,11 @@ class WatchCache:
         return records
 
     async def read_past(self, revision: int) -> tuple[Sequence[CacheEvent], int]:
-        """See L{PastReader.read}: up to where the window begins."""
+        """See L{PastReader.read}; reads up to the beginning of the window."""
         return await self._past_reader.read(revision, self._window.oldest)
 
     def _suspend(self, watch: PacedWatch) -> None:
-        """Send C{watch} nothing more, but the rest of a revision that is being sent."""
+        """Stop sending to C{watch}, except the rest of the current revision."""
         if self._sending:
             self._full.append(watch)
         else:

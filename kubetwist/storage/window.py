@@ -135,10 +135,10 @@ class Window:
 
     def some_after(self, revision: int, most: int) -> list[CacheEvent]:
         """
-        The first events after C{revision}, at least all of their last revision.
+        Return the first events after C{revision}, complete for the last of their revisions.
 
-        @param most: How many there are, but for the rest of that.
-        @raise RevisionCompacted: Some of them are forgotten.
+        @param most: Maximum number, except for the rest of the last revision.
+        @raise RevisionCompacted: Some of them were dropped.
         """
         if revision < self.oldest:
             raise RevisionCompacted(revision, self.oldest)

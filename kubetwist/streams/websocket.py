@@ -59,12 +59,12 @@ class WebSocketConnection(Inlet):
         """
         Send a message, or a fragment of one.
 
-        @param finished: It is the last fragment.
+        @param finished: Whether it is the last fragment.
         """
         self._write(BytesMessage(data=data, message_finished=finished))
 
     def send_text(self, text: str, finished: bool = True) -> None:
-        """Send a message of text, or a fragment of one; see L{send}."""
+        """Send a text message, or a fragment of one; see L{send}."""
         self._write(TextMessage(data=text, message_finished=finished))
 
     def ping(self) -> None:

@@ -20,11 +20,11 @@ ADMIN = 'kubetwist-test-admin,kubetwist-test-admin,"system:masters"'
 @frozen
 class Connection:
     """
-    Everything a client needs. Secrets are not part of C{repr}, which ends up in the output of failed tests.
+    The data that a client needs. Secrets are not part of C{repr}, which appears in the output of failed tests.
 
-    @ivar url: C{https://127.0.0.1:<port>}, without a last slash.
+    @ivar url: C{https://127.0.0.1:<port>}, without a trailing slash.
     @ivar kubeconfig: The admin's kubeconfig, for clients that read files.
-    @ivar token: A bearer token of a member of C{system:masters}; C{""} when the server was given its own token file.
+    @ivar token: A bearer token of a member of C{system:masters}; C{""} if the server has a token file of its own.
     @ivar ca: The certificate of the server's authority, PEM.
     @ivar client_certificate: The admin's certificate, PEM.
     @ivar client_key: Its key, PEM.

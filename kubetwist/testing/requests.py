@@ -419,7 +419,7 @@ class Interceptor:
         self._site.handler = self._handle if self._faults or self._logs else self._behind
 
     def _handle(self, request: Any) -> None:
-        # Faults and logs may look at bodies, so these arrive before anything else happens.
+        # Faults and logs may use bodies, so bodies are read first.
         request.collect_body(self._take)
 
     def _take(self, request: Any) -> None:

@@ -258,7 +258,9 @@ def storage_tests(
             self.assertEqual(observer.seen(), [("/r/a", b"3", compacted + 1, compacted)])
 
         def past(self, prefix: str, after: int, until: int, most: int = 100, size: int = 1 << 20) -> Any:
-            """Changes as keys, values, revisions and former values; and the revision up to which they are all."""
+            """
+            Return changes as keys, values, revisions and former values, and the revision up to which they are complete.
+            """
             if not IStorageHistory.providedBy(self.storage):
                 raise SkipTest("the store keeps no past")
             history = self.reactor.run(self.storage.read_changes(prefix, after, until, most, size))
@@ -283,7 +285,7 @@ def storage_tests(
             self.assertEqual(self.past("/x/", begun, end), ([], end))
 
         def test_past_changes_in_slices(self) -> None:
-            """A part of the past ends with a whole revision, and says which; the next part begins there."""
+            """A part of the past ends with a complete revision, and returns it; the next part begins there."""
             begun = self.put("/r/a", b"1")
             both = [Write("/r/a", b"22", None), Write("/r/b", b"33", None)]
             self.reactor.run(self.storage.commit(both))

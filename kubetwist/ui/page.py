@@ -1,7 +1,7 @@
 """
-What answers below C{/ui} and C{/swagger-ui}; and C{/}, which leads browsers to the former.
+Serve C{/ui} and C{/swagger-ui}, and redirect browsers from C{/} to the former.
 
-It stands in front of the filters: whoever is not signed in yet must get the page. Nothing here tells of any object.
+These resources precede the filters, since users without a session must get the page. They contain no data of objects.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def with_pages(
 
     def front(request: KubeRequest) -> None:
         if request.uri == b"/" and request.method == b"GET" and _prefers_html(request.header(b"accept")):
-            # People who open the server's address in a browser; clients of the API do not ask for HTML.
+            # Browsers of users who open the server's address; API clients do not request HTML.
             request.setHeader(b"Location", PATH + b"/")
             request.setHeader(b"Vary", b"Accept")
             request.setHeader(b"Cache-Control", b"no-store")
@@ -77,7 +77,7 @@ def with_pages(
         if request.uri.startswith(_PATHS):
             path = request.path
             if path in _PATHS and not _takes_html(request.header(b"accept")):
-                # Clients of the API that look for paths find none here, as in the reference.
+                # API clients that search for paths find none here, as in the reference.
                 handler(request)
                 return
             answer = answers.get(path) or answers.get(b"/" + path[1:].partition(b"/")[0])
@@ -90,12 +90,12 @@ def with_pages(
 
 
 def _prefers_html(accept: bytes | None) -> bool:
-    """Return whether a client names HTML before anything else, as browsers do."""
+    """Return whether a client names HTML before other types, as browsers do."""
     return accept is not None and accept.split(b",", 1)[0].partition(b";")[0].strip() == b"text/html"
 
 
 def _takes_html(accept: bytes | None) -> bool:
-    """Return whether a client takes HTML at all; one that does not say what it takes does."""
+    """Return whether a client accepts HTML; a client without C{Accept} does."""
     if not accept:
         return True
     taken = {clause.partition(b";")[0].strip() for clause in accept.split(b",")}
