@@ -139,7 +139,7 @@ class SessionAuthenticator:
         """
         @param links: Sign-in links that begin sessions without a token.
         @param cookie: The name of the cookie.
-        @param user_of_token: Whose it is, if it is meant for this server.
+        @param user_of_token: Returns the user of a token that is valid for this server.
         """
         self.sessions = sessions
         self.links = links

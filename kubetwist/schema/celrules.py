@@ -369,7 +369,7 @@ class RuleTree:
             if rule.optional:
                 seen = {"self": itself, "oldSelf": NONE if old is None else Optional(before)}
             if not self._holds(run, rule, seen, where):
-                # As in the reference, messages see the old value itself, even where rules see an optional one.
+                # As in the reference, messages use the old value itself, even if rules use an optional one.
                 self._tell(run, rule, variables, value, path, ratchet)
             if run.budget < 0:
                 return

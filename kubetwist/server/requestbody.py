@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 #: The largest body, in bytes, as in the reference.
 MAX_BODY: Final = 3 * 1024 * 1024
-#: Bytes of a refused body that are read and thrown away, so that its sender gets to read the answer.
+#: Bytes of a refused body that are read and discarded, so that its sender can read the answer.
 MAX_DISCARDED: Final = 32 * 1024 * 1024
 
 #: Seconds from the end of a head to the end of the body.
 BODY_TIMEOUT: Final = 60.0
-#: Bytes of a body that must arrive in a second, counted from L{BODY_GRACE} seconds after its start.
+#: Bytes of a body that must arrive per second, counted from L{BODY_GRACE} seconds after its start.
 BODY_RATE: Final = 16 * 1024
 BODY_GRACE: Final = 20.0
 
@@ -51,15 +51,15 @@ class BodyReader(HTTPChannel):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._state = HEAD
-        #: What has arrived and belongs to no request yet.
+        #: Received bytes that belong to no request yet.
         self._buffer = b""
         self._paused = False
         self._decoder: Any = None
         self._body = bytearray()
-        #: Bytes that are still to come; L{None} when that is not known.
+        #: Bytes that have not arrived; L{None} if their number is unknown.
         self._missing: int | None = 0
         self._body_since = 0.0
-        #: Whether the request is served already, while its body is still to come.
+        #: Whether the request is being served while its body has not arrived.
         self._early = False
         #: Whether a handler has asked for that body, and whether the client waits for 100 Continue.
         self._wanted = False
@@ -177,7 +177,7 @@ class BodyReader(HTTPChannel):
         self._early = False
         self._release()
 
-    # Bodies whose request is judged by its head.
+    # Large bodies, whose requests are authorized by their heads.
 
     def _serve_head(self, request: KubeRequest, expected: bool) -> None:
         """Serve a request before its body; the rest of the body is not read until L{collect} asks for it."""
@@ -195,7 +195,7 @@ class BodyReader(HTTPChannel):
 
     def collect(self, request: KubeRequest) -> bool:
         """
-        Go on to read the body of a request that L{_serve_head} serves.
+        Continue to read the body of a request that L{_serve_head} serves.
 
         @return: Whether there is room for it.
         """
@@ -223,7 +223,7 @@ class BodyReader(HTTPChannel):
         return True
 
     def _release(self) -> None:
-        """Give back what is reserved for bodies."""
+        """Release the reservations of bodies."""
         if self._reserved:
             assert self._share is not None, "something is reserved"
             client, anonymous = self._share
@@ -256,7 +256,7 @@ class BodyReader(HTTPChannel):
             if self._missing <= 0 and self.idle:
                 self.loseConnection()  # type: ignore[no-untyped-call]
 
-    # Bodies that are passed on.
+    # Bodies that are streamed to a handler.
 
     def _stream(self, request: KubeRequest, length: int | None, rest: bytes, expected: bool) -> None:
         """Serve a request whose body arrives while it is answered."""

@@ -56,7 +56,7 @@ def _frozen(obj: JSONObject, old: JSONObject, names: tuple[str, ...], causes: Ca
         causes.append(forbidden("immutable", _FROZEN))
     for name in names:
         new, held = obj.get(name), old.get(name)
-        # Of a ConfigMap's data, the reference takes an empty map for none.
+        # The reference does not distinguish an empty from an absent map in a ConfigMap's data.
         if name == semantic:
             new, held = new or None, held or None
         if new != held:
