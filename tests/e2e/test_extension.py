@@ -202,7 +202,7 @@ def test_page(front: SubprocessServer, extension: ExtensionProcess, browser: Any
     page = Page(browser, front.url)
     page.sign_in(front.token)
     # Nobody is anonymous here: the page learns so once, and does not ask again and again who it is.
-    asked = "return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('reviews')).length"
+    asked = "return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/selfsubjectreviews')).length"
     assert page.run(asked) == 2
     page.until(lambda: page.all(".side a[href='#/list/fun.example.com/fortunes']"))
     page.open("#/list/fun.example.com/fortunes")
