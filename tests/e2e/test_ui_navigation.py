@@ -52,8 +52,8 @@ def test_root(browser: Any, server: SubprocessServer) -> None:
 
 def test_leaving_an_edit(page: Page, server: SubprocessServer) -> None:
     """Leaving an edit with changes asks; staying keeps the text, and discarding leaves."""
-    make(server, MAPS, {"metadata": {"name": "edited"}, "data": {"a": "1"}})
-    address = "#/object/-/configmaps/default/edited/edit"
+    make(server, MAPS, {"metadata": {"name": "left-edit"}, "data": {"a": "1"}})
+    address = "#/object/-/configmaps/default/left-edit/edit"
     page.open(address)
     area = page.find("textarea")
     page.open("#/list/-/configmaps")
@@ -75,13 +75,13 @@ def test_leaving_an_edit(page: Page, server: SubprocessServer) -> None:
 
 def test_dialog_closes(page: Page, server: SubprocessServer) -> None:
     """A dialog about an object closes when another view is opened."""
-    make(server, MAPS, {"metadata": {"name": "kept"}})
-    page.open("#/object/-/configmaps/default/kept")
+    make(server, MAPS, {"metadata": {"name": "left-dialog"}})
+    page.open("#/object/-/configmaps/default/left-dialog")
     page.find("#delete").click()
     page.find("dialog[open]")
     page.open("#/list/-/secrets")
     page.until(lambda: not page.all("dialog"))
-    assert server.request("GET", f"{MAPS}/kept")[0] == 200
+    assert server.request("GET", f"{MAPS}/left-dialog")[0] == 200
 
 
 def test_keys(page: Page, server: SubprocessServer) -> None:
@@ -111,17 +111,17 @@ def test_keys(page: Page, server: SubprocessServer) -> None:
 
 def test_namespaced_user(browser: Any, server: SubprocessServer) -> None:
     """A user who may read one namespace starts there."""
-    make(server, "/api/v1/namespaces", {"metadata": {"name": "theirs"}})
-    server.request("POST", "/api/v1/namespaces/theirs/serviceaccounts", {"metadata": {"name": "reader"}})
-    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/theirs"
+    make(server, "/api/v1/namespaces", {"metadata": {"name": "navigators"}})
+    server.request("POST", "/api/v1/namespaces/navigators/serviceaccounts", {"metadata": {"name": "reader"}})
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/navigators"
     binding = {
         "metadata": {"name": "reader"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "theirs"}],
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "navigators"}],
     }
     make(server, f"{rbac}/rolebindings", binding)
-    path = "/api/v1/namespaces/theirs/serviceaccounts/reader/token"
+    path = "/api/v1/namespaces/navigators/serviceaccounts/reader/token"
     token = make(server, path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
     page = Page(browser, server.url)
     page.sign_in(token["status"]["token"])
-    page.until(lambda: page.run("return document.querySelector('#namespace').value") == "theirs")
+    page.until(lambda: page.run("return document.querySelector('#namespace').value") == "navigators")
