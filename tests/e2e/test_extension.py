@@ -201,8 +201,9 @@ def test_page(front: SubprocessServer, extension: ExtensionProcess, browser: Any
     """The web page shows what the server behind has as it shows all else: in tables, live where it can be watched."""
     page = Page(browser, front.url)
     page.sign_in(front.token)
-    # Nobody is anonymous here: the page learns so once, and does not ask again and again who it is.
-    asked = "return performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/selfsubjectreviews')).length"
+    # Anonymous requests are refused here: the page finds out once, and does not keep asking who the user is.
+    loaded = "performance.getEntriesByType('resource')"
+    asked = f"return {loaded}.filter((one) => one.name.endsWith('/selfsubjectreviews')).length"
     assert page.run(asked) == 2
     page.until(lambda: page.all(".side a[href='#/list/fun.example.com/fortunes']"))
     page.open("#/list/fun.example.com/fortunes")
