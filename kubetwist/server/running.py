@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from twisted.internet.defer import CancelledError, Deferred, TimeoutError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
@@ -26,13 +26,11 @@ from ..filters.authorization import WHY
 from ..filters.consistency import Consistency
 from ..filters.memory import with_memory_limit
 from ..filters.stack import with_filters
-from ..interfaces import IProbedStorage
 from ..logs.httplog import RequestLog
-from ..metrics.health import HealthMetrics
 from ..metrics.requests import RequestMetrics
 from ..registry.runtimeconfig import BadRuntimeConfig
-from ..storage.errors import KeyNotFound, StorageError
-from ..storage.layers import innermost, shared_storage
+from ..storage.errors import StorageError
+from ..storage.layers import shared_storage
 from .auditedrequest import audited_request
 from .certificates import Pair
 from .chain import Installer, create_server_chain
@@ -47,9 +45,7 @@ from .fairnessresource import PATH as FAIRNESS
 from .fairnessresource import FairnessResource
 from .flowsamples import FlowSamples
 from .frontproxy import show_front_proxy
-from .generic import EVERYWHERE, HEALTHZ, LIVEZ, READYZ, GenericServer
-from .health import LOG, PING, HealthCheck, HealthResource, Unhealthy
-from .hooknames import AUTOREGISTRATION
+from .generic import GenericServer
 from .listening import BoundAddress
 from .logfiles import claim_logs
 from .memorylimit import MemoryGuard, make_guard
@@ -60,6 +56,7 @@ from .openid import serve_documents
 from .plugins import choose_controllers, make_auditor, make_authenticator, make_authorizer, make_backend
 from .readings import tell_of, tell_of_connections
 from .requestbody import MAX_BODY
+from .serverchecks import ServerChecks
 from .site import Handler, KubeRequest, KubeSite, traverse
 from .tokens import make_token_issuer, read_token_keys
 from .tracing import make_tracing
@@ -343,37 +340,14 @@ class APIServer:
         tell_of(config)
         if config.flow is not None:
             server.layer.claim_below(FAIRNESS, FairnessResource(config.flow, config.reactor), listed=False)
-        health = HealthMetrics(config.health_metrics)
-        storage = HealthCheck("etcd", self._check_storage)
-        loopback = HealthCheck("loopback-serving-certificate", lambda: None)
-        before = {
-            HEALTHZ: [PING, LOG, loopback, storage],
-            LIVEZ: [PING, LOG, loopback, storage],
-            READYZ: [
-                PING,
-                LOG,
-                storage,
-                HealthCheck("etcd-readiness", self._check_writing),
-                HealthCheck("informer-sync", self._check_prepared),
-            ],
-        }
-        after = {HEALTHZ: [], LIVEZ: [], READYZ: [HealthCheck("shutdown", self._check_shutdown)]}
-
-        def checks_of(path: str) -> Callable[[], list[HealthCheck]]:
-            def checks() -> list[HealthCheck]:
-                hooks = []
-                for hook in server.post_start_hooks():
-                    check = self._after_grace(hook.check) if path == LIVEZ else hook.check
-                    hooks.append(HealthCheck(f"poststarthook/{hook.name}", check))
-                    if hook.name == AUTOREGISTRATION[1]:
-                        hooks.append(HealthCheck(AUTOREGISTRATION[0], self._check_started))
-                return [*before[path], *server.health_checks(path), *hooks, *after[path]]
-
-            return checks
-
-        for path in EVERYWHERE:
-            checks = checks_of(path)
-            server.layer.claim_below(f"/{path}", HealthResource(path, checks, health), beneath=_names(checks))
+        checks = ServerChecks(
+            config,
+            begun=self._begun,
+            prepared=lambda: self._prepared,
+            started=lambda: self._started,
+            stopping=lambda: self.stopping,
+        )
+        checks.claim(server)
 
     def _listen(self, credentials: Credentials) -> None:
         from .prompttls import PromptFactory
@@ -440,59 +414,6 @@ class APIServer:
         """Check the files of the command line for changes immediately."""
         if self._config is not None:
             self._config.files.look_now()
-
-    # Health.
-
-    async def _check_storage(self, patience: str = "etcd-healthcheck-timeout") -> None:
-        assert self._config is not None
-        shared = shared_storage(self._config.backend)
-        if shared is not None:
-            await self._check_shared_storage(shared, self._options[patience])
-            return
-        try:
-            await self._config.backend.read(f"{self._options['etcd-prefix']}/health")
-        except KeyNotFound:
-            pass
-        except StorageError as error:
-            raise Unhealthy(str(error)) from error
-
-    async def _check_shared_storage(self, storage: Any, seconds: float) -> None:
-        """However many ask at a time, it is asked once."""
-        revision: Deferred[int] = Deferred.fromCoroutine(storage.current_revision())
-        try:
-            await revision.addTimeout(seconds, self._reactor)
-        except TimeoutError:
-            raise Unhealthy("error getting data from etcd: context deadline exceeded") from None
-        except StorageError as error:
-            raise Unhealthy(f"error getting data from etcd: {error}") from error
-
-    async def _check_writing(self) -> None:
-        """Ready is who can do all that is asked for; who only reads is still alive."""
-        await self._check_storage("etcd-readycheck-timeout")
-        backend = innermost(self.config.backend)
-        if IProbedStorage.providedBy(backend):
-            try:
-                await backend.probe_writing()
-            except StorageError as error:
-                raise Unhealthy(str(error)) from error
-
-    def _after_grace(self, check: Callable[[], object]) -> Callable[[], object]:
-        """A check that passes until --livez-grace-period is over: what a start has not done yet, it may still do."""
-        if self._reactor.seconds() < self._begun + self._options["livez-grace-period"]:
-            return lambda: None
-        return check
-
-    def _check_prepared(self) -> None:
-        if not self._prepared:
-            raise Unhealthy("the watch caches are not filled")
-
-    def _check_started(self) -> None:
-        if not self._started:
-            raise Unhealthy("the start is not through")
-
-    def _check_shutdown(self) -> None:
-        if self.stopping:
-            raise Unhealthy("process is shutting down")
 
     # Stop.
 
@@ -591,10 +512,6 @@ class APIServer:
         else:
             done.callback(None)
         return done
-
-
-def _names(checks: Callable[[], list[HealthCheck]]) -> Callable[[], list[str]]:
-    return lambda: [check.name for check in checks()]
 
 
 def _for_browsers(handler: Handler, options: Any) -> Handler:
