@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.error import UnsupportedMethod
 from twisted.web.http import NO_BODY_CODES, parse_qs
@@ -26,8 +25,8 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from ..api.errors import APIStatusError
 from ..api.query import parse_query
-from ..storage.errors import OutcomeUnknown, StorageUnavailable
 from .channel import KubeChannel
+from .failures import answer_failure
 from .requestbody import MAX_BODY
 from .streaming import StreamedBody, collected_body
 
@@ -125,7 +124,6 @@ class KubeRequest(Request):
     _request_headers: Headers | None = None
     _response_headers: Headers | None = None
     _content: BytesIO | None = None
-    _log = Logger()
 
     def __init__(self, channel: KubeChannel) -> None:
         # Not Twisted's: it makes objects that most requests never look at.
@@ -466,54 +464,8 @@ class KubeRequest(Request):
         self.respond(self.code, body, b"" if self.responseHeaders.hasHeader(b"Content-Type") else TEXT)
 
     def processingFailed(self, reason: Failure) -> Failure:
-        """
-        Something went wrong that should not have: log it, and tell the client no more than that.
-
-        What is wrong with the store, though, clients are told, as the reference does.
-        """
-        if reason.check(MemoryError):
-            return self._out_of_memory(reason)
-        answer = APIStatusError.internal("the server met an unexpected condition")
-        if reason.check(StorageUnavailable, OutcomeUnknown):
-            answer = APIStatusError.unknown(reason.value.told)  # type: ignore[union-attr]
-            self._log.warn(
-                "{method} {path} failed (audit id {audit_id}): {why}",
-                why=reason.value,
-                method=self.method.decode("latin-1"),
-                path=self.path.decode("latin-1"),
-                audit_id=self.audit_id,
-            )
-        else:
-            self._log.failure(
-                "{method} {path} failed (audit id {audit_id})",
-                reason,
-                method=self.method.decode("latin-1"),
-                path=self.path.decode("latin-1"),
-                audit_id=self.audit_id,
-            )
-        if self.switched:
-            self.abort()
-        elif self.startedWriting and not self.finished:
-            self.loseConnection()
-        else:
-            self.fail(answer)
-        return reason
-
-    def _out_of_memory(self, reason: Failure) -> Failure:
-        """Answer after a failed allocation with as little memory as possible, or abort an answer that has begun."""
-        # The frames reference the objects under construction.
-        reason.cleanFailure()
-        if self.site.guard is not None:
-            self.site.guard.exhausted()
-        self._log.error("out of memory: {path} failed", path=self.path[:200].decode("latin-1"))
-        self.terminated = 503
-        if self.switched:
-            self.abort()
-        elif self.startedWriting and not self.finished:
-            self.cut()
-        else:
-            self.setHeader(b"Retry-After", b"1")
-            self.respond_text(503, "The server is out of memory, please try again later.\n")
+        """Answer what failed with an exception; see L{answer_failure}."""
+        answer_failure(self, reason)
         return reason
 
     def crashed(self, reason: Failure) -> None:

@@ -1,0 +1,68 @@
+"""What clients get and the log says when a request fails with an exception."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..api.errors import APIStatusError
+from ..storage.errors import OutcomeUnknown, StorageUnavailable
+
+if TYPE_CHECKING:
+    from .request import KubeRequest
+
+_log: Final = Logger()
+
+
+def answer_failure(request: KubeRequest, reason: Failure) -> None:
+    """
+    Log why a request failed, and answer 500 without the reason.
+
+    Clients do get the text of a failure of the store, as from the reference. An answer that has begun is broken off.
+    """
+    if reason.check(MemoryError):
+        _out_of_memory(request, reason)
+        return
+    answer = APIStatusError.internal("the server met an unexpected condition")
+    if reason.check(StorageUnavailable, OutcomeUnknown):
+        answer = APIStatusError.unknown(reason.value.told)  # type: ignore[union-attr]
+        _log.warn(
+            "{method} {path} failed (audit id {audit_id}): {why}",
+            why=reason.value,
+            method=request.method.decode("latin-1"),
+            path=request.path.decode("latin-1"),
+            audit_id=request.audit_id,
+        )
+    else:
+        _log.failure(
+            "{method} {path} failed (audit id {audit_id})",
+            reason,
+            method=request.method.decode("latin-1"),
+            path=request.path.decode("latin-1"),
+            audit_id=request.audit_id,
+        )
+    if request.switched:
+        request.abort()
+    elif request.startedWriting and not request.finished:
+        request.loseConnection()
+    else:
+        request.fail(answer)
+
+
+def _out_of_memory(request: KubeRequest, reason: Failure) -> None:
+    """Answer 503 after a failed allocation with as little memory as possible, or abort an answer that has begun."""
+    # The frames reference the objects under construction.
+    reason.cleanFailure()
+    if request.site.guard is not None:
+        request.site.guard.exhausted()
+    _log.error("out of memory: {path} failed", path=request.path[:200].decode("latin-1"))
+    request.terminated = 503
+    if request.switched:
+        request.abort()
+    elif request.startedWriting and not request.finished:
+        request.cut()
+    else:
+        request.setHeader(b"Retry-After", b"1")
+        request.respond_text(503, "The server is out of memory, please try again later.\n")
