@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -47,10 +46,6 @@ MANAGER_LENGTH = 128
 DISCARD = "unsafe-delete-ignore-read-errors"
 
 
-#: Matches what may be a whole float in JSON or YAML, which most bodies lack.
-_whole_float = re.compile(rb"[0-9](?:\.0|[eE])").search
-
-
 class Writes:
     """Answers POST, PUT, PATCH and DELETE of one endpoint."""
 
@@ -72,7 +67,7 @@ class Writes:
             obj["metadata"].pop(field, None)
         manager = manager_of(request, options)
         scope.sent = endpoint.comparable(document.value)
-        scope.floats = endpoint.floats(document.value) if _whole_float(data) else None
+        scope.floats = endpoint.floats(document.value, data)
         obj = await scope.compute(0, endpoint.defaulted, None, obj, manager, document.value)
         result = await endpoint.storage.create(scope, obj, options)
         request.respond(201, await shown.shown(result, scope), shown.content_type)
@@ -114,7 +109,7 @@ class Writes:
         if problem is not None:
             raise APIStatusError.bad_request(problem)
         scope.sent, scope.dry_run = endpoint.comparable(document.value), options.dry_run
-        scope.floats = endpoint.floats(document.value) if _whole_float(data) else None
+        scope.floats = endpoint.floats(document.value, data)
         fresh: list[JSONObject] = [decoded]
         manager = manager_of(request, options)
 
@@ -159,12 +154,12 @@ class Writes:
         if request.audit is not None:
             request.audit.sent_document(request.read_body(), yaml=media == APPLY_PATCH)
         manager = manager_of(request, options)
-        has_floats = _whole_float(request.read_body()) is not None
+        body = request.read_body()
 
         def change(stored: JSONObject | None) -> JSONObject:
             obj = patch.changed(stored)
             scope.sent = endpoint.comparable(patch.left)
-            scope.floats = endpoint.floats(patch.left) if has_floats else None
+            scope.floats = endpoint.floats(patch.left, body)
             # Said before what admission and the rules of the kind have to say, and whatever becomes of the patch.
             for text in patch.problems:
                 request.warn(text)

@@ -16,6 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from kubetwist.api.decoding import decode_yaml
 from kubetwist.flowcontrol.computing import Computing
 from kubetwist.registry.scope import IN_REACTOR
+from kubetwist.resources import endpoint
 from kubetwist.server.requestbody import MAX_BODY
 from tests.resources.server import Answer, Server, config_map, pod
 
@@ -238,6 +239,18 @@ class CreateTests(WriteTestCase):
                 )
                 if name == "small":
                     self.assertEqual(threads, [])
+
+    def test_bodies_are_not_searched_for_floats(self) -> None:
+        """The body of a built-in kind is not searched for whole floats; they matter in custom resources only."""
+        searched: list[bytes] = []
+        self.patch(endpoint, "_whole_float", searched.append)
+        for method, path, body, media in (
+            ("POST", MAPS, config_map("a", x="1.0"), "application/json"),
+            ("PUT", f"{MAPS}/a", config_map("a", x="2.0"), "application/json"),
+            ("PATCH", f"{MAPS}/a", {"data": {"x": "3.0"}}, "application/merge-patch+json"),
+        ):
+            self.assertIn(self.client.ask(method, path, body, Content_Type=media)[0], (200, 201))
+        self.assertEqual(searched, [])
 
     def test_refused_objects_are_freed(self) -> None:
         """No frame that worked on a refused object is left for the collector of garbage, however it was refused."""
