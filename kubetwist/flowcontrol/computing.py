@@ -8,7 +8,8 @@ for all of them, so there is one. A request consists of several computations, an
 
 The garbage collector is disabled during computations and until there was none for L{QUIET} seconds. It would repeatedly
 traverse the hundred thousands of objects of a request, holding the lock, and find nothing: JSON values have no cycles.
-If computations follow one another for longer than L{LONGEST} seconds, garbage is collected between two of them.
+After L{DUE} seconds without collections, a pause of L{SHORT} seconds is sufficient. If there is none for L{LONGEST}
+seconds, garbage is collected between two computations.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ from twisted.python.failure import Failure
 
 #: Seconds without a computation after which the collector is enabled again.
 QUIET: Final = 0.5
+#: Seconds without collections after which the shorter pause of L{SHORT} seconds is sufficient.
+DUE: Final = 5.0
+#: A client that sends large requests in turn needs that long to send a body. No request's objects exist meanwhile.
+SHORT: Final = 0.02
 #: Maximum seconds without garbage collection.
 LONGEST: Final = 10.0
 
@@ -149,7 +154,8 @@ class Computing:
         if self._stopped:
             self._switch_collector_on()
         elif not self._waiting and self._off_since is not None:
-            self._collecting = self._clock.callLater(QUIET, self._switch_collector_on)
+            due = self._clock.seconds() - self._off_since >= DUE
+            self._collecting = self._clock.callLater(SHORT if due else QUIET, self._switch_collector_on)
         # The thread starts the next call before the caller handles this result.
         self._next()
         if result.called:

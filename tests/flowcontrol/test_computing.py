@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from kubetwist.api.errors import forget_frames
-from kubetwist.flowcontrol.computing import LONGEST, QUIET, Computing, freeze
+from kubetwist.flowcontrol.computing import DUE, LONGEST, QUIET, SHORT, Computing, freeze
 
 _asked_by: ContextVar[str] = ContextVar("asked_by", default="")
 
@@ -143,6 +143,17 @@ class ComputingTests(SynchronousTestCase):
         self.assertFalse(gc.isenabled())
         self.clock.advance(QUIET)
         self.assertTrue(gc.isenabled())
+
+    def test_garbage_in_pauses(self) -> None:
+        """When garbage was not collected for a while, it is collected in a short pause between computations."""
+        collected: list[float] = []
+        self.patch(gc, "collect", lambda generation: collected.append(self.clock.seconds()))
+        for _ in range(10):
+            self.computing(self.clock.advance, 1)
+            self._work()
+            self.clock.advance(SHORT)
+        self.assertEqual(len(collected), 2)
+        self.assertEqual([round(seconds) for seconds in collected], [DUE, 2 * DUE])
 
     def test_garbage_of_many(self) -> None:
         """Where computations do not end, garbage is collected between two of them from time to time."""
