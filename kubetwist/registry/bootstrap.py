@@ -31,7 +31,7 @@ SERVER: Final = "kube-apiserver"
 _FAIRNESS_SERVER: Final = "api-priority-and-fairness-config-producer-v1"
 #: Those who tell, by applying it, how flow schemas and ranges of services are.
 FAIRNESS_TELLER: Final = "api-priority-and-fairness-config-consumer-v1"
-_RANGES_TELLER: Final = "kubernetes-service-cidr-controller"
+_RANGES_STATUS_MANAGER: Final = "kubernetes-service-cidr-controller"
 
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _AUTOUPDATE: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
@@ -41,14 +41,14 @@ async def ensure(
     store: Store,
     obj: JSONObject,
     manager: str = SERVER,
-    teller: str = SERVER,
+    status_manager: str = SERVER,
     forgives: Callable[[Cause], bool] | None = None,
 ) -> None:
     """
     Create an object unless it exists, with its C{status}, which a create would drop.
 
     @param manager: The field manager of the object.
-    @param teller: The field manager of the status.
+    @param status_manager: The field manager of the status.
     @param forgives: See L{RequestScope.forgives}.
     """
     meta = obj["metadata"]
@@ -66,7 +66,7 @@ async def ensure(
             raise
         return
     if status is not None:
-        await apply_status(store, scope, meta["name"], status, teller)
+        await apply_status(store, scope, meta["name"], status, status_manager)
 
 
 async def apply_status(store: Store, scope: RequestScope, name: str, status: JSONObject, manager: str) -> None:
@@ -279,7 +279,7 @@ async def kubernetes_service(
             "spec": {"cidrs": list(cidrs)},
             "status": {"conditions": [_condition("Ready", "True", "", text)]},
         }
-        await ensure(cidr_store, obj, teller=_RANGES_TELLER)
+        await ensure(cidr_store, obj, status_manager=_RANGES_STATUS_MANAGER)
     public: JSONObject = {"name": "https", "protocol": "TCP", "port": public_port, "targetPort": port}
     if node_port:
         public["nodePort"] = node_port

@@ -105,7 +105,7 @@ class BodyReader(HTTPChannel):
         if self.site.heads_first and (expected or (length is not None and length > max(SMALL_BODY, len(rest)))):
             self._serve_head(request, expected)
         elif expected:
-            self.tell_to_send()
+            self.send_continue()
         if rest:
             if self._state == BODY:
                 self._body_received(rest)
@@ -210,7 +210,7 @@ class BodyReader(HTTPChannel):
         self._body_since = now = self.site.now()
         self.deadline = now + BODY_GRACE
         if self._expected:
-            self.tell_to_send()
+            self.send_continue()
         self.read_on()
         return True
 
@@ -316,7 +316,7 @@ class BodyReader(HTTPChannel):
 
     # The connection.
 
-    def tell_to_send(self) -> None:
+    def send_continue(self) -> None:
         """Send 100 Continue, for which the client waits, unless the answer has begun."""
         if not (self.requests and self.requests[0].startedWriting):
             self._send100Continue()  # type: ignore[no-untyped-call]

@@ -29,7 +29,7 @@ class StreamedBody(Flow):
 
     def _begin(self) -> None:
         if self._expected:
-            self._source.tell_to_send()
+            self._source.send_continue()
 
     def lost(self, reason: Failure) -> None:
         """Its client has gone, or its request is answered."""

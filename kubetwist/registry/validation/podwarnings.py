@@ -117,7 +117,7 @@ def template_warnings(template: JSONObject | None, path: str) -> list[str]:
 
 
 def unchanged(obj: JSONObject, old: JSONObject | None) -> bool:
-    """Whether an update leaves what is desired as it was: nobody is told again."""
+    """Return whether an update leaves the generation unchanged, so that its warnings are not repeated."""
     return old is not None and obj["metadata"].get("generation") == old["metadata"].get("generation")
 
 
@@ -310,9 +310,9 @@ def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
 
     As C{checkForOverlap} in kubernetes, C{pkg/api/pod/warnings.go}, which compares all pairs of paths.
     """
-    root, told, left = _Directory(), [], MOST_OVERLAPS
+    root, seen, left = _Directory(), [], MOST_OVERLAPS
     for number, (path, origin) in enumerate(paths):
-        told.append((path, origin))
+        seen.append((path, origin))
         if not path:
             continue
         place, found = root, []
@@ -325,13 +325,13 @@ def _overlapping(paths: Iterable[tuple[str, str]]) -> Iterator[str]:
         found += place.here + place.below
         place.here.append(number)
         for other in sorted(found)[:left]:
-            yield f"{_told(path, origin)} with {_told(*told[other])}"
+            yield f"{_shown_path(path, origin)} with {_shown_path(*seen[other])}"
         left -= min(len(found), left)
         if not left:
             return
 
 
-def _told(path: str, origin: str) -> str:
+def _shown_path(path: str, origin: str) -> str:
     return f"{quote(path)} ({origin})" if origin else quote(path)
 
 
